@@ -64,7 +64,7 @@ class Option:
 
 
 def options_of(cls: type) -> list[Option]:
-    """The options that a class declares."""
+    """The declared options of a class."""
     hints = get_type_hints(cls, include_extras=True)
     shape = shape_of(cls)
     defaults = {one.name: one.default for one in fields(cls)}
@@ -87,13 +87,13 @@ def older_of(shape: OptionsSchema, name: str, key: str) -> list[str]:
 
 
 def older_note(spellings: Iterable[str]) -> str:
-    """What a table says of them."""
+    """The rows of the table."""
     listed = ", ".join(f"`{one}`" for one in spellings)
     return f" (older: {listed})" if listed else ""
 
 
 def shown_default(value: object) -> str:
-    """A default as one would write it in YAML; nothing where the absence of a value is the default."""
+    """A default as written in YAML; empty if there is no default value."""
     if value in (None, MISSING, (), "") or isinstance(value, Mapping):
         return ""
     return f"`{json.dumps(value)}`"
@@ -112,7 +112,7 @@ def nested_in(annotation: Any) -> Iterator[type]:
 def option_tables(cls: type) -> Iterator[str]:
     """The table of a class, then one for each kind of mapping inside its options."""
     options = options_of(cls)
-    yield option_table(options) if options else "It has no options of its own."
+    yield option_table(options) if options else "It has no options."
     hints = get_type_hints(cls, include_extras=True)
     for name in dict.fromkeys(rule.name for rule in shape_of(cls).rules.values()):
         for inner in nested_in(hints[name]):
@@ -141,7 +141,7 @@ def assertion(name: str) -> str:
     assert kind is not None, name
     older = [old for old, new in ASSERTION_TYPES.items() if new == name]
     short = (kind.options.short or "").rstrip("_")
-    lone = f"One-key form: `{name}: …` fills `{short}`." if short else ""
+    lone = f"One-key form: `{name}: …` sets `{short}`." if short else ""
     names = f"Older names: {', '.join(f'`{old}`' for old in older)}." if older else ""
     facts = " ".join(one for one in (lone, names) if one)
     return paragraphs([kind.summary, facts, *option_tables(kind.options)])
@@ -153,7 +153,7 @@ def target(name: str) -> str:
     assert provider is not None, name
     summary = (provider.settings.__doc__ or "").strip().split("\n", 1)[0]
     short = provider.settings.short
-    lone = f"As a string: `{name}:…` fills `{short}`." if short else f"As a string: `{name}`."
+    lone = f"As a string: `{name}:…` sets `{short}`." if short else f"As a string: `{name}`."
     return paragraphs([summary, lone, *option_tables(provider.settings)])
 
 

@@ -1,4 +1,4 @@
-"""Runs the suite beside this file without a model and without a key: a server on this machine answers for both."""
+"""Runs the suite in this directory without a model or a key: a local server replaces both."""
 
 import json
 import os
@@ -17,14 +17,14 @@ ANSWERS = {
 
 
 def reply(call: ModelCall) -> str:
-    """What the model says, and what the judge says of it."""
+    """The reply of the model, or of the judge."""
     if call.protocol == "anthropic":
         return verdict(call.text)
     return next(answer for words, answer in ANSWERS.items() if words in call.prompt)
 
 
 def verdict(question: str) -> str:
-    """A judge that likes everything, in the shape that the question asks for."""
+    """A judge that approves everything, in the format that the question asks for."""
     if "SCORE=" in question:
         return "SCORE=5 REASON=It is kind, and says what happens next."
     if '"category"' in question:

@@ -1,6 +1,6 @@
-"""agentv tells whether AI prompts, models and agents are good enough, with evidence.
+"""agentv tests whether AI prompts, models and agents are good enough, with evidence.
 
-The public names are loaded when they are first used, so that `import agentv` costs nothing.
+Public names are loaded when first used, so `import agentv` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one hierarchy of errors, the diagnostics of authored files, and the exit statuses.
+"""The hierarchy of errors, the diagnostics of authored files, and the exit statuses.
 
     AgentvError                what ends a command in an expected way; never shown with a traceback
     ├── LoadError              authored files are wrong: carries every diagnostic; nothing ran
@@ -34,17 +34,17 @@ Severity = Literal["error", "warning", "hint"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong in an authored file, at its place.
+    """One mistake in an authored file, with its position.
 
     Attributes:
-        code: stable slug of the kind of mistake, a key of `agentv.codes.CODES`.
+        code: stable code of the kind of mistake, a key of `agentv.codes.CODES`.
         message: what was found and what was expected, one line.
-        span: where; None only when no file can be named.
-        severity: an error stops the command, a warning does not; a hint is shown by `validate` alone.
+        span: position; None only if there is no file.
+        severity: an error stops the command, a warning does not; only `validate` shows a hint.
         hint: the likely fix, shown behind the caret.
         notes: further lines, such as every path tried.
-        rename: (as written, canonical) where `validate --fix` may write the one for the other.
-        private: nothing of the file that it is about may be shown.
+        rename: (as written, canonical) if `validate --fix` may replace the one with the other.
+        private: the content of the file must not be shown.
     """
 
     code: str
@@ -65,13 +65,13 @@ class Diagnostic:
 
 
 class AgentvError(Exception):
-    """An expected end of a command; `status` is the exit status that it leads to."""
+    """An expected end of a command; `status` is its exit status."""
 
     status: ExitStatus = ExitStatus.WRONG
 
 
 class LoadError(AgentvError):
-    """Authored files are wrong; `diagnostics` holds all that was found, sorted by place."""
+    """Authored files are invalid; `diagnostics` has all mistakes, sorted by position."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(diagnostics, key=lambda found: found.order))
@@ -86,7 +86,7 @@ class LoadError(AgentvError):
 
 
 class UsageError(AgentvError):
-    """The command line, or a call of the SDK, asks for something that cannot be."""
+    """The command line, or a call of the SDK, is invalid."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)

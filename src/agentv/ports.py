@@ -58,7 +58,7 @@ class Target(Protocol):
     """A system under test, connected. Every implementation passes `tests/contract/test_targets.py`."""
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-        """Ask once. What goes wrong outside agentv is returned as a Failure, never raised."""
+        """Call once. Errors outside agentv are returned as a Failure, never raised."""
         ...
 
     async def close(self) -> None:
@@ -68,34 +68,34 @@ class Target(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """A target whose API also turns texts into vectors."""
+    """A target whose API also computes embeddings."""
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts, in their order. What goes wrong outside agentv is returned, never raised."""
+        """The vectors of the texts, in order. Errors outside agentv are returned, never raised."""
         ...
 
 
 class Connectable(Protocol):
-    """The settings of a provider: what connects to the system that they describe."""
+    """The settings of a provider, which connect to the system that they describe."""
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target ready to be asked. Nothing is started before its first call."""
+        """A target that is ready for calls. Nothing is started before its first call."""
         ...
 
 
 class Executor(Protocol):
-    """Where users' functions run, so that one that hangs or blocks holds up nobody else.
+    """Runs user functions, so that one that hangs or blocks does not delay others.
 
     A call begins when it is made, and not when it is first awaited: many that are made in one turn of the loop would
     otherwise all begin after the last of them was.
     """
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
-        """Run the function on a thread of its own. Cancelled, the thread is left behind as a daemon."""
+        """Run the function on its own thread. If cancelled, the thread is left behind as a daemon."""
         ...
 
     def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
-        """Run the coroutine that the function makes on the event loop that users' coroutines share."""
+        """Run the function's coroutine on the event loop that user coroutines share."""
         ...
 
 
@@ -137,8 +137,8 @@ class Call:
 
     Attributes:
         key: the hash of what determines the answer.
-        target: the name of the target or judge that is asked.
-        request: what it is asked.
+        target: the name of the called target or judge.
+        request: what is sent to it.
     """
 
     key: str
@@ -147,14 +147,14 @@ class Call:
 
 
 class AnswerArchive(Protocol):
-    """Where answers are kept for later runs."""
+    """Store of answers for later runs."""
 
     def kept(self, call: Call) -> TargetResponse | None:
-        """The answer to a call; None where there is none."""
+        """The answer to a call; None if there is none."""
         ...
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep the answer to a call."""
+        """Store the answer to a call."""
         ...
 
 
@@ -162,27 +162,27 @@ class AnswerLookup(Protocol):
     """Where the calls of a trial look for their answers: a store, or the way to one on another machine."""
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer before anything is done with it."""
+        """Store an answer before it is used."""
         ...
 
     def kept(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
-        """The answer that was kept before; None where there is none."""
+        """The answer stored earlier; None if there is none."""
         ...
 
 
 class Store(Protocol):
-    """Where a run is kept. Every implementation passes `tests/contract/test_stores.py`."""
+    """Store of a run. Every implementation passes `tests/contract/test_stores.py`."""
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer, of a target or a judge, before anything is done with it."""
+        """Store an answer, of a target or a judge, before it is used."""
         ...
 
     def kept(self, call: Call) -> TargetResponse | None:
-        """The answer that was kept before this run began; None where there is none."""
+        """The answer stored before this run began; None if there is none."""
         ...
 
     def finish(self, result: TrialResult) -> TrialResult:
-        """Keep the row of a finished trial; the trial without secrets, as it may be shown."""
+        """Store the row of a finished trial; returns the trial without secrets, safe to show."""
         ...
 
     def finished(self) -> Iterable[str]:
@@ -190,5 +190,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Write out what is buffered and let go."""
+        """Flush the buffers and close."""
         ...

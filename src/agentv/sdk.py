@@ -1,4 +1,4 @@
-"""agentv from Python: the same engine, with a path, a Suite or a mapping in, and typed results out."""
+"""Python API: runs a path, a Suite or a mapping, and returns typed results."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ AskedTarget: TypeAlias = "str | Callable[..., Any] | Mapping[str, Any]"
 
 
 Said: TypeAlias = "str | Mapping[str, Any] | Sequence[Mapping[str, Any]]"
-"""What somebody says: a text, a message, or several messages."""
+"""The content of a turn: a text, a message, or several messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One question of a case that has several, and what grades its answer."""
+    """One question of a case with several, and the assertions that grade its answer."""
 
     input: Said
     assertions: Sequence[Authored] = ()
@@ -47,7 +47,7 @@ class Turn:
 class Case:
     """One test, as in `tests:` of an eval file; the names are those of SPEC section 4.
 
-    Either `input` or `turns` says what is asked.
+    Set either `input` or `turns`.
     """
 
     id: str
@@ -69,13 +69,13 @@ class Case:
     depends_on: str | Sequence[str] = ()
 
     def authored(self) -> dict[str, Any]:
-        """What an eval file with the same meaning would hold."""
+        """The same case as a mapping, as in an eval file."""
         return _said(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Cases and what holds for all of them, as in an eval file; the names are those of SPEC section 3."""
+    """Cases and their shared settings, as in an eval file; the names are those of SPEC section 3."""
 
     name: str
     tests: Sequence[Case | Mapping[str, Any]]
@@ -92,20 +92,20 @@ class Suite:
     cluster: str | None = None
 
     def authored(self) -> dict[str, Any]:
-        """What an eval file with the same meaning would hold."""
+        """The same suite as a mapping, as in an eval file."""
         tests = [test.authored() if isinstance(test, Case) else dict(test) for test in self.tests]
         return {**_said(self), "tests": tests}
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a run came to.
+    """The results of a run.
 
     Attributes:
         summary: its totals, computed from the rows on disk.
-        results: one a finished trial, in the order in which they finished; those of a resumed run come first. A
-            trial that was skipped, because of what became of another, has one too, with the status `skipped`.
-        status: what `agentv eval` would have exited with.
+        results: one per finished trial, in the order in which they finished; those of a resumed run come first. A
+            trial that was skipped because of another one has a result too, with the status `skipped`.
+        status: the exit status that `agentv eval` would have had.
         directory: where the rows, the journal and the summary are.
         diagnostics: warnings of the files.
     """
@@ -119,7 +119,7 @@ class Evaluation:
 
     @property
     def passed(self) -> bool:
-        """Whether every case was judged good enough."""
+        """Whether every case was graded and is good enough."""
         return self.status is ExitStatus.PASSED
 
 
@@ -136,25 +136,25 @@ def evaluate(
     judge: AskedTarget | None = None,
     **options: Any,
 ) -> Evaluation:
-    """Run the cases of a path, a Suite or a mapping, and judge the answers.
+    """Run the cases of a path, a Suite or a mapping, and grade the answers.
 
     Args:
-        source: an eval file, a directory or several of them; a Suite; or what an eval file would hold.
-        target: target to evaluate, instead of what the source names. A function gets the parameters that it names, of
+        source: an eval file, a directory or several of them; a Suite; or the content of an eval file.
+        target: target to evaluate; overrides the source. A function receives the parameters that it names, out of
             prompt, messages, vars, metadata and case_id.
-        judge: who grades rubrics.
-        options: as the flags of `agentv eval`: workers, repeat, until, alpha, cluster, threshold, timeout_s,
+        judge: model that grades rubrics; overrides the source.
+        options: the flags of `agentv eval`: workers, repeat, until, alpha, cluster, threshold, timeout_s,
             max_errors, budget_usd, budget_tokens, filter, tags, exclude_tags, sample, seed, limit, variables, env_file,
             out, exports, resume, executor, strict.
 
     Returns:
-        The results; a failed or errored case raises nothing.
+        The results; a failed or errored case raises no exception.
 
     Raises:
-        LoadError: the source is wrong; holds a diagnostic for each mistake.
-        UsageError: it names nothing that can be run.
+        LoadError: the source is invalid; contains a diagnostic for each mistake.
+        UsageError: there is nothing to run.
         StoreError: the results cannot be written.
-        RuntimeError: called where an event loop runs; await `evaluate_async` there.
+        RuntimeError: called inside a running event loop; await `evaluate_async` there.
     """
     _refuse_inside_a_loop()
     return asyncio.run(_evaluated(_settings(source, _given(target), _given(judge), options)))
@@ -167,10 +167,10 @@ async def evaluate_async(
     judge: AskedTarget | None = None,
     **options: Any,
 ) -> Evaluation:
-    """As `evaluate`, inside an event loop.
+    """Like `evaluate`, inside an event loop.
 
     The functions `target` and `judge` are awaited on this loop, where the caller's sessions and locks belong. `async`
-    functions that files name run on a loop of their own, so that one that blocks does not hold up the caller.
+    functions in files run on a separate loop, so that one that blocks does not delay the caller.
     """
     here = partial(_given, on_our_loop=True)
     return await _evaluated(_settings(source, here(target), here(judge), options))
@@ -181,7 +181,7 @@ def _refuse_inside_a_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise RuntimeError("an event loop runs here, as in every notebook: write `await agentv.evaluate_async(…)`")
+    raise RuntimeError("an event loop is already running, as in every notebook: write `await agentv.evaluate_async(…)`")
 
 
 async def _evaluated(settings: EvalSettings) -> Evaluation:

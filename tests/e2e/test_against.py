@@ -130,8 +130,8 @@ def test_errors_show_nothing(suite):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--against", "base"], "--against draws cases until the comparison is decided"),
-        (["--margin", "0.1"], "--margin is the loss that does not matter"),
+        (["--against", "base"], "--against requires --until decided"),
+        (["--margin", "0.1"], "--margin requires --against and --until decided"),
         (["--against", "base", "--until", "decided", "--margin", "0"], "0.0 is not in the range"),
         (["--against", "gone", "--until", "decided"], "no run 'gone'"),
         (["--against", "base", "--until", "decided", "--limit", "5"], "cases are drawn at random"),

@@ -87,7 +87,7 @@ def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project)
     project.run("results", "export", "out", "-o", "report.xml")
     report = (project.path / "report.xml").read_text()
     assert 'tests="6" failures="0" errors="1"' in report
-    assert 'message="the budget of the run was used up before them"' in report
+    assert 'message="the budget of the run was used up before they ran"' in report
     ended = ran(project, "--budget-usd", "3", "--resume")
     assert ended.status == 0, ended.stderr
     assert sorted(asked(project)) == sorted(f"c{number}" for number in range(20))
@@ -143,11 +143,11 @@ def test_who_says_no_price_is_named_and_who_says_only_tokens_is_asked_once(proje
     suite(project, target="silent")
     ended = ran(project, "--budget-usd", "1")
     assert ended.status == 0
-    assert "does not say what its calls cost: the budget counts them as nothing" in ended.stderr
+    assert "does not report what its calls cost: the budget counts them as zero" in ended.stderr
     suite(project, target="unpriced")
     ended = project.run("eval", "a.eval.yaml", "--out", "other", "--budget-usd", "1")
     assert ended.status == 3
-    assert "so that a budget in dollars cannot be kept; one in tokens can (--budget-tokens)" in ended.stderr
+    assert "so that a budget in dollars cannot be kept; use a budget in tokens (--budget-tokens)" in ended.stderr
     assert len(project.rows("other")) == 1
     assert "Resume with a budget in tokens:" in ended.stderr
     going_on = ended.stderr.split("Resume with a budget in tokens:\n  agentv ", 1)[1].split("\n")[0]

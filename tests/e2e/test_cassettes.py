@@ -88,7 +88,7 @@ def test_a_good_cassette_is_not_lost_to_a_target_that_is_down(recorded, edit, wh
         recorded.write(name, text)
     ended = recorded.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl")
     assert ended.status == 3
-    assert f"error: fixtures/run.jsonl stays as it was, since {why}: record it again" in ended.stderr
+    assert f"error: fixtures/run.jsonl is unchanged, because {why}: record it again" in ended.stderr
     assert lines(recorded) == before
 
 
@@ -99,7 +99,7 @@ def test_a_recording_of_nothing_takes_no_cassettes_place(tmp_path):
     before = path.read_bytes()
     told, failed = recording.ended(interrupted=False, cut=False, errored=0)
     assert failed
-    assert told == f"{path} stays as it was, since no call was made: record it again once every call has an answer"
+    assert told == f"{path} is unchanged, because no call was made: record it again once every call has an answer"
     assert path.read_bytes() == before
 
 
@@ -124,9 +124,9 @@ def test_recorded_twice_it_is_the_same_but_for_the_times(recorded):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("input: blue", "input: sky"), "holds no answer of 'python:agent.py:answer' to the case 'b' to this"),
-        (("id: b,", "id: c,"), "holds no answer of 'python:agent.py:answer' to the case 'c'"),
-        (("is a colour", "is bright"), "holds no answer of 'python:agent.py:judge' to the case 'a' to this"),
+        (("input: blue", "input: sky"), "has no answer of 'python:agent.py:answer' to the case 'b' to this"),
+        (("id: b,", "id: c,"), "has no answer of 'python:agent.py:answer' to the case 'c'"),
+        (("is a colour", "is bright"), "has no answer of 'python:agent.py:judge' to the case 'a' to this"),
     ],
 )
 def test_a_call_that_it_does_not_hold_is_an_error_that_names_it(recorded, change, told):
@@ -174,7 +174,7 @@ def interrupted(project, *words: str) -> str:
 
 def test_an_interrupted_recording_is_begun_anew_and_with_a_cache_asks_nobody_twice(project):
     said = interrupted(project, "--record", "run.jsonl", "--cache")
-    assert "run.jsonl is not written, since the run was interrupted, and a cassette holds a whole run" in said
+    assert "run.jsonl is not written, because the run was interrupted, and a cassette requires a complete run" in said
     assert "agentv eval a.eval.yaml --cache --resume=" in said  # which would refuse --record
     assert not (project.path / "run.jsonl").exists()
     before = asked(project)
@@ -187,11 +187,11 @@ def test_an_interrupted_recording_is_begun_anew_and_with_a_cache_asks_nobody_twi
 
 def test_an_interrupted_replay_keeps_what_it_added_and_goes_on(project):
     words = ("--replay", "run.jsonl", "--replay-mode", "new", "--out", "out")
-    assert "added 2 calls to run.jsonl, which holds 2" in interrupted(project, *words)
+    assert "added 2 calls to run.jsonl, which now holds 2" in interrupted(project, *words)
     ended = project.run("eval", "a.eval.yaml", *words, "--resume", env={"SLOW_S": "0"})
     assert ended.status == 0, ended.stderr
     assert asked(project) == ["judge a", "target a", "target slow", "target slow"]
-    assert "added 1 call to run.jsonl, which holds 3" in ended.stderr
+    assert "added 1 call to run.jsonl, which now holds 3" in ended.stderr
 
 
 def test_a_replay_that_adds_leaves_what_is_there_as_it_is(recorded):
@@ -201,7 +201,7 @@ def test_a_replay_that_adds_leaves_what_is_there_as_it_is(recorded):
     assert "added" not in recorded.run(*words).stderr
     assert file.read_text() == before
     recorded.write("a.eval.yaml", SUITE.replace("input: blue", "input: sky blue"))
-    assert "added 1 call to fixtures/run.jsonl, which holds 4" in recorded.run(*words).stderr
+    assert "added 1 call to fixtures/run.jsonl, which now holds 4" in recorded.run(*words).stderr
     assert set(before.splitlines()) < set(file.read_text().splitlines())
 
 
@@ -210,7 +210,7 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     project.write("a.eval.yaml", f"target: {target}\ntests:\n  - {{id: a, input: x, assert: [{{contains: it}}]}}\n")
     ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl")
     assert ended.status == 3, ended.stderr
-    assert "run.jsonl is not written, since the call of" in ended.stderr
+    assert "run.jsonl is not written, because the call to" in ended.stderr
     assert "holds a secret" in ended.stderr
     assert "hunter2222" not in ended.stderr
     assert not (project.path / "run.jsonl").exists()
@@ -219,10 +219,13 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (None, "there is no cassette run.jsonl"),
+        (None, "no cassette at run.jsonl"),
         ("hello\n", "run.jsonl is no cassette"),
         ("", "run.jsonl is no cassette"),
-        ('{"format":"agentv-cassette","version":3}\n', "was written by a newer agentv (format 3, this one knows 2)"),
+        (
+            '{"format":"agentv-cassette","version":3}\n',
+            "was written by a newer agentv (format 3; this one reads up to 2)",
+        ),
         ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: this is no call of a cassette"),
     ],
 )
@@ -243,7 +246,7 @@ def test_a_call_that_stands_twice_is_refused(recorded):
     file.write_text(file.read_text() + red.replace("It is red", "It is dark red") + "\n")
     ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl")
     assert ended.status == 2
-    assert "fixtures/run.jsonl:5: the call of line 2 appears here again" in ended.stderr
+    assert "fixtures/run.jsonl:5: duplicate of the call in line 2" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -257,8 +260,8 @@ def test_a_call_that_stands_twice_is_refused(recorded):
         ("agent.py/run.jsonl", "agent.py is no directory"),
         ("/proc/version/run.jsonl", "version is no directory"),
         ("n" * 253, "name too long"),
-        ("", "--record is given an empty name"),
-        (" ", "--record is given an empty name"),
+        ("", "--record has an empty name"),
+        (" ", "--record has an empty name"),
     ],
 )
 def test_nothing_is_recorded_over_what_is_no_cassette_nor_where_it_cannot_be_written(project, file, told):
@@ -278,7 +281,7 @@ def test_nobody_is_asked_where_a_cassette_may_not_be_written(monkeypatch, tmp_pa
 
 def test_a_cassette_that_is_recorded_anew_says_what_it_replaces(recorded):
     ended = recorded.run("eval", "a.eval.yaml", "--filter", "b", "--record", "fixtures/run.jsonl")
-    assert "recorded 1 call in fixtures/run.jsonl, in place of 3" in ended.stderr
+    assert "recorded 1 call in fixtures/run.jsonl, replacing 3" in ended.stderr
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -306,10 +309,13 @@ def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
     common = ("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl", "--workers", "1", *words)
     ended = recorded.run(*common)
     assert ended.status == status, ended.stderr
-    assert "run.jsonl is not written, since the run stopped early, and a cassette holds a whole run" in ended.stderr
+    assert (
+        "run.jsonl is not written, because the run stopped early, and a cassette requires a complete run"
+        in ended.stderr
+    )
     assert file.read_text() == before
     ended = recorded.run(*common, "--filter", "b")  # stopped by the last of its trials, it is whole
-    said = "recorded 1 call in fixtures/run.jsonl, in place of 3" if status == 1 else "stays as it was, since 1 trial"
+    said = "recorded 1 call in fixtures/run.jsonl, replacing 3" if status == 1 else "is unchanged, because 1 trial"
     assert said in ended.stderr
 
 

@@ -60,7 +60,7 @@ def test_a_list_whose_reader_goes_away_ends_without_a_word(project):
 def test_a_list_of_nothing_is_an_error(many):
     ended = many.run("eval", "a.jsonl", "--list", "--filter", "d*")
     assert (ended.status, ended.stdout) == (2, "")
-    assert "--filter 'd*' selects no case" in ended.stderr
+    assert "--filter 'd*' matches no case" in ended.stderr
 
 
 def chosen(rows) -> set[str]:
@@ -92,7 +92,7 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
         (["--seed", "3"], "--seed requires --sample"),
         (["--sample", "0"], "0 is not in the range"),
         (["--sample", "3", "--seed", "x"], "'x' is not a valid integer"),
-        (["--sample", "3", "--filter", "d*"], "--filter 'd*' --sample 3 selects no case"),
+        (["--sample", "3", "--filter", "d*"], "--filter 'd*' --sample 3 matches no case"),
         (["--var", "t"], "--var takes NAME=VALUE, found 't'"),
         (["--var", "=x"], "--var takes NAME=VALUE, found '=x'"),
         (["--env-file", "gone.env"], "'gone.env' does not exist"),

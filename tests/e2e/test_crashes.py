@@ -111,7 +111,7 @@ def test_a_run_on_a_full_disk_says_so_and_goes_on_from_there(project):
         ["bash", "-c", limited], cwd=project.path, env=env, capture_output=True, text=True, check=False
     )
     assert full.returncode == 3, full.stderr
-    assert "files may not grow that large here" in full.stderr
+    assert "the file exceeds the maximum size" in full.stderr
     assert "Traceback" not in full.stderr
     resumed = project.run(*words, "--resume", env={"OUT": "out"})
     assert resumed.status == 1, resumed.stderr

@@ -50,7 +50,7 @@ def test_several_exports_beside_the_directory(suite):
         ("a.htm", "did you mean '.html'?"),
         ("directory.md", "it is a directory"),
         ("cases.jsonl", "an input of this run"),
-        (".agentv/results/old/index.jsonl", "belongs to the run itself"),
+        (".agentv/results/old/index.jsonl", "is one of the run's own files"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_runs(suite, out, told):
@@ -73,7 +73,7 @@ def test_an_export_that_can_no_longer_be_written_is_no_success(project):
     )
     ended = project.run("eval", "a.eval.yaml", "-o", "reports/a.csv", "-o", "b.md")
     assert ended.status == 3
-    assert "error: cannot write reports/a.csv: there is no directory reports" in ended.stderr
+    assert "error: cannot write reports/a.csv: there is not a directory reports" in ended.stderr
     assert "exports: b.md" in ended.stderr
     assert len(project.rows()) == 1
 
@@ -122,7 +122,7 @@ def test_a_page_of_a_run_and_of_what_changed_since_another(suite):
     ("words", "told"),
     [
         ((), "no report given"),
-        (("--md", "a", "--junit", "a"), "two reports for one file"),
+        (("--md", "a", "--junit", "a"), "two reports use the same file"),
         (("--md", "a", "--against", "last"), "--against requires --html"),
         (("out", "--html", "a", "--against", "empty"), "nothing to report: the run empty"),
         (("other", "--md", "a"), "no run 'other'"),

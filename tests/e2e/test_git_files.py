@@ -28,7 +28,7 @@ def test_a_repository_that_is_not_found_any_more_serves_as_it_was_with_a_warning
     ended = project.run("eval", "a.eval.yaml", env=hosts.env)
     told = ended.stdout + ended.stderr
     assert ended.status == 0, told
-    assert "warning[stale-repository]: github.com/acme/evals cannot be read now; 'main' is used as it was" in told
+    assert "warning[stale-repository]: github.com/acme/evals cannot be read now; using 'main' as of" in told
     assert "does not appear to be a git repository" in told
 
 

@@ -97,11 +97,11 @@ def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
     assert tab.get_attribute(".verdict svg.interval", "aria-label") == ("33.3\xa0%, 95 % CI 9.7\xa0% to 70.0\xa0%")
     assert tab.locator(".tile strong").all_inner_texts() == ["2", "4", "2", "1"]
     assert "at least" not in tab.inner_text(".pairs")
-    assert "$0.0163 ($0.0040 of it judges)" in tab.inner_text(".pairs")
+    assert "$0.0163 (including $0.0040 for judges)" in tab.inner_text(".pairs")
 
 
 def test_a_page_that_holds_a_part_of_the_run_says_so(opened):
-    told = "These are the totals of the whole run; the page holds 1 trial of it."
+    told = "These are the totals of the whole run; this page contains 1 trial of it."
     assert told in opened([finished("failed")], summary=SUMMARY).inner_text(".verdict")
     assert "the page holds" not in opened(everything(), summary=SUMMARY).inner_text(".verdict")
 
@@ -140,8 +140,8 @@ def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_interva
 
 def test_a_run_without_trials_says_so(opened):
     tab = opened([])
-    assert tab.inner_text("h1") == "No case was run"
-    assert tab.inner_text(".list") == "No case is like that."
+    assert tab.inner_text("h1") == "No cases ran"
+    assert tab.inner_text(".list") == "No cases match."
 
 
 @pytest.mark.parametrize(("passed", "judged"), [(0, 3), (1, 7), (29, 40), (999, 1000), (5, 5)])
@@ -247,7 +247,7 @@ def test_samples_that_ended_early_show_bounds_that_hold_although_they_did(opened
     shown = tab.inner_text(".samples").replace("\xa0", " ")
     assert "anytime-valid bounds of the rate: " in shown
     assert "each wrong with a chance of 5.0 % at most" in shown
-    assert "it uses the share that passed, which is no proof" in shown
+    assert "it uses the share that passed, which is not proof" in shown
     low, high = wilson_interval(9, 12)
     assert percent(low).replace("%", " %") not in shown
     assert percent(high).replace("%", " %") not in shown
@@ -297,7 +297,7 @@ def test_cases_are_chosen_by_status_suite_tag_and_assertion(opened):
     tab.select_option("select[data-name=assertion]", "failed tone")
     assert len(ids(tab)) == 4
     tab.select_option("select[data-name=assertion]", "failed contains")
-    assert tab.inner_text(".list") == "No case is like that."
+    assert tab.inner_text(".list") == "No cases match."
     tab.goto(tab.url.split("#")[0] + "#/cases?tag=odd&order=name")
     assert ids(tab) == [f"case-{one}" for one in range(1, 12, 2)]
 
@@ -404,7 +404,7 @@ def test_what_moved_is_on_the_first_screen(opened, view):
     now = [finished("failed", trial=trial("a"), scores=[scored(False)]), finished(trial=trial("same"))]
     tab = opened(now, before, at="#/case/refunds/a/gpt", view=view)
     assert "the-run-before" in tab.inner_text(".top")
-    assert tab.locator("article h2").all_inner_texts()[:2] == ["Against the other run", "Checks: 0 of 1 passed"]
+    assert tab.locator("article h2").all_inner_texts()[:2] == ["Compared with the other run", "Checks: 0 of 1 passed"]
     answers, moves = (tab.locator(one).bounding_box() for one in (".difference .removed", ".moves"))
     assert answers["y"] < moves["y"] < view["height"]
     badge, moved = (tab.locator(f".outcome {one}").bounding_box() for one in (".badge", ".mark"))

@@ -90,7 +90,7 @@ def test_a_killed_run_loses_no_row_and_resumes_to_the_right_totals(project):
 
 
 def test_no_totals_stand_beside_the_rows_of_a_resume_that_was_killed(project):
-    """They were of rows that do not count any more."""
+    """They were of rows that no longer count."""
     process = started(project)
     process.communicate(timeout=60)
     path = project.path / "out" / "summary.json"

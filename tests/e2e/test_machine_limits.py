@@ -20,5 +20,5 @@ def test_no_answer_is_lost_where_few_files_may_be_open(project):
             ["bash", "-c", words], cwd=project.path, env=env, capture_output=True, text=True, check=False, timeout=120
         )
     assert ended.returncode == 0, ended.stderr
-    assert "note: 400 workers need more open files than the 400 allowed here: 90 are used" in ended.stderr
+    assert "note: 400 workers need more than the 400 open files allowed here; using 90 workers" in ended.stderr
     assert len(project.rows("out")) == len(server.calls) == 400

@@ -170,7 +170,7 @@ def test_tokens_are_told_apart_and_a_price_that_is_not_known_once(project, serve
     told = json.loads(ended.stdout)
     assert rows["a"]["cost_usd"] is None
     assert rows["b"]["scores"][0]["error"]["code"] == "no-data"
-    assert "no price is known" in rows["b"]["scores"][0]["error"]["message"]
+    assert "is not known" in rows["b"]["scores"][0]["error"]["message"]
     assert (told["cost_usd"], told["unpriced_trials"]) == (None, 2)
     assert told["token_usage"]["total"] > 0
     assert told["judge_token_usage"]["total"] > 0

@@ -43,7 +43,7 @@ def test_a_plan_from_a_run_and_a_trend_over_runs(project):
     assert json.loads(project.run("power", "--cases", "40", "--json").stdout)["cases"] == 40
     refused = project.run("power", "--cases", "40", "--detect", "0")
     assert (refused.status, refused.stdout) == (2, "")
-    assert "--detect 0: a drop of the pass rate lies between 0 and 1" in refused.stderr
+    assert "--detect 0: must be between 0 and 1" in refused.stderr
     drawn = project.run("trend", "--suite", "a", "--last", "5")
     assert drawn.stdout.startswith("a: pass rate over 2 runs")
     assert len(json.loads(project.run("trend", "--json").stdout)["runs"]) == 2

@@ -196,7 +196,7 @@ def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, b
     expected = _said(summary)
     for text in (line, headline):
         assert shares(text.partition(", mean score")[0].replace("95% CI", "CI")) == expected
-    cut = "no confidence interval: the run was cut by --"
+    cut = "no confidence interval: the run was stopped by --"
     tab = browser.new_page()
     tab.goto((project.path / "out.html").as_uri())
     tab.wait_for_selector("html[data-ready]", state="attached")

@@ -67,7 +67,7 @@ def ended(request, project):
 def test_a_run_whose_code_was_replaced_has_no_verdict(ended, does, named):
     status, _, stderr = ended(does)
     assert status == 3
-    assert f"error: code that was run replaced {named}, which is agentv's own, so that there is no verdict" in stderr
+    assert f"error: user code replaced {named}, which belongs to agentv, so there is no verdict" in stderr
     assert "agentv eval a.eval.yaml --json --out out --resume=out" in stderr
 
 

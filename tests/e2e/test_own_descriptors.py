@@ -92,7 +92,7 @@ def test_code_that_closes_all_descriptors_ends_the_run_without_a_verdict(project
     project.write("a.eval.yaml", suite("hello", prompt, "last", target=f"python:code.py:{function}"))
     ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out")
     assert (ended.status, ended.stdout) == (3, "")
-    assert f"{told}, so that there is no verdict" in ended.stderr
+    assert f"{told}, so there is no verdict" in ended.stderr
     assert "agentv eval a.eval.yaml --json --out out --resume=out" in ended.stderr
     project.write("code.py", CODE.replace(f'prompt == "{prompt}"', "False"))
     resumed = project.run("eval", "a.eval.yaml", "--json", "--out", "out", "--resume=out")

@@ -87,7 +87,7 @@ def test_from_an_empty_repository_to_a_ready_prompt(project):
     sat = project.run("prompt", "eval", "shorten")
     assert sat.status == 0, sat.stderr
     assert "exam of shorten: passed, 2 of 2" in sat.stderr
-    assert "may be promoted to tested: agentv prompt promote shorten" in sat.stderr
+    assert "can be promoted to tested: agentv prompt promote shorten" in sat.stderr
     for status in ("tested", "ready"):
         assert f"→ {status}" in project.run("prompt", "promote", "shorten").stderr
     assert project.run("prompt", "check", "--require", "ready").status == 0
@@ -355,7 +355,7 @@ def test_check_asks_for_a_status(library):
     too_low = library.run("prompt", "check", "--require", "tested")
     assert too_low.status == 1
     assert (
-        "prompts/greeter/meta.yaml:4:9: error[status-too-low]: 'greeter' is draft, and tested is required"
+        "prompts/greeter/meta.yaml:4:9: error[status-too-low]: 'greeter' is draft, but tested is required"
         in too_low.stderr
     )
 
@@ -580,7 +580,7 @@ def test_what_the_cache_may_have_answered_is_no_evidence(flaky, configured):
     flaky.run("eval", "prompts/p", "--no-cache", "-o", "c", "--resume")
     flaky.run("eval", "prompts/p", "--no-cache")
     assert (
-        "no evidence for a promotion: answers may be out of the cache (--no-cache calls the target again)"
+        "no evidence for a promotion: answers may come from the cache (--no-cache calls the target again)"
         in ended.stderr
     )
     assert [partial for _, _, partial in sat(flaky)] == [True, True, False]

@@ -145,7 +145,7 @@ def test_a_bare_pytest_pays_for_nothing(evals):
     ended = run_pytest(evals)
 
     assert ended.returncode == 5
-    assert "1 eval file not collected: name them or their directory, or set agentv_collect = true" in ended.stdout
+    assert "1 eval file not collected: give the files or their directory, or set agentv_collect = true" in ended.stdout
     assert not evals.ran
     assert "2 passed" in run_pytest(evals, "-o", "agentv_collect=true").stdout
 

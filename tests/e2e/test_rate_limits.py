@@ -73,7 +73,7 @@ def test_a_server_that_is_broken_for_good_is_given_up(project, server):
     assert ended.status == 3
     [row] = project.rows("out")
     assert (row["status"], row["attempts"], len(row["retries"])) == ("errored", 3, 2)
-    message = "HTTP 500 Internal Server Error: no 500; given up after 3 attempts"
+    message = "HTTP 500 Internal Server Error: no 500; gave up after 3 attempts"
     assert row["error"] == {"code": "http-status", "message": message, "retryable": True}
     assert len(server.seen) == 3
 

@@ -96,7 +96,7 @@ def test_where_no_answer_fits_nothing_runs_and_nothing_is_left(ran):
     ran.write("a.eval.yaml", SUITE.replace("input: ", "input: very "))
     ended = ran.run("eval", "a.eval.yaml", "--regrade")
     assert ended.status == 2
-    assert "holds no answer to these cases on these targets" in ended.stderr
+    assert "has no answer to these cases on these targets" in ended.stderr
     assert sorted(path.name for path in (ran.path / ".agentv" / "results").iterdir()) == before
 
 
@@ -104,7 +104,7 @@ def test_where_no_answer_fits_nothing_runs_and_nothing_is_left(ran):
     ("words", "told"),
     [
         (["--regrade=20200101T000000Z-0000"], "cannot regrade: no run '20200101T000000Z-0000'"),
-        (["--regrade", "--rerun=failed"], "--regrade calls no target, and --rerun does"),
+        (["--regrade", "--rerun=failed"], "--regrade and --rerun conflict: one calls no target, the other does"),
     ],
 )
 def test_what_cannot_be_regraded_is_refused(ran, words, told):

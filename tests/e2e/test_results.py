@@ -35,13 +35,16 @@ def test_runs_are_listed_for_people_and_for_programs(ran):
 
 
 def test_without_runs_there_is_nothing_to_list(project):
-    assert project.run("results", "list").stdout == "no run in .agentv/results\n"
+    assert project.run("results", "list").stdout == "no runs in .agentv/results\n"
     assert project.run("results", "list", "--json").stdout == "[]\n"
 
 
 def test_a_run_is_deleted_only_where_somebody_says_so(ran):
     refused = ran.run("results", "delete", "last")
-    assert (refused.status, "there is no terminal to confirm on: delete 1 run" in refused.stderr) == (2, True)
+    assert (refused.status, "cannot ask for confirmation without a terminal: delete 1 run" in refused.stderr) == (
+        2,
+        True,
+    )
     assert len(json.loads(ran.run("results", "list", "--json").stdout)) == 1
     assert ran.run("results", "delete", "last", "--yes").stdout == "deleted 1 run\n"
     assert ran.run("results", "list", "--json").stdout == "[]\n"
@@ -74,7 +77,7 @@ def test_what_says_not_which_runs_deletes_none(ran, words):
 
 
 def test_old_runs_are_deleted(ran):
-    assert ran.run("results", "delete", "--older-than", "30d", "--yes").stdout == "no run to delete\n"
+    assert ran.run("results", "delete", "--older-than", "30d", "--yes").stdout == "no runs to delete\n"
     assert ran.run("results", "delete", "--older-than", "0h", "--keep", "0", "--yes").stdout == "deleted 1 run\n"
 
 

@@ -21,12 +21,12 @@ def test_a_run_does_not_go_on_with_a_part_of_its_suites(project):
         ended = project.run("eval", "evals/one.eval.yaml", "--out", "r", *words)
         assert ended.status == 2
         assert "and this command leaves out evals/two.eval.yaml" in ended.stderr
-        assert "name them all: evals" in ended.stderr
+        assert "give all of them: evals" in ended.stderr
     assert len(project.rows("r")) == 2
     (project.path / "evals" / "two.eval.yaml").unlink()
     ended = project.run("eval", "evals", "--out", "r", "--resume")
     assert ended.status == 2
-    assert "put evals/two.eval.yaml back to resume, or start a new run" in ended.stderr
+    assert "restore evals/two.eval.yaml to resume, or start a new run" in ended.stderr
 
 
 def test_a_suite_that_is_new_to_a_run_is_told(project):
@@ -35,7 +35,7 @@ def test_a_suite_that_is_new_to_a_run_is_told(project):
     project.write("evals/two.eval.yaml", SUITE.format(name="two", needle="hello"))
     ended = project.run("eval", "evals", "--out", "r", "--resume")
     assert ended.status == 0
-    assert "note: 1 suite is new to the run, and counted in its totals from now on: evals/two.eval.yaml" in ended.stderr
+    assert "note: 1 suite is new to the run, now included in its totals: evals/two.eval.yaml" in ended.stderr
 
 
 def test_rows_that_are_left_out_of_the_totals_are_told(project):
@@ -43,7 +43,7 @@ def test_rows_that_are_left_out_of_the_totals_are_told(project):
     assert project.run("eval", "one.eval.yaml").status == 1
     ended = project.run("eval", "one.eval.yaml", "--resume", "--target", "mock:bye")
     assert ended.status == 0
-    assert "moved 1 row that does not count any more to history.jsonl" in ended.stderr
+    assert "moved 1 row that no longer counts to history.jsonl" in ended.stderr
 
 
 def test_a_grade_that_passes_and_scores_too_little_is_shown(project):

@@ -66,7 +66,7 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     assert found["early_stops"] == counted
     assert (listed["test_id"], listed["status"], listed["stopped"]) == ("never", "failed", told["never"][1])
     assert (found["mean_score"], "samples" in found, "mean score" in ended.stderr) == (None, False, False)
-    bounds = "anytime-valid bounds of the rate: 0.0% to 67.6%, each wrong with a chance of 5.0% at most"
+    bounds = "anytime-valid bounds of the rate: 0.0% to 67.6%, error rate at most 5.0% each"
     assert f"SAMPLES never: 0 of 3 passed, the rate is below the threshold; {bounds}\n" in ended.stderr
 
 
@@ -114,7 +114,7 @@ def test_a_budget_and_a_decision_go_together(suite):
 @pytest.mark.parametrize(
     ("words", "more", "said"),
     [
-        (("--until", "decided"), "", "--until decided needs several samples of a case"),
+        (("--until", "decided"), "", "--until decided requires several samples per case"),
         (("--alpha", "0.1"), "", "--alpha requires --until decided"),
         (("--until", "decided", "--repeat", "9", "--alpha", "0.7"), "", "--alpha"),
         (("--until", "certain", "--repeat", "9"), "", "certain"),
@@ -135,7 +135,7 @@ def test_conversations_go_on_sample_by_sample(suite):
     suite.write("a.eval.yaml", talk)
     ended = ran(suite, "--until", "decided", "--repeat", "9")
     assert ended.status == 2
-    assert "'never' of the suite 'a' continues a conversation, sample by sample" in ended.stderr
+    assert "'never' of the suite 'a' continues a conversation sample by sample" in ended.stderr
 
 
 def test_failed_samples_alone_are_not_made_anew(suite):

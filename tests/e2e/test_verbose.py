@@ -56,7 +56,7 @@ def test_calls_that_were_made_again_and_their_waits_are_told(project):
     again = [line for line in ended.stderr.splitlines() if line.startswith("  call ")]
     assert len(again) == 2
     assert re.fullmatch(
-        r"  call 1 gave no answer after [\d.]+ m?s, waited 0\.\d s: http-status: HTTP 429 Too Many Requests: no 429",
+        r"  call 1 got no answer after [\d.]+ m?s, waited 0\.\d s: http-status: HTTP 429 Too Many Requests: no 429",
         again[0],
     )
 
@@ -67,7 +67,7 @@ def test_samples_and_answers_of_earlier_runs_are_told_apart(project):
     ended = project.run("eval", "a.eval.yaml", "--regrade=one", "--repeat", "2", "-v", "--json")
     assert ended.status == 0, ended.stderr
     assert "PASSED a: a on echo (sample 2 of 2): score 1.00, " in ended.stderr
-    assert ended.stderr.count(", stored answer of an earlier run\n") == 2
+    assert ended.stderr.count(", stored answer from an earlier run\n") == 2
     json.loads(ended.stdout)
 
 

@@ -77,7 +77,7 @@ def test_nothing_found_is_an_error_that_says_what_to_do(project):
     project.write(".agentv/config.yaml", "")
     project.write("evals/one.eval.yaml", "")
     (project.path / "evals/one.eval.yaml").unlink()
-    assert "evals holds no eval file" in project.run("validate").stderr
+    assert "evals contains no eval files" in project.run("validate").stderr
     assert not project.ran
 
 

@@ -149,7 +149,7 @@ def test_what_is_wrong_is_raised_with_every_diagnostic():
 
 
 def test_a_filter_that_selects_nothing_is_raised():
-    with pytest.raises(UsageError, match="selects no case"):
+    with pytest.raises(UsageError, match="matches no case"):
         evaluate({"target": "echo", "tests": [one()]}, filter="zzz")
 
 

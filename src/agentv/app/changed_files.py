@@ -40,7 +40,7 @@ from agentv.user_code.functions.functions import load_module
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 CHANGED = "grader-changed"
-_LEFT = "if it is what an earlier run answered, remove it before each run: else that could be graded for this one"
+_LEFT = "if an earlier run wrote it as an answer, delete it before each run: otherwise it could be graded for this run"
 
 
 class ImportedCode:
@@ -136,7 +136,7 @@ class SuiteFiles:
         """What scripts that grade have written to, beside what they print."""
         if self._left:
             named = ", ".join(sorted(map(shown, self._left)))
-            yield f"changed while scripts graded, and taken as written by them: {named}"
+            yield f"changed while scripts were grading, so treated as written by them: {named}"
 
     def _written_by(self, entry: AssertionEntry) -> frozenset[str]:
         """The data files that an entry's script may write itself, of those that were there at first."""
@@ -223,7 +223,7 @@ def _differs(path: str, known: Mapping[str, str], imported: ImportedCode) -> boo
 
 
 def _failure(path: str) -> Failure:
-    told = f"{shown(path)} was changed while the run went on, and is not used"
+    told = f"{shown(path)} was changed during the run and is not used"
     return Failure(CHANGED, told if is_code(path) else f"{told}; {_LEFT}")
 
 

@@ -61,7 +61,7 @@ async def _check(
 ) -> CheckOutcome:
     spec = called.spec
     if spec.provider in NOTHING_TO_CALL:
-        return CheckOutcome("untried", message="it answers by itself")
+        return CheckOutcome("untried", message="it answers without a server")
     target = connections.target(frugal(spec))
     began = time.monotonic()
     answer = await _asked(target, spec, env, timeout_s)
@@ -114,8 +114,8 @@ def _of_keys(called: CheckedTarget) -> str:
         where = "the variable of the model's provider"
     else:
         variable = next((one for one in called.spec.variables if one.setting == "api_key"), None)
-        return f"no key was sent: {how_to_set(variable) if variable else 'set one'}, or give the target 'api_key'"
-    return f"the key was refused: check {where}, and whose server 'base_url' is"
+        return f"no key was sent: {how_to_set(variable) if variable else 'set one'}, or set 'api_key' on the target"
+    return f"the key was refused: check {where}, and that 'base_url' is the key's server"
 
 
 _FIXES_OF_STATUS: Mapping[int, str] = {

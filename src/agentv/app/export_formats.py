@@ -120,10 +120,10 @@ def _junit(exported: Exported) -> Iterator[str]:
 def _why_not_run(run: StoredRun, totals: Summary) -> str:
     """Why trials of a run have no row."""
     if run.summary is None:
-        return "the run was killed before them, or is still being written"
+        return "the run was killed before they ran, or is still being written"
     if totals.budget is not None and totals.budget.used_up:
-        return "the budget of the run was used up before them"
-    return "the run ended before them, or a case that they depend on did not pass"
+        return "the budget of the run was used up before they ran"
+    return "the run ended before they ran, or a case that they depend on did not pass"
 
 
 def _only_suite(run: StoredRun) -> tuple[str, str] | None:
@@ -165,7 +165,7 @@ def _report(exported: Exported) -> HtmlReport:
 
     run = exported.run
     if next(exported.results(), None) is None:
-        raise UsageError(f"there is nothing to report: the run {run.run_id} holds no such trial")
+        raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
     return HtmlReport.of(run.run_id, run.record, exported.totals(), exported.results(), run.root)
 
 

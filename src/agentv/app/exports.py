@@ -124,11 +124,11 @@ def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> 
     inside = run is not None and os.path.realpath(path.parent) == os.path.realpath(run)
     there = is_directory(str(path.parent))
     if path.name in _OWN and (inside or (there and (path.parent / RUN).is_file())):
-        raise UsageError(f"{path} belongs to the run itself", "give the export another name")
+        raise UsageError(f"{path} is one of the run's own files", "give the export another name")
     if inside and not there:
         return  # the run makes it
     if not there:
-        raise UsageError(f"cannot write {path}: there is no directory {path.parent}", f"mkdir -p {path.parent}")
+        raise UsageError(f"cannot write {path}: the directory {path.parent} does not exist", f"mkdir -p {path.parent}")
     check_place(path)
 
 

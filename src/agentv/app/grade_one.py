@@ -51,14 +51,14 @@ class LoneServices:
         Raises:
             LookupError: always.
         """
-        raise LookupError(f"'agentv assert' has nothing that embeds{f' {name!r}' if name else ''}; use 'agentv eval'")
+        raise LookupError(f"'agentv assert' has no embedder{f' {name!r}' if name else ''}; use 'agentv eval'")
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a nested list."""
         return await grade_entries(entries, context, self.clock)
 
     async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
-        """The value that an expression over the answer has."""
+        """The value of an expression over the answer."""
         value: Json | Failure = await value_of(transform, context)
         return value
 

@@ -138,20 +138,20 @@ def check_settings(settings: EvalSettings) -> None:
     for name, least in bounds.items():
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
-            raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
+            raise UsageError(f"{name} must be a whole number of at least {least}, found {value!r}")
     if settings.executor not in EXECUTORS:
         raise UsageError(f"executor must be one of {', '.join(EXECUTORS)}, found {settings.executor!r}")
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
-            raise UsageError(f"{flag} is given an empty tag", "name a tag, or omit the flag")
+            raise UsageError(f"{flag} has an empty tag", "give a tag, or omit the flag")
     _check_reuse(settings)
     _check_seed(settings)
     _check_ends(settings)
     if settings.cluster is not None and not settings.cluster.strip():
-        raise UsageError("--cluster is given an empty key", "name a key of metadata or vars, or omit the flag")
+        raise UsageError("--cluster has an empty key", "give a key of metadata or vars, or omit the flag")
     threshold, timeout_s = settings.threshold, settings.timeout_s
     if threshold is not None and not 0 <= threshold <= 1:
-        raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
+        raise UsageError(f"threshold must be between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
 
@@ -169,7 +169,7 @@ def _check_ends(settings: EvalSettings) -> None:
     if settings.until not in (None, "decided"):
         raise UsageError(f"until must be 'decided', found {settings.until!r}")
     if settings.alpha is not None and not 0 < settings.alpha <= 0.5:
-        raise UsageError(f"alpha must be a chance above 0 and up to 0.5, found {settings.alpha!r}")
+        raise UsageError(f"alpha must be above 0 and at most 0.5, found {settings.alpha!r}")
     _check_against(settings)
     if settings.budget_usd is not None and not 0 < settings.budget_usd < math.inf:
         raise UsageError(f"budget_usd must be a number of US dollars above 0, found {settings.budget_usd!r}")
@@ -183,43 +183,43 @@ def _check_against(settings: EvalSettings) -> None:
     """
     if settings.against is None:
         if settings.margin is not None:
-            raise UsageError("--margin is the loss that does not matter", "give it with --against RUN --until decided")
+            raise UsageError("--margin requires --against and --until decided", "add --against RUN --until decided")
         return
     if settings.margin is not None and not 0 < settings.margin < 1:
-        raise UsageError(f"margin must be a share above 0 and below 1, found {settings.margin!r}")
+        raise UsageError(f"margin must be above 0 and below 1, found {settings.margin!r}")
     if settings.until is None:
         hint = "add --until decided; to compare two finished runs: agentv compare BASE CANDIDATE"
-        raise UsageError("--against draws cases until the comparison is decided", hint)
+        raise UsageError("--against requires --until decided", hint)
     if settings.rerun == "failed":
-        what = "--rerun=failed runs only failed cases again, and --against compares cases drawn at random"
+        what = "--rerun=failed runs only failed cases again, but --against draws cases at random"
         raise UsageError(what, "start a new run")
     if settings.regrade is not None or settings.limit is not None:
         flag = "--regrade" if settings.regrade is not None else "--limit"
         hint = "use --sample N" if settings.limit is not None else "compare the runs with agentv compare"
-        raise UsageError(f"{flag} and --against: cases are drawn at random, and answers must be new", hint)
+        raise UsageError(f"{flag} conflicts with --against, which draws cases at random and requires new answers", hint)
 
 
 def _check_reuse(settings: EvalSettings) -> None:
     """Refuse ways to take up earlier answers that contradict each other."""
     for flag, file in {"--record": settings.record, "--replay": settings.replay}.items():
         if file is not None and not file.strip():
-            raise UsageError(f"{flag} is given an empty name", "name a cassette file, or omit the flag")
+            raise UsageError(f"{flag} has an empty name", "give a cassette file, or omit the flag")
     if settings.regrade is not None and settings.rerun is not None:
-        raise UsageError("--regrade calls no target, and --rerun does", "use one of them")
+        raise UsageError("--regrade and --rerun conflict: one calls no target, the other does", "use one of them")
     if settings.record is not None and settings.replay is not None:
-        hint = "--replay FILE --replay-mode new adds what a cassette lacks"
+        hint = "to add missing answers to a cassette: --replay FILE --replay-mode new"
         raise UsageError("--record and --replay conflict", hint)
     if settings.record is not None and settings.resume_run is not None:
         flag = "--resume" if settings.resume is not None else "--rerun"
-        hint = "record again; with --cache on all runs, you pay for no call twice"
-        raise UsageError(f"--record needs a whole run, and {flag} runs a part of one", hint)
+        hint = "record again; with --cache on all runs, no call is paid for twice"
+        raise UsageError(f"--record requires a complete run, but {flag} runs a part of one", hint)
     if settings.regrade is not None and (settings.record or settings.replay):
-        raise UsageError("--regrade uses the answers of a run, so it cannot record or replay a cassette")
+        raise UsageError("--regrade uses the stored answers of a run, so it cannot record or replay a cassette")
     if settings.cache and (settings.regrade or settings.replay or settings.rerun):
         other = "--regrade" if settings.regrade else "--replay" if settings.replay else "--rerun"
-        raise UsageError(f"--cache and {other} conflict: both say where answers come from", "use one of them")
+        raise UsageError(f"--cache and {other} conflict: both set where answers come from", "use one of them")
     if settings.record_code and settings.record is None and settings.replay_mode != "new":
-        hint = "--record FILE, or --replay FILE --replay-mode new"
+        hint = "use --record FILE, or --replay FILE --replay-mode new"
         raise UsageError("--record-code requires a recording", hint)
     if settings.replay_mode == "new" and settings.replay is None:
         raise UsageError("--replay-mode requires --replay", "add --replay FILE")
@@ -236,7 +236,7 @@ def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     exports = tuple(out for out in outs if _is_export(out))
     directories = [out for out in outs if out not in exports]
     if len(directories) > 1:
-        raise UsageError(f"two run directories: {directories[0]} and {directories[1]}")
+        raise UsageError(f"two results directories given: {directories[0]} and {directories[1]}")
     for directory in directories:
         _check_suffix(directory)
     return (directories[0] if directories else None), tuple(dict.fromkeys(exports))
@@ -271,5 +271,5 @@ def _check_suffix(directory: str) -> None:
     meant = nearest(suffix, known_ones)
     if meant is not None or suffix in _OTHER_FORMATS:
         known = f"did you mean '{meant}'?" if meant is not None else f"there are {', '.join(known_ones)}."
-        hint = f"{known} To name a run directory so, end it with a '/'"
-        raise UsageError(f"--out {directory}: there is no export with the suffix '{suffix}'", hint)
+        hint = f"{known} For a results directory with this name, end it with '/'"
+        raise UsageError(f"--out {directory}: no export has the suffix '{suffix}'", hint)

@@ -191,7 +191,7 @@ def _point(run: _TrendRun, group: Mapping[str, Any], measure: Measure) -> Point 
         interval = _interval(told) if measure == "pass rate" else None
         return Point(run.run_id, float(value), interval, judged, total, error_of_rate(float(value), clusters))
     except (KeyError, TypeError, ValueError) as failure:
-        raise StoreError(f"{run.run_id}: its {SUMMARY} is not one of agentv's: {failure}") from failure
+        raise StoreError(f"{run.run_id}: its {SUMMARY} was not written by agentv: {failure}") from failure
 
 
 def _interval(found: Any) -> tuple[float, float] | None:
@@ -207,16 +207,16 @@ def _only_suite(runs: _Runs, results: Path) -> str:
     if not suites:
         raise _nothing(runs, None, results)
     if len(suites) > 1:
-        raise UsageError(f"there are runs of {len(suites)} suites", f"name one with --suite: {', '.join(suites[:20])}")
+        raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {', '.join(suites[:20])}")
     return suites[0]
 
 
 def _nothing(runs: _Runs, suite: str | None, results: Path) -> UsageError:
     of = "" if suite is None else f" of suite '{suite}'"
     whys = {
-        "still being written, cut short or without a verdict": runs.passed_over,
-        "of answers that were there before": runs.not_new,
-        "of samples that ended early": runs.ended_early,
+        "unfinished, interrupted or without a verdict": runs.passed_over,
+        "with reused answers": runs.not_new,
+        "with samples that ended early": runs.ended_early,
     }
     over = "; ".join(f"{count} {why}" for why, count in whys.items() if count)
     over = f" ({over})" if over else ""

@@ -156,7 +156,7 @@ class Connections:
         if found is None:
             target = self.target(spec)
             if not isinstance(target, Embedder):
-                raise LookupError(f"'{spec.name}' does not embed")
+                raise LookupError(f"'{spec.name}' does not compute embeddings")
             kept = RecordedEmbedder(target, spec, self.store, self.answers.no_judge)
             found = self._embedders[id(spec)] = EmbeddingCache(kept)
         return found

@@ -1,4 +1,4 @@
-"""How many letters are between two texts, counted only where that takes a second at most (V. Levenshtein, 1966)."""
+"""The edit distance of two texts, computed only if that takes at most a second (V. Levenshtein, 1966)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class TooManyEditsError(Exception):
     """The texts are too long for so many edits to be counted; the message says how long they are."""
 
     def __init__(self, one: str, other: str, most: int) -> None:
-        super().__init__(f"texts of {len(one):,} and {len(other):,} characters, of which {most:,} may differ")
+        super().__init__(f"texts of {len(one):,} and {len(other):,} characters with up to {most:,} edits")
 
 
 def edits_between(one: str, other: str, most: int) -> int | None:

@@ -16,12 +16,12 @@ _MARGIN = 40
 _SHOWN_VALUE = 60
 _SHOWN_VALUES = 3
 
-NO_OUTPUT = Grade.errored("no-output", "there is no answer to look at")
-"""The grade of every type that reads the answer, where there is none."""
+NO_OUTPUT = Grade.errored("no-output", "there is no answer to check")
+"""The grade of every type that reads the answer, if there is none."""
 
 
 def excerpt(text: str, limit: int = LIMIT) -> str:
-    """The text itself where it is short, else its beginning and its end with a mark between them."""
+    """The text itself if it is short, else its start and end with a mark between them."""
     if len(text) <= limit:
         return _writable(text)
     kept = limit - len(CUT)
@@ -29,7 +29,7 @@ def excerpt(text: str, limit: int = LIMIT) -> str:
 
 
 def around(text: str, start: int, end: int) -> str:
-    """A stretch of the text with a little of what stands before and behind it."""
+    """A part of the text with some context before and after it."""
     first, last = max(start - _MARGIN, 0), min(end + _MARGIN, len(text))
     if last - first <= LIMIT - 2:
         piece = text[first:last]
@@ -54,5 +54,5 @@ def listed(values: tuple[str, ...]) -> str:
 
 
 def _writable(text: str) -> str:
-    """Halves of surrogate pairs, which JSON can smuggle in, could be written to no file."""
+    """Replaces halves of surrogate pairs, which JSON can contain but which cannot be written to a file."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -39,7 +39,7 @@ class NotJson:
 
 
 def _refused(constant: str) -> Json:
-    raise ValueError(f"{constant} is not JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def _finite(digits: str) -> float:
@@ -76,7 +76,7 @@ def parse(text: str) -> Json | NotJson:
     except JSONDecodeError as error:
         return NotJson(f"not JSON: {error.msg.lower()} at line {error.lineno}, column {error.colno}")
     except RecursionError:
-        return NotJson("not JSON that can be read: nested too deeply")
+        return NotJson("JSON nested too deeply to read")
     except ValueError as error:
         return NotJson(str(error) if "digits" not in str(error) else "a number is too large")
     return value

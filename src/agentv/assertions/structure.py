@@ -17,29 +17,29 @@ from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Entries, Fract
 
 @dataclass(frozen=True, slots=True)
 class AssertSet(DeclaredAssertion):
-    """Several assertions that count as one: their weighted mean against a threshold."""
+    """Several assertions that count as one: their weighted mean is compared with a threshold."""
 
     assert_: Annotated[
-        Entries, Alias(("assertions", "evaluators")), Doc("the assertions of the set; sets nest to any depth")
+        Entries, Alias(("assertions", "evaluators")), Doc("the assertions of the set; sets can be nested to any depth")
     ]
-    threshold: Annotated[Fraction | None, Doc("pass mark of the set; without it the case's")] = None
+    threshold: Annotated[Fraction | None, Doc("minimum score of the set to pass; default: the case's threshold")] = None
 
     short: ClassVar[str | None] = "assert"
     timeout_s: ClassVar[float | None] = math.inf  # each assertion of the set has a limit of its own
 
     def label(self) -> str:
-        """How many assertions it holds."""
+        """The number of assertions in it."""
         return f"{len(self.assert_)} assertion{'s' if len(self.assert_) != 1 else ''}"
 
     def faults(self) -> Iterable[Issue]:
-        """A set that checks nothing."""
+        """Reports a set that checks nothing."""
         if not self.assert_:
             yield Issue(("assert_",), "the set is empty, so it checks nothing", "missing-value")
         elif not any(entry.settings.weight or entry.settings.required is not False for entry in self.assert_):
             message = "every assertion of the set has weight 0 and none is required, so it checks nothing"
             yield Issue(("assert_",), message)
         if excludes_nothing(self.threshold, self.assert_):
-            message = "with a threshold of 0 every answer passes this set"
+            message = "with threshold: 0, every answer passes this set"
             yield Issue(("threshold",), message, "zero-threshold", ZERO_HINT, warning=True)
 
     async def grade(self, context: AssertionContext) -> Grade:
@@ -75,7 +75,7 @@ def _remarks(scores: Iterable[Score]) -> Iterator[str]:
     """What the checks do not say: gates that fell, and errors that do not count."""
     for score in scores:
         if score.grade.error is not None:
-            yield f"{score.entry.name} could not be judged: {score.grade.error.message}"
+            yield f"{score.entry.name} could not be graded: {score.grade.error.message}"
         elif not passes_gate(score):
             yield f"{score.entry.name} is required"
 

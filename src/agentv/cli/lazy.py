@@ -38,7 +38,7 @@ class LazyCommands(click.Group):
             found: click.Command = getattr(import_module(module), attribute)
             return found
         if cmd_name in self.not_yet:
-            raise click.UsageError(f"'{cmd_name}' is known and not supported yet [not-yet]", ctx)
+            raise click.UsageError(f"'{cmd_name}' is recognized but not supported yet [not-yet]", ctx)
         from agentv.authoring.source.nearest import did_you_mean
 
         hint = did_you_mean(cmd_name, self.places)

@@ -1,4 +1,4 @@
-"""The command `agentv`: which commands there are, and what becomes of their errors."""
+"""The command `agentv`: its subcommands, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NOT_YET = ("serve",)
 )
 @click.version_option(__version__, "-V", "--version", message="agentv %(version)s")
 def cli() -> None:
-    """Test prompts, models and agents against files of cases, and say with evidence if they are good enough."""
+    """Test prompts, models and agents against files of cases, and report with evidence whether they are good enough."""
 
 
 def run(arguments: list[str]) -> int:

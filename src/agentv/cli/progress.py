@@ -1,4 +1,4 @@
-"""Output of a run while it goes on, for people and for programs."""
+"""Output during a run, for people and for programs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from agentv.errors import ExitStatus
 from agentv.user_code.functions.guard import apart_from_output
 
 PIPED = 160
-"""Columns where nobody looks at a terminal."""
+"""Columns without a terminal."""
 
 
 @click.command("targets", epilog="Example: agentv targets openai:gpt-5-mini --check")

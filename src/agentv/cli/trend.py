@@ -22,11 +22,11 @@ from agentv.errors import ExitStatus
 @click.option("--score", is_flag=True, help="Plot the mean score instead of the pass rate.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(*, suite: str | None, last: int, score: bool, as_json: bool) -> int:
-    """Draw how a suite's pass rate moved over its last runs, and say whether it rises or falls, or since which run.
+    """Plot a suite's pass rate over its last runs, and report whether it rises or falls, or after which run it changed.
 
-    Each case is compared with itself. The confidence interval allows for noise that carries over from run to run; where
-    it contains 0, no trend is shown. The line that is drawn is that of Theil and Sen, which one odd run does not bend.
-    Runs are those under .agentv/results that called their target; changes of cases, targets, thresholds and repeats
+    Each case is compared with itself. The confidence interval allows for noise that is correlated from run to run; if
+    it contains 0, no trend is shown. The plotted line is that of Theil and Sen, which is robust to outliers.
+    Uses the runs in .agentv/results that called their target; changes of cases, targets, thresholds and repeats
     between them are noted.
 
     Exit status 2 if there is no run of the suite.

@@ -94,7 +94,7 @@ def _fix(paths: tuple[str, ...]) -> None:
         click.echo(f"rewrote {plural(count, 'older spelling')} in {safe(shown_from(path, str(Path.cwd())))}", err=True)
     if fixed.left:
         count = len(fixed.left)
-        reason = "a rewrite would change its meaning, or it is not in a YAML block"
+        reason = "rewriting would change the meaning, or the key is not in a YAML block"
         click.echo(f"left {plural(count, 'older spelling')}: {reason}", err=True)
     elif not fixed.files:
         click.echo("nothing to rewrite", err=True)

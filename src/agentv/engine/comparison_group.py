@@ -103,5 +103,5 @@ def _settled(entry: AssertionEntry, grade: Grade) -> AssertionEntry:
 def _with_missing(grade: Grade, missing: Sequence[str]) -> Grade:
     if not missing:
         return grade
-    note = f"left out, since they gave no answer: {', '.join(dict.fromkeys(missing))}"
+    note = f"omitted, because they gave no answer: {', '.join(dict.fromkeys(missing))}"
     return replace(grade, reason=f"{grade.reason}; {note}" if grade.reason else note)

@@ -1,4 +1,4 @@
-"""A trial that is a conversation: several questions, or one that goes on from where an earlier case ended.
+"""Trials that are conversations: several questions, or one that continues an earlier case.
 
 Each question goes to the target with the transcript so far. Text of a model becomes part of later questions as it is:
 it is never rendered.
@@ -53,7 +53,7 @@ def turns_of(trial: Trial) -> tuple[Turn, ...]:
 
 
 def opening_of(trial: Trial) -> tuple[Message, ...]:
-    """The case's input. What the suite puts before every case stands in a conversation once, at its beginning."""
+    """The case's input. The suite's own input appears once, at the start of a conversation."""
     case = trial.case
     return case.input[case.preamble :] if trial.history else case.input
 
@@ -77,7 +77,7 @@ def transcript_of(trial: Trial, answers: Iterable[TargetResponse]) -> tuple[Mess
 
 @dataclass(slots=True)
 class _Conversation:
-    """A conversation that goes on.
+    """A conversation in progress.
 
     Attributes:
         spoken: the transcript so far.
@@ -152,7 +152,7 @@ class _Conversation:
         )
 
     def result(self, *, error: Failure | None = None) -> TrialResult:
-        """What became of the trial. An errored one keeps the grades that were given before."""
+        """The result of the trial. An errored one keeps its earlier grades."""
         answer = self._summed() if self.answers else None
         took = ((answer.duration_ms if answer else None) or 0.0) + self._unanswered_ms
         answer = answer and replace(answer, duration_ms=took)

@@ -130,7 +130,7 @@ class DependencyScheduler:
             self._ready.append(self._continued(trial))
 
     def _continued(self, trial: Trial) -> Trial:
-        """The trial with the transcript that it goes on from."""
+        """The trial with the transcript that it continues."""
         link = trial.suite.links.get(trial.case.id)
         if link is None or link.follows is None:
             return trial
@@ -273,7 +273,7 @@ class _Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Linked:
-    """What must be known of a suite whose cases hang on each other.
+    """Data on a suite whose cases depend on each other.
 
     Attributes:
         targets: names of the suite's targets.
@@ -324,7 +324,7 @@ def _spot(trial: Trial, case: str) -> TrialKey:
 
 
 def _lets_go_on(spot: TrialKey, status: Status) -> bool:
-    """A dependency must pass; a conversation goes on from any answer, a bad one too."""
+    """A dependency must pass; a conversation continues from any answer, even a bad one."""
     return status == "passed" if spot.sample == WHOLE else status in _ANSWERED
 
 

@@ -26,7 +26,7 @@ class TrialExecutor(Protocol):
         ...
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial, not graded yet; its errored result where there is none."""
+        """The answer to a trial, not graded yet; its errored result if there is none."""
         ...
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
@@ -34,7 +34,7 @@ class TrialExecutor(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """The run is interrupted: nobody waits for another attempt any more, nor for a place at a server."""
+        """The run is interrupted: end all waits for retries and for servers."""
         ...
 
 
@@ -60,7 +60,7 @@ class LocalExecutor:
             found.end(number)
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial; its errored result where there is none."""
+        """The answer to a trial; its errored result if there is none."""
         with _ending_leftovers():
             return await answer_of(trial, self._run_context)
 

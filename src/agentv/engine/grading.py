@@ -29,7 +29,7 @@ class GraderCheck(Protocol):
         ...
 
     def end(self, entry: AssertionEntry) -> Failure | None:
-        """Why what it came to does not count; None where it does."""
+        """Why its result does not count; None if it does."""
         ...
 
 

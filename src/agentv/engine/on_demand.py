@@ -1,4 +1,4 @@
-"""Trials that start when somebody asks for them, such as a test runner that comes to one test after the other."""
+"""Trials that start on demand, such as for a test runner that runs one test after the other."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Plan:
                     yield from self.samples(suite, case, target)
 
     def _compared(self, suite: Suite) -> Iterator[Trial]:
-        """The trials of a suite whose cases compare answers: those that are compared stand side by side."""
+        """The trials of a suite whose cases compare answers: compared trials are adjacent."""
         for _, variants in groupby(self._pairs(suite), key=lambda pair: pair[0].id):
             samples = [list(self.samples(suite, case, target)) for case, target in variants]
             for group in zip(*samples, strict=True):
@@ -158,7 +158,7 @@ class Plan:
                 yield from (case.id for case in self._cases(suite) if case.id not in chosen)
 
     def _chosen(self, suite: Suite) -> Iterator[Case]:
-        """Those that one case became with several prompts stand side by side."""
+        """The trials of one case with several prompts are adjacent."""
         limit, sample = self.settings.limit, self.settings.sample
         taken = 0
         before: str | None = None

@@ -70,7 +70,7 @@ class Run:
             task.cancel()
 
     async def events(self) -> AsyncIterator[Event]:
-        """Everything that happens, in order. The run goes on only while this is iterated."""
+        """All events, in order. The run continues only while this is iterated."""
         clock, state = self._run_context.clock, self._state
         started, done, announced = clock.monotonic(), 0, False
         number = max(1, min(self._options.workers, self._total))

@@ -39,7 +39,7 @@ class DrawnCases:
 
 
 def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *, seed: int, root: str) -> DrawnCases:
-    """A sample of so many of the cases that are chosen, out of all suites together; of all where there are fewer."""
+    """A random sample of the selected cases, from all suites together; all of them if there are fewer."""
     drawn: list[bytes] = []  # a heap of what is left out first: the complement of every number
     of = 0
     for suite in suites:

@@ -42,7 +42,7 @@ class TrialServices:
         """
         spec = self.trial.judge_called(name)
         if spec is None:
-            raise LookupError("no judge is named")
+            raise LookupError("no judge is set")
         return self.run_context.judge(spec, self.trial.suite)
 
     def embedder(self, name: str | None) -> Embedder:
@@ -56,7 +56,7 @@ class TrialServices:
         for spec in candidates:
             if spec is not None and embeds(spec):
                 return self.run_context.embedder(spec)
-        raise LookupError("no target that embeds is named")
+        raise LookupError("no target that computes embeddings is set")
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a list, one entry after the other."""

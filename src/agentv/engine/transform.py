@@ -15,7 +15,7 @@ from agentv.templating import RenderError, Scope, evaluate
 from agentv.user_code.functions.functions import arguments_for, load_function
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
-TOO_DEEP = "its JSON is nested too deep"
+TOO_DEEP = "its JSON is nested too deeply"
 
 
 async def transformed(transform: Transform, context: AssertionContext) -> str | Failure | None:
@@ -27,7 +27,9 @@ async def transformed(transform: Transform, context: AssertionContext) -> str | 
         return json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError) as error:  # what a function of users gives may hold itself
         said = TOO_DEEP if isinstance(error, RecursionError) else str(error)
-        return Failure("transform-failed", f"what the transform {transform.expression!r} gives is no JSON: {said}")
+        return Failure(
+            "transform-failed", f"the result of the transform {transform.expression!r} is not valid JSON: {said}"
+        )
 
 
 async def value_of(transform: Transform, context: AssertionContext) -> Any | Failure:

@@ -17,7 +17,7 @@ from agentv.model.values.response import Attempt, CallFailure, Failure, TargetRe
 from agentv.ports import TargetRequest
 from agentv.user_code.functions.guard import attempt
 
-EMPTY = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
+EMPTY = Failure("empty-output", "the target returned an empty answer; `allow_empty: true` would accept it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class AnsweredTrial:
 
 
 async def answer_of(trial: Trial, run_context: RunContext) -> AnsweredTrial | TrialResult:
-    """The answer to a trial, kept; its errored result where there is none."""
+    """The stored answer to a trial; its errored result if there is none."""
     clock = run_context.clock
     started = clock.monotonic()
     answer = await ask(trial, run_context, trial.case.input)

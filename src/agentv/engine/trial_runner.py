@@ -44,7 +44,7 @@ class TrialRunner:
         self._limits: dict[str, asyncio.Semaphore] = {}
 
     async def run(self, trial: Trial) -> Sequence[TrialResult]:
-        """What became of a trial, and of those that it is compared with; nothing where it was interrupted."""
+        """The results of a trial and of those that it is compared with; empty if interrupted."""
         waits = trial.case.asks_judge or self._queries.any
         async with self._queries.turn(trial) if waits else _NO_LIMIT:
             if waits and self._state.stopped:

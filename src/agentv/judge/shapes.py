@@ -18,7 +18,7 @@ MOST_POINTS = 10
 
 
 class UnreadableError(Exception):
-    """A reply is no verdict. Its text says what is wrong with it, as a clause without a full stop."""
+    """A reply is not a verdict. The message says what is wrong with it, as a clause without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)

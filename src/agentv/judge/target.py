@@ -74,7 +74,7 @@ class TargetJudge:
         if isinstance(response, Failure):
             return self._failed(response)
         if response.output is None or not response.output.strip():
-            return Failure("judge-empty-output", f"judge '{self.name}' answered nothing")
+            return Failure("judge-empty-output", f"judge '{self.name}' returned an empty reply")
         return replace(response, output=speakable(response.output))
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
@@ -185,7 +185,7 @@ class TargetJudge:
         )
 
     def _unreadable(self, reply: str, problem: str, usage: UsageTotal) -> JudgeFailure:
-        message = f"judge '{self.name}' gave no verdict that can be read: {problem}"
+        message = f"judge '{self.name}' gave no readable verdict: {problem}"
         if reply.strip():
             message += f"; it replied {shorten(reply, 200)!r}"
         return JudgeFailure(
@@ -212,9 +212,9 @@ def _verdict(reading: ReadVerdict, reply: str, usage: UsageTotal, question: Rubr
 
 
 def _undecided(reply: str, problem: str, usage: UsageTotal, question: RubricQuestion) -> Verdict:
-    """Eva's rule: a reply without a verdict fails the answer, and nobody is asked again."""
+    """Eva's rule: a reply without a verdict fails the answer, without another call."""
     kept = _evidence(reply, question)
-    reason = f"the judge's reply is no verdict: {problem}"
+    reason = f"the judge's reply is not a verdict: {problem}"
     return Verdict(
         score=0.0,
         checks=(Check(reason, passed=False, evidence=kept or None),),

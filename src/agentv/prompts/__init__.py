@@ -1,1 +1,1 @@
-"""A library of prompts: what each sat and how it did, and the gates that only evidence opens (SPEC section 11)."""
+"""Prompt library: logs of exams, and the gates of promotions (SPEC section 11)."""

@@ -42,7 +42,7 @@ APPENDING = Appending()
 
 
 def append(directory: str, sitting: Sitting, system: Appending = APPENDING) -> tuple[str, ...]:
-    """Put a sitting behind the log of a prompt. It is on the disk when this returns.
+    """Append an exam to the log of a prompt. The row is on disk when this returns.
 
     Returns:
         What was unusual, a sentence each: a torn line that was set aside, a lock that could not be had. They call the
@@ -101,7 +101,7 @@ def _opened(path: Path, system: Appending) -> Iterator[_OpenLog]:
         log = _OpenLog(path, system.disk, system.disk.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK))
         try:
             if not S_ISREG(system.disk.stat(log.descriptor).st_mode):
-                raise StoreError(f"cannot write {path}: it is no file")
+                raise StoreError(f"cannot write {path}: it is not a file")
             _lock(log, system.pause)
             if not _was_replaced(log):
                 yield log
@@ -122,14 +122,14 @@ def _lock(log: _OpenLog, pause: Callable[[float], None]) -> None:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-            why = "files cannot be locked there: let no two machines sit exams of this prompt at once"
+            why = "files cannot be locked there: do not run exams of this prompt on two machines at the same time"
             break
         else:
             return
     else:
-        why = f"another process has locked it for {LOCK_TRIES * LOCK_PAUSE_S:g} s"
+        why = f"another process has held the lock for {LOCK_TRIES * LOCK_PAUSE_S:g} s"
     log.locked = False
-    log.notes.append(f"{log.path.name}: the row was written without a lock, since {why}")
+    log.notes.append(f"{log.path.name}: the row was written without a lock, because {why}")
 
 
 def _was_replaced(log: _OpenLog) -> bool:
@@ -151,19 +151,21 @@ def _before(log: _OpenLog, size: int) -> bytes:
     if not text.strip() or is_object(text):
         return b"\n"
     if not log.locked:
-        log.notes.append(f"the last line of {log.path.name} breaks off; it was left there, since the log is not locked")
+        log.notes.append(
+            f"the last line of {log.path.name} is incomplete; it was left there, because the log is not locked"
+        )
         return b"\n"
     return _set_aside(log, start, tail)
 
 
 def _set_aside(log: _OpenLog, start: int, tail: bytes) -> bytes:
     """Move a torn line out of the log; what stands before the row then."""
-    broken = f"the last line of {log.path.name} breaks off, since a sitting was stopped while it was written down"
+    broken = f"the last line of {log.path.name} is incomplete, because an exam was stopped while writing it"
     try:
         _keep(log.disk, log.path.with_name(TORN), tail + b"\n")
         log.disk.truncate(log.descriptor, start)
     except OSError as error:
-        log.notes.append(f"{broken}; it is left there: {store_error('move it to', log.path.with_name(TORN), error)}")
+        log.notes.append(f"{broken}; it was left there: {store_error('move it to', log.path.with_name(TORN), error)}")
         return b"\n"
     log.notes.append(f"{broken}; it was moved to {TORN}")
     return b""

@@ -31,7 +31,7 @@ class Disk:
         return os.fstat(descriptor)
 
     def stat_at(self, path: Path) -> os.stat_result:
-        """What stands at a path, links followed."""
+        """The file at a path, following symlinks."""
         return os.stat(path)  # noqa: PTH116  # the call itself
 
     def lock(self, descriptor: int) -> None:

@@ -85,7 +85,7 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: GateEvidence) -> 
     if not evidence.now:
         return (
             *_unsound(evidence),
-            GateRefusal(NO_EVIDENCE, "its exam cannot be read, so that no evidence can be of it"),
+            GateRefusal(NO_EVIDENCE, "its exam cannot be read, so no recorded exam can be evidence"),
         )
     found = list(_unsound(evidence)) + list(_not_sat(evidence))
     if to == "ready":
@@ -126,7 +126,7 @@ def _last(rows: Sequence[Sitting]) -> Sitting | None:
 def _unsound(evidence: GateEvidence) -> Iterable[GateRefusal]:
     if evidence.findings:
         things = plural(evidence.findings, "thing")
-        yield GateRefusal(DOCTOR_FINDINGS, f"doctor finds {things} wrong with it", ("agentv prompt doctor shows them",))
+        yield GateRefusal(DOCTOR_FINDINGS, f"doctor finds {things} to fix", ("see agentv prompt doctor",))
 
 
 def _not_sat(evidence: GateEvidence) -> Iterable[GateRefusal]:
@@ -138,7 +138,7 @@ def _not_sat(evidence: GateEvidence) -> Iterable[GateRefusal]:
     if whole:
         yield _stale(whole[-1], evidence.now)
     elif evidence.rows:
-        yield GateRefusal(NO_EVIDENCE, "no whole exam of it is on record", (_why_not_whole(evidence.rows[-1]),))
+        yield GateRefusal(NO_EVIDENCE, "it has no complete exam on record", (_why_not_whole(evidence.rows[-1]),))
     else:
         yield GateRefusal(NO_EVIDENCE, "its exam has never run")
 
@@ -153,22 +153,22 @@ def _not_passed(evidence: GateEvidence) -> Iterable[GateRefusal]:
     elif last.prompt_sha256 != prompt_sha256(evidence.now):
         yield _stale(last, evidence.now)
     if not last.all_passed:
-        yield GateRefusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) was not passed", tuple(_failures(last)))
+        yield GateRefusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) did not pass", tuple(_failures(last)))
 
 
 def _stale(row: Sitting, now: Mapping[str, str]) -> GateRefusal:
     notes = tuple(str(change) for change in changes(row.files, now))
-    return GateRefusal(STALE_EVIDENCE, f"it was changed since its exam of {row.ts}", notes)
+    return GateRefusal(STALE_EVIDENCE, f"it changed after its exam of {row.ts}", notes)
 
 
 def _why_not_whole(row: Sitting) -> str:
     if row.partial:
-        return f"the exam of {row.ts} was partial: of a part of it, with other flags, or on another model or judge"
+        return f"the exam of {row.ts} was partial: only some cases, with other flags, or on another model or judge"
     if row.prompt_sha256 is None:
         return f"the row of {row.ts} does not record the examined text; run the exam again"
     if row.errored:
-        return f"in the exam of {row.ts}, {row.errored} of {row.total} errored, and none of them was judged"
-    return f"the exam of {row.ts} held no case"
+        return f"in the exam of {row.ts}, {row.errored} of {row.total} errored, and none was graded"
+    return f"the exam of {row.ts} contained no cases"
 
 
 def _failures(row: Sitting) -> Iterable[str]:

@@ -74,7 +74,7 @@ class MetaDocument:
         if not inner or (is_scalar(inner[0]) and not inner[0].value and inner[0].implicit[0]):
             return []
         if type(inner[0]).__name__ != "MappingStartEvent":
-            raise RewriteError("it is no mapping")
+            raise RewriteError("it is not a mapping")
         self.root = inner[0]
         return _pairs(inner[1:-1])
 
@@ -104,9 +104,9 @@ def _events(text: str) -> list[Event]:
         while (event := parser.get_event()) is not None:
             found.append(event)
     except YAMLError as error:
-        raise RewriteError(f"it is not YAML: {getattr(error, 'problem', None) or error}") from None
+        raise RewriteError(f"it is not valid YAML: {getattr(error, 'problem', None) or error}") from None
     if sum(type(event).__name__ == "DocumentStartEvent" for event in found) > 1:
-        raise RewriteError("it holds more than one document")
+        raise RewriteError("it contains more than one document")
     return found
 
 

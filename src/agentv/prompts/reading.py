@@ -1,4 +1,4 @@
-"""Reading a prompt's log. A line that is no row is passed over and told, wherever it stands."""
+"""Reading of a prompt's log. Invalid lines are skipped and reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _END = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class LogFault:
-    """A line of a log that is no row.
+    """An invalid line of a log.
 
     Attributes:
         line, column: from 1, the column in characters.
@@ -124,8 +124,8 @@ def log_diagnostics(directory: str, log: Log) -> tuple[Diagnostic, ...]:
 def _fault(wrong: Wrong, number: int, *, torn: bool) -> LogFault:
     if not torn:
         return LogFault(number, wrong.column, wrong.message, hint=wrong.hint)
-    message = "the line breaks off: its sitting was stopped while it was written down"
-    return LogFault(number, wrong.column, message, torn=True, hint="the next sitting sets it aside")
+    message = "the line is incomplete: an exam was stopped while writing it"
+    return LogFault(number, wrong.column, message, torn=True, hint="the next exam moves it away")
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
@@ -161,7 +161,7 @@ def _read_end(path: Path, size: int | None) -> tuple[bytes, bool]:
 def _read_open(descriptor: int, path: Path, size: int | None) -> tuple[bytes, bool]:
     found = os.fstat(descriptor)
     if not S_ISREG(found.st_mode):
-        raise StoreError(f"cannot read {path}: it is {'a directory' if S_ISDIR(found.st_mode) else 'no file'}")
+        raise StoreError(f"cannot read {path}: it is {'a directory' if S_ISDIR(found.st_mode) else 'not a file'}")
     start = 0 if size is None else max(0, found.st_size - size)
     os.lseek(descriptor, start, os.SEEK_SET)
     parts = []

@@ -24,7 +24,7 @@ _MERGE_MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Why a line is no row.
+    """Why a line is not a valid row.
 
     Attributes:
         column: in characters, from 1.
@@ -63,7 +63,7 @@ def line_of(sitting: Sitting) -> bytes:
 
 
 def sitting_of(line: bytes, number: int) -> Sitting | Wrong:
-    """The sitting that a line tells of.
+    """The exam in a line.
 
     Args:
         line: without its end.
@@ -103,7 +103,7 @@ def _json(line: bytes, twice: list[str]) -> dict[str, Any] | Wrong:
         return found
 
     if line.startswith(_MERGE_MARKS):
-        return Wrong("a mark of a merge conflict", hint="keep the rows of both sides, and remove the marks")
+        return Wrong("a merge conflict marker", hint="keep the rows of both sides, and remove the markers")
     try:
         found = json.loads(line.decode(), object_pairs_hook=paired)
     except UnicodeDecodeError as error:
@@ -111,8 +111,8 @@ def _json(line: bytes, twice: list[str]) -> dict[str, Any] | Wrong:
     except json.JSONDecodeError as error:
         return Wrong(f"not JSON: {error.msg}", error.colno)
     except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
-        return Wrong("not JSON that can be read")
-    return found if isinstance(found, dict) else Wrong(f"a row is a JSON object, found {_shown(found)}")
+        return Wrong("not valid JSON")
+    return found if isinstance(found, dict) else Wrong(f"a row must be a JSON object, found {_shown(found)}")
 
 
 def _contradictions(sitting: Sitting) -> Iterator[tuple[str, str]]:
@@ -121,11 +121,11 @@ def _contradictions(sitting: Sitting) -> Iterator[tuple[str, str]]:
         yield "all_passed", f"{sitting.passed} of {sitting.total} passed"
     if sitting.all_passed and (sitting.passed < sitting.total or sitting.errored or sitting.failed_cases):
         failed = sitting.total - sitting.passed or sitting.errored or len(sitting.failed_cases)
-        yield "all_passed", f"'all_passed' is true, and {failed} of {sitting.total} did not pass"
+        yield "all_passed", f"'all_passed' is true, but {failed} of {sitting.total} did not pass"
     if sitting.prompt_sha256 is not None and sitting.prompt_sha256 != prompt_sha256(sitting.files):
-        yield "prompt_sha256", "'prompt_sha256' is not that of 'files'"
+        yield "prompt_sha256", "'prompt_sha256' does not match 'files'"
     if sitting.run_id is not None and time_of(sitting.ts) is None:
-        yield "ts", f"'ts' must be an ISO 8601 time where there is a 'run_id', found {_shown(sitting.ts)}"
+        yield "ts", f"with a 'run_id', 'ts' must be an ISO 8601 time, found {_shown(sitting.ts)}"
 
 
 def _column(line: bytes, key: str, *, last: bool = False) -> int:
@@ -169,8 +169,8 @@ _Kind = tuple[str, Callable[[object], bool]]
 _NEEDED: Final[Mapping[str, _Kind]] = {
     "ts": ("text", _is_text),
     "all_passed": ("true or false", _is_boolean),
-    "total": ("a whole number of 0 or more", _is_count),
-    "passed": ("a whole number of 0 or more", _is_count),
+    "total": ("a whole number of at least 0", _is_count),
+    "passed": ("a whole number of at least 0", _is_count),
     "failed_cases": ("a list of texts", _are_texts),
 }
 _FURTHER: Final[Mapping[str, _Kind]] = {
@@ -179,7 +179,7 @@ _FURTHER: Final[Mapping[str, _Kind]] = {
     "files": ("an object of sha256 digests", _are_digests),
     "model": ("text", _is_text_or_none),
     "judge": ("text", _is_text_or_none),
-    "errored": ("a whole number of 0 or more", _is_count),
+    "errored": ("a whole number of at least 0", _is_count),
     "partial": ("true or false", _is_boolean),
 }
 _KEYS = {**_NEEDED, **_FURTHER}

@@ -42,7 +42,7 @@ def _edited(path: Path, data: bytes, to: PromptStatus) -> bytes:
     try:
         return with_status(data, to)
     except RewriteError as error:
-        raise StoreError(f"cannot write the status into {path}: {error}") from None
+        raise StoreError(f"cannot write the status to {path}: {error}") from None
 
 
 def _read(path: Path, disk: Disk) -> tuple[os.stat_result, bytes]:
@@ -50,7 +50,7 @@ def _read(path: Path, disk: Disk) -> tuple[os.stat_result, bytes]:
     try:
         found = disk.stat(descriptor)
         if not S_ISREG(found.st_mode):
-            raise StoreError(f"cannot write {path}: it is no file")
+            raise StoreError(f"cannot write {path}: it is not a file")
         parts: list[bytes] = []
         while part := disk.read(descriptor, _CHUNK, sum(map(len, parts))):
             parts.append(part)

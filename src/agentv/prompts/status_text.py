@@ -32,7 +32,9 @@ def with_status(data: bytes, to: PromptStatus) -> bytes:
     if before.status is not None and before.says == to:
         return data
     if before.status is not None and before.is_shared(before.status):
-        raise RewriteError(f"other values are its status's by the alias *{before.status.anchor}: write '{to}' yourself")
+        raise RewriteError(
+            f"other values use its status through the alias *{before.status.anchor}: write '{to}' yourself"
+        )
     for edited in _edits(before, to):
         try:
             after = MetaDocument(edited)
@@ -40,7 +42,7 @@ def with_status(data: bytes, to: PromptStatus) -> bytes:
             continue
         if _differ_in_status_alone(before, after, to):
             return (_BOM if data.startswith(_BOM.encode()) else "").encode() + edited.encode()
-    raise RewriteError(f"its status is written in a way that cannot be changed safely: write '{STATUS}: {to}' yourself")
+    raise RewriteError(f"its status cannot be changed safely as it is written: write '{STATUS}: {to}' yourself")
 
 
 def _decoded(data: bytes) -> str:
@@ -49,7 +51,7 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         raise RewriteError(f"it is not UTF-8 text (byte {error.start + 1})") from None
     if _BREAKS.search(text):
-        raise RewriteError("it holds a line separator that YAML 1.1 and 1.2 read differently")
+        raise RewriteError("it contains a line separator that YAML 1.1 and 1.2 read differently")
     return text
 
 

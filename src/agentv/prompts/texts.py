@@ -1,4 +1,4 @@
-"""The texts that sat, kept by their digest under `.agentv/exams/`, so that `diff` can show them (SPEC section 11)."""
+"""The examined texts, stored by digest in `.agentv/exams/`, so that `diff` can show them (SPEC section 11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A prompt's log while its exam is sat: rows that what is examined wrote, or changed, are no evidence."""
+"""A prompt's log during its exam: rows written or changed by the system under test are not evidence."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class WatchedLog:
         told: list[str] = []
         rows = found or b""
         if not rows.startswith(self.before) or (path.is_symlink() and not self.linked):
-            told.append(f"{LOG} was changed or removed: the rows that it held are in their place again")
+            told.append(f"{LOG} was changed or removed: its earlier rows are restored")
             rows = self.before + b"".join(line for line in _lines(rows) if line not in _lines(self.before))
         old = _lines(self.before)
         forged = [
@@ -71,7 +71,7 @@ class WatchedLog:
         ]
         if forged:
             number = plural(len(forged), "row")
-            told.append(f"{number} in {LOG} cannot be of an exam: set aside in {REJECTED}")
+            told.append(f"{number} in {LOG} not written by an exam: moved to {REJECTED}")
         if told:
             kept = b"".join(line for line in _lines(rows) if line not in forged)
             self._write(path, kept, forged)

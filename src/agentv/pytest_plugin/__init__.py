@@ -22,7 +22,7 @@ NAMED = (".yaml", ".yml", ".jsonl", ".csv")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The flags, as those of `agentv eval`."""
+    """The flags, as in `agentv eval`."""
     group = parser.getgroup("agentv", "eval files")
     group.addoption(
         "--agentv-target", action="append", default=[], metavar="TARGET", help="Target to evaluate. Repeatable."
@@ -84,11 +84,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     left = config.stash.get(LEFT, [])
     if left:
         files = "1 eval file" if len(left) == 1 else f"{len(left)} eval files"
-        lines.append(f"{files} not collected: name them or their directory, or set agentv_collect = true")
+        lines.append(f"{files} not collected: give the files or their directory, or set agentv_collect = true")
     exams = config.stash.get(EXAMS, [])
     if exams:
         number = "1 prompt exam" if len(exams) == 1 else f"{len(exams)} prompt exams"
-        lines.append(f"{number} not collected: 'agentv prompt eval' runs them, and keeps their log")
+        lines.append(f"{number} not collected: run them with 'agentv prompt eval', which keeps their log")
     if lines:
         terminalreporter.section("agentv")
         for line in lines:
@@ -109,9 +109,9 @@ class _Elsewhere:
 
 @pytest.fixture
 def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
-    """Run a suite made in Python, or a file: `agentv_run(suite, **options)`, as `agentv.evaluate`.
+    """Run a suite or a file: `agentv_run(suite, **options)`, like `agentv.evaluate`.
 
-    Target and judge are those of the command line, where it names some.
+    Target and judge of the command line override the suite's.
     """
     from agentv.pytest_plugin.fixtures import runner
 
@@ -120,7 +120,7 @@ def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
 
 @pytest.fixture
 def assert_eval(agentv_run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
-    """As `agentv_run`, and the test fails, with the checks that did not pass, unless every case passed."""
+    """Like `agentv_run`, but the test fails, with the failed checks, unless every case passed."""
     from agentv.pytest_plugin.fixtures import asserting
 
     return asserting(agentv_run)

@@ -43,7 +43,7 @@ class EvalFile(pytest.File):
             hint = f"\n  {error.hint}" if isinstance(error, UsageError) and error.hint else ""
             raise self.CollectError(_in_our_flags(safe(f"{error}{hint}"))) from error
         if any(suite.exam is not None for suite in prepared.suites):
-            raise self.CollectError("a prompt exam keeps a log of its sittings: run it with 'agentv prompt eval'")
+            raise self.CollectError("an exam keeps a log: run it with 'agentv prompt eval'")
         for found in prepared.diagnostics:
             if found.severity == "warning" and not config.option.collectonly:  # without keys there are more of them
                 self.warn(EvalFileWarning(render_diagnostics([found], source_of, counted=False)))

@@ -17,10 +17,10 @@ from agentv.sdk import Evaluation, Source, evaluate
 
 
 def runner(config: pytest.Config) -> Callable[..., Evaluation]:
-    """`agentv.evaluate` with the target and the judge of the command line, where it names some."""
+    """`agentv.evaluate` with the target and the judge of the command line, if given."""
     targets, judge = config.option.agentv_target, config.option.agentv_judge
     if len(targets) > 1:
-        raise pytest.UsageError("agentv_run takes one target; --agentv-target names several")
+        raise pytest.UsageError("agentv_run takes one target, but --agentv-target gives several")
 
     def run(source: Source, **options: Any) -> Evaluation:
         named = {"target": targets[0] if targets else None, "judge": judge}
@@ -30,7 +30,7 @@ def runner(config: pytest.Config) -> Callable[..., Evaluation]:
 
 
 def asserting(run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
-    """As `run`, and the test fails where a case did not pass."""
+    """Like `run`, but the test fails if a case did not pass."""
 
     def check(source: Source, **options: Any) -> Evaluation:
         found = run(source, **options)

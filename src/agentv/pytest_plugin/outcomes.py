@@ -76,5 +76,5 @@ def _kind(result: TrialResult) -> Kind | None:
 
 def _shown(output: str) -> str:
     text = safe(output[:OUTPUT_SHOWN]).replace("\n", "\n    ")
-    more = f" … and {len(output) - OUTPUT_SHOWN:,} characters more" if len(output) > OUTPUT_SHOWN else ""
+    more = f" … and {len(output) - OUTPUT_SHOWN:,} more characters" if len(output) > OUTPUT_SHOWN else ""
     return (text or one_line("''")) + more

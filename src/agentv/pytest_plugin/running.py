@@ -105,7 +105,7 @@ class Runs:
         spent = f", {money(sum(costs))}" if costs else ""
         lines = [f"{plural(summary.cases.total, 'case')}{spent}: {shown_from(str(outcome.directory), str(Path.cwd()))}"]
         if self.noted:
-            lines.append(f"{plural(self.noted, 'case')} passed with a check that did not: -rP shows which")
+            lines.append(f"{plural(self.noted, 'case')} passed with a failed check: -rP shows which")
         problem = (outcome.problem,) if outcome.problem else ()
         return [*lines, *outcome.notes, *problem]
 

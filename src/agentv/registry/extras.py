@@ -1,4 +1,4 @@
-"""Libraries that only some assertion types and providers need: they come with an extra of the package."""
+"""Libraries that only some assertion types and providers need, installed through an extra of the package."""
 
 from __future__ import annotations
 

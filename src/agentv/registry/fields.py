@@ -17,7 +17,7 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """What an option means, in one phrase for the reference page and the schema."""
+    """Short description of an option for the reference page and the schema."""
 
     text: str
 
@@ -32,7 +32,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Nonempty:
-    """Text, lists or objects that must hold something."""
+    """Text, lists or objects that must not be empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class NameOrDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Marks text that must never be written anywhere."""
+    """Marks text that must never be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class FileGlobs:
 
 @dataclass(frozen=True, slots=True)
 class PromptCode:
-    """What writes a judge prompt: a Python function, a JavaScript or TypeScript file, or a command that prints it.
+    """Code that writes a judge prompt: a Python function, a JavaScript or TypeScript file, or a command that prints it.
 
     Exactly one of the three is set; `config` reaches it.
     """
@@ -207,7 +207,7 @@ Entries: TypeAlias = tuple[AssertionEntry, ...]
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Something wrong with options that each look right alone. `path` leads to the option: ("fields", 0, "match").
+    """A problem with options that are each valid on their own. `path` leads to the option: ("fields", 0, "match").
 
     Attributes:
         file: that the option names, absolute, where the mistake stands in it; None: it stands in the option itself.
@@ -238,7 +238,7 @@ class Declared:
     short: ClassVar[str | None] = "value"
 
     def faults(self) -> Iterable[Issue]:
-        """What is wrong across several options, or inside one beyond its type."""
+        """Problems across several options, or inside one beyond its type."""
         return ()
 
 
@@ -264,11 +264,11 @@ class DeclaredAssertion(Declared):
     runs_code: ClassVar[bool] = False
 
     def label(self) -> str:
-        """What the entry looks for; part of its default name."""
+        """Short description of what the entry checks; part of its default name."""
         return ""
 
     def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterable[Issue]:  # noqa: ARG002  # most lack nothing
-        """What it needs of a case and does not find there.
+        """What it needs from a case and does not find there.
 
         Args:
             variables: of the case.

@@ -107,15 +107,15 @@ class ProviderSettings(Declared):
         return None
 
     def ceiling(self, request: TargetRequest) -> Ceiling:  # noqa: ARG002  # most do not know
-        """The most that one call can take, so that a budget can reserve it before the call is made."""
+        """Maximum cost of one call, which a budget reserves before the call is made."""
         return UNKNOWN
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:  # noqa: ARG002  # as above
-        """The most that it can take to embed these texts, all of them together."""
+        """Maximum cost of embedding these texts, all together."""
         return UNKNOWN
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target ready to be asked. Nothing is started before its first call."""
+        """A target that is ready for calls. Nothing is started before its first call."""
         raise NotImplementedError
 
 
@@ -138,7 +138,7 @@ class Provider:
 
     @property
     def bare(self) -> bool:
-        """Whether its name alone is a target, since every setting has a default."""
+        """Whether its name alone is a target, because every setting has a default."""
         from dataclasses import MISSING, fields
 
         return all(

@@ -14,7 +14,7 @@ from agentv.targets.http.answers import from_text
 
 @dataclass(frozen=True, slots=True)
 class Echo(ProviderSettings):
-    """Answers with the prompt."""
+    """Returns the prompt."""
 
     short: ClassVar[str | None] = None
     free: ClassVar[bool] = True

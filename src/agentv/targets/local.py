@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Local(ProviderSettings):
-    """Embeds texts on this machine, for `similar` and the like; it answers nothing."""
+    """Computes embeddings on this machine, for `similar`; it cannot answer."""
 
     model: Annotated[
         str,
         NameOrDirectory(),
         Nonempty(),
-        Doc("a directory (./, ../ or / in front) that holds a model2vec model, or its name at Hugging Face"),
+        Doc("a directory (starting with ./, ../ or /) that contains a model2vec model, or its name at Hugging Face"),
     ]
 
     short: ClassVar[str | None] = "model"
@@ -57,7 +57,7 @@ class LocalEmbedder:
     def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """A failure: it only embeds."""
         del request
-        return Failure("bad-answer", f"'{self._name}' embeds texts and answers nothing")
+        return Failure("bad-answer", f"'{self._name}' only computes embeddings and cannot answer")
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts. The model is loaded once, at the first call; it costs nothing."""
@@ -71,7 +71,7 @@ class LocalEmbedder:
                     return model
                 return await self._executor.call(lambda: _embedded(model, texts))
         except TimeoutError:
-            return Failure("timeout", f"'{self._name}' embedded nothing within {timeout_s:g} s", retryable=True)
+            return Failure("timeout", f"'{self._name}' returned no embeddings within {timeout_s:g} s", retryable=True)
 
     async def close(self) -> None:
         """Forget the model."""

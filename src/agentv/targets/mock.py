@@ -22,18 +22,23 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Mock(ProviderSettings):
-    """Answers with text that is written in the file."""
+    """Returns fixed text from the file."""
 
     short: ClassVar[str | None] = "response"
     free: ClassVar[bool] = True
 
-    response: Annotated[Json, Verbatim(), Doc("the answer to every case; an object or a list answers as JSON")] = None
+    response: Annotated[Json, Verbatim(), Doc("the answer to every case; an object or a list is returned as JSON")] = (
+        None
+    )
     responses: Annotated[
         Mapping[str, Json] | None,
         Verbatim(),
-        Doc("answers by case id; `default` serves all other cases; of a case with `turns` a list, an answer a turn"),
+        Doc(
+            "answers by case id; `default` is used for all other cases; for a case with `turns`, a list with "
+            "one answer per turn"
+        ),
     ] = None
-    delay_ms: Annotated[float, Between(0), Doc("milliseconds that every answer takes")] = 0.0
+    delay_ms: Annotated[float, Between(0), Doc("delay of every answer, in milliseconds")] = 0.0
     error: Annotated[Text | None, Verbatim(), Doc("fail every call with this message")] = None
 
     def faults(self) -> Iterable[Issue]:
@@ -42,7 +47,7 @@ class Mock(ProviderSettings):
         if not given:
             yield Issue((), "a mock needs 'response', 'responses' or 'error'", "missing-key")
         for name in given[1:]:
-            yield Issue((name,), f"a mock with '{given[0]}' takes no '{name}'")
+            yield Issue((name,), f"a mock with '{given[0]}' cannot have '{name}'")
         if self.responses is not None and not self.responses:
             yield Issue(("responses",), "'responses' is empty", "missing-value")
 
@@ -90,7 +95,7 @@ class _Mock:
         if listed is None:
             return other
         if turn > len(listed):
-            return Failure("no-response", f"no response to turn {turn} of '{case}': there are {len(listed)}")
+            return Failure("no-response", f"no response for turn {turn} of '{case}': only {len(listed)} given")
         return listed[turn - 1]
 
     async def close(self) -> None:

@@ -25,7 +25,9 @@ class Python(ProviderSettings):
 
     short: ClassVar[str | None] = "function"
 
-    function: Annotated[FunctionRef, Doc("`file.py:name` or `package.module:name`; gets the parameters that it names")]
+    function: Annotated[
+        FunctionRef, Doc("`file.py:name` or `package.module:name`; receives the parameters that it names")
+    ]
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that loads the function when it is first asked."""
@@ -106,7 +108,7 @@ class _Python:
             return error.failure
 
     def _begin(self, loaded: _Loaded, request: TargetRequest) -> Coroutine[Any, Any, TargetResponse | Failure]:
-        """Call the function now, and not when somebody first awaits: the calls of a turn begin one by one."""
+        """Call the function now, not at the first await: the calls of a turn start one by one."""
         offered = {name: OFFERED[name](request) for name in loaded.plan.asked}
         call = loaded.plan.bind(loaded.function, offered)
         return self._answered(self._await(call) if loaded.is_async else self._on_thread(call))

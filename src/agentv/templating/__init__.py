@@ -64,7 +64,7 @@ _RAISED = (
 )
 """What an expression of the author's can raise: `1 / 0`, `"a" + 1`, `[][0]`, `1e999`."""
 
-LITERAL_HINT = "for literal braces write {{ '{{' }}"
+LITERAL_HINT = "for literal braces, write {{ '{{' }}"
 
 
 Around: TypeAlias = Callable[[frozenset[str], str], str]
@@ -74,7 +74,7 @@ _AROUND = "\x00around"
 """A name that no template can write."""
 
 
-UNREADABLE = "not a template that can be read"
+UNREADABLE = "not a valid template"
 """How the message begins where the syntax is wrong, whatever the variables are."""
 
 
@@ -237,12 +237,12 @@ def _json(value: Any) -> Json:
     if _is_undefined(value):
         _refuse(value)
     if isinstance(value, Environment) or callable(value):
-        raise RenderError("bad-template", f"the expression is not a value but {_kind(value)}")
+        raise RenderError("bad-template", f"the expression must be a value, found {_kind(value)}")
     if isinstance(value, Mapping):
         return {str(key): _json(one) for key, one in value.items()}
     if isinstance(value, Iterable):
         return [_json(one) for one in value]  # a list, or what a filter such as `map` makes
-    raise RenderError("bad-template", f"the expression is not a value but {_kind(value)}")
+    raise RenderError("bad-template", f"the expression must be a value, found {_kind(value)}")
 
 
 def _kind(value: object) -> str:
@@ -252,7 +252,7 @@ def _kind(value: object) -> str:
 def _shown(value: Any) -> Any:
     """Every value on its way into a text: what has no text of its own is refused."""
     if isinstance(value, Environment) or (callable(value) and not _is_undefined(value)):
-        raise RenderError("bad-template", f"the expression is not a value but {_kind(value)}")
+        raise RenderError("bad-template", f"the expression must be a value, found {_kind(value)}")
     if value is None or isinstance(value, bool):
         return _SPELLED[value]
     if isinstance(value, Mapping | list | tuple):
@@ -340,13 +340,13 @@ def _tree(source: str) -> TemplateNode:
     if _OTHERS.search(source):  # most have no such word, and need not be walked through
         for tag in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
             name = "from" if isinstance(tag, nodes.FromImport) else type(tag).__name__.lower()
-            said = f"a template cannot include others, as '{{% {name} %}}' would"
+            said = f"a template cannot include other templates with '{{% {name} %}}'"
             raise RenderError("bad-template", f"{UNREADABLE}: {said}; {LITERAL_HINT}", line=tag.lineno)
     return tree
 
 
 def _syntax(error: Exception) -> RenderError:
-    said = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+    said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     said = "a number has too many digits" if isinstance(error, ValueError) else said
     said = error.msg if isinstance(error, SyntaxError) else said
     line = getattr(error, "lineno", None)

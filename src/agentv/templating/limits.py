@@ -71,7 +71,7 @@ class Environment(Mapping[str, str]):
         return self._values[name]
 
     def __str__(self) -> str:
-        raise RenderError("bad-template", "the expression is not a value but the whole environment")
+        raise RenderError("bad-template", "the expression must be a value, found the whole environment")
 
     def __iter__(self) -> Any:
         return iter(self._values)
@@ -109,10 +109,10 @@ def spend(steps: int, letters: int = 0) -> None:
     left[0] -= steps
     left[1] -= letters
     if left[0] < 0 or left[1] < 0:
-        what = "takes too many steps" if left[0] < 0 else "makes too much text"
+        what = "takes too many steps" if left[0] < 0 else "produces too much text"
         raise RenderError("bad-template", f"cannot render: it {what}")
     if thread_time() > left[2]:
-        raise RenderError("bad-template", f"cannot render: it takes more than {SECONDS:g} seconds of computing")
+        raise RenderError("bad-template", f"cannot render: it takes more than {SECONDS:g} seconds")
 
 
 def measure(value: Any) -> tuple[int, int]:
@@ -133,7 +133,7 @@ def measure(value: Any) -> tuple[int, int]:
         elif isinstance(one, list | tuple | set | frozenset):
             rest += one
         if many + len(rest) > MOST or letters > LONGEST:
-            raise RenderError("bad-template", "cannot render: a value holds too much")
+            raise RenderError("bad-template", "cannot render: a value is too large")
     return many, letters
 
 
@@ -163,7 +163,9 @@ def refuse_long(letters: int) -> None:
 def refuse_large(*numbers: Any) -> None:
     """Numbers that say how long or how many."""
     if any(isinstance(one, int) and abs(one) > PADDED for one in numbers):
-        raise RenderError("bad-template", f"cannot render: a number over {PADDED:,} says how long a text or list is")
+        raise RenderError(
+            "bad-template", f"cannot render: the length of a text or list is given by a number over {PADDED:,}"
+        )
 
 
 _WIDTHS = lazy_pattern(r"\d{6,}|\*")
@@ -172,7 +174,7 @@ _WIDTHS = lazy_pattern(r"\d{6,}|\*")
 def refuse_formats(pattern: Any, *values: Any) -> None:
     """Widths in `%1000000d` and the like."""
     if _WIDTHS.search(str(pattern)):
-        raise RenderError("bad-template", "cannot render: a format has too large a width")
+        raise RenderError("bad-template", "cannot render: the width of a format is too large")
     refuse_long(len(str(pattern)) + str(pattern).count("%") * max(map(letters, values), default=0))
 
 
@@ -200,13 +202,13 @@ def _refuse_input(value: Any, *others: Any) -> None:
 
 def _refuse_digits(_value: Any, precision: Any = 0, *_: Any) -> None:
     if isinstance(precision, int) and abs(precision) > 300:
-        raise RenderError("bad-template", "cannot render: so many digits are too many")
+        raise RenderError("bad-template", "cannot render: too many digits")
 
 
 def _refuse_flattening(values: Any, _attribute: Any = None, start: Any = 0) -> None:
     """`sum` of lists copies all that it has at each step."""
     if not isinstance(start, int | float) and isinstance(values, Sized) and len(values) > 1_000:
-        raise RenderError("bad-template", "cannot render: too many lists to be joined by 'sum'")
+        raise RenderError("bad-template", "cannot render: too many lists to join with 'sum'")
 
 
 def _refuse_widths(_value: Any, *numbers: Any) -> None:

@@ -1,6 +1,6 @@
-"""Doubles for the tests of people who use agentv: a model provider on loopback that does as instructed.
+"""Test doubles for users of agentv: a scripted model server on loopback.
 
-The names are loaded when they are first used; aiohttp when a server is started.
+Names are loaded when first used; aiohttp when a server is started.
 """
 
 from __future__ import annotations

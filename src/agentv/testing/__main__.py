@@ -1,4 +1,4 @@
-"""`python -m agentv.testing`: a model provider to try things on, without a key."""
+"""`python -m agentv.testing`: a model server to try things without a key."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from agentv.testing.steps import Answer
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 chooses a free one.")
 @click.option("--delay-ms", type=click.FloatRange(0), default=0.0, help="Milliseconds before each answer.")
-@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second that pass; others get 429.")
-@click.option("--text", help="What every answer says. Without it: the text of the call's last message.")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests per second to accept; others get 429.")
+@click.option("--text", help="Text of every answer. Default: the text of the call's last message.")
 def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> None:
     """Speak the protocols of OpenAI, Anthropic, Gemini, Azure and Ollama on 127.0.0.1, until Ctrl-C."""
     reply: Script = _echo if text is None else Answer(text)
@@ -27,7 +27,7 @@ def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> No
     try:
         server.start(port)
     except OSError as error:
-        raise click.ClickException(f"cannot listen at port {port}: {error.strerror or error}") from error
+        raise click.ClickException(f"cannot listen on port {port}: {error.strerror or error}") from error
     ended = _told_to_end()  # before the addresses are known: whoever reads them may end it at once
     for name in ADDRESSES:
         click.echo(f"{name:<9} {getattr(server, name)}")

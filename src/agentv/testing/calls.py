@@ -1,4 +1,4 @@
-"""The calls that a `ModelServer` gets, and their text."""
+"""The calls that a `ModelServer` receives, and their text."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _HOLDERS = ("system", "instructions", "systemInstruction", "system_instruction",
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One request to a model.
+    """One request to a model server.
 
     Attributes:
         protocol: `openai`, `anthropic`, `gemini`, `azure` or `ollama`: which of the addresses was called.
         operation: `chat`, `responses`, `messages`, `generate` or `embed`.
         path: of the URL, without its query.
-        model: the model or deployment that was asked for; empty where the request names none.
-        text: the text of all its messages, the system's first, joined by line breaks; for embeddings the texts.
-        body: the request's JSON, with all that the caller asked for: `response_format`, `tools`, `stream`, …
+        model: the requested model or deployment; empty if the request names none.
+        text: the text of all messages, system messages first, joined by line breaks; for embeddings the texts.
+        body: the request's JSON, with everything that the caller set: `response_format`, `tools`, `stream`, …
         headers: by lower-case name. The key is in them, so they are not part of the `repr`.
         query: of the URL, without a key.
         at: `time.monotonic()` (or the server's own clock) when it arrived.
@@ -41,7 +41,7 @@ class ModelCall:
 
     @property
     def stream(self) -> bool:
-        """Whether the answer is asked for as a stream of events."""
+        """Whether the call requests a stream of events."""
         if self.protocol == "gemini":
             return self.path.endswith(":streamGenerateContent")
         # Ollama's own API streams unless told otherwise.
@@ -49,14 +49,14 @@ class ModelCall:
 
     @property
     def prompt(self) -> str:
-        """The text of the last message alone."""
+        """The text of the last message only."""
         turns = next((self.body[key] for key in _TURNS if key in self.body), ())
         last = turns[-1:] if isinstance(turns, Sequence) and not isinstance(turns, str) else turns
         return "\n".join(_pieces(last))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts that vectors are asked for; empty for other calls."""
+        """The texts to embed; empty for other calls."""
         return tuple(_embedded(self.body)) if self.operation == "embed" else ()
 
 

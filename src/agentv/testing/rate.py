@@ -26,11 +26,11 @@ class Left:
 
 
 class TokenBucket:
-    """Lets `rate` requests a second pass, and at once as many as one second brings, at least one."""
+    """Accepts `rate` requests per second, with a burst of one second's worth, at least one."""
 
     def __init__(self, rate: float, clock: Callable[[], float]) -> None:
         if not rate > 0:
-            raise ValueError(f"rate must be above 0 requests a second, found {rate}")
+            raise ValueError(f"rate must be above 0 requests per second, found {rate}")
         self._rate = rate
         self._clock = clock
         self._limit = max(1, int(rate))
@@ -38,7 +38,7 @@ class TokenBucket:
         self._at = clock()
 
     def take(self) -> Left:
-        """Ask for one request; a refused one takes nothing."""
+        """Request one token; a refused request uses none."""
         now = self._clock()
         self._tokens = min(self._limit, self._tokens + (now - self._at) * self._rate)
         self._at = now

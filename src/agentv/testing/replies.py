@@ -1,4 +1,4 @@
-"""A reply as bytes, and what every protocol can say: the waist between protocols and the server."""
+"""Replies as bytes, and the operations of every protocol: the interface between protocols and the server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 ReplyStep: TypeAlias = "Answer | EmptyChoices | ContentFilter"
-"""What a protocol puts into a reply of status 200."""
+"""Content of a reply with status 200."""
 
 
 UNAUTHORIZED = Status(401)
@@ -24,7 +24,7 @@ UNAUTHORIZED = Status(401)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What goes over the wire.
+    """The bytes of a reply.
 
     Attributes:
         pieces: the body; a stream's events one by one, else one piece.
@@ -57,7 +57,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ModelApi:
-    """How a provider refuses, alike in all that it does.
+    """Error responses of a provider, the same for all operations.
 
     Attributes:
         name: as in `ModelCall.protocol`.

@@ -52,7 +52,7 @@ _PROVIDERS = {provider.name: provider for provider in (OPENAI, ANTHROPIC, GEMINI
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a path asks for; `model` as far as the path names it."""
+    """The operation of a path; `model` if the path contains it."""
 
     provider: ModelApi
     operation: Operation

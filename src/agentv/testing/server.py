@@ -117,7 +117,7 @@ class ModelServer:
             RuntimeError: the server runs already.
         """
         if self._running is not None:
-            raise RuntimeError("this ModelServer runs already; make another one")
+            raise RuntimeError("this ModelServer is already running; create another one")
         self._running = Running(self._handle, port)
         return self
 
@@ -145,7 +145,7 @@ class ModelServer:
 
     def _address(self, protocol: str) -> str:
         if self._running is None:
-            raise RuntimeError("a ModelServer has addresses while it runs: `with ModelServer(…) as server:`")
+            raise RuntimeError("a ModelServer has URLs only while it runs: `with ModelServer(…) as server:`")
         return f"http://127.0.0.1:{self._running.port}{ADDRESSES[protocol]}"
 
     async def _handle(self, request: Request) -> StreamResponse:
@@ -154,7 +154,7 @@ class ModelServer:
             return await self._no_call(request)
         body = _object(await request.read())
         if body is None:
-            return await self._send_error(request, Status(400, "The body is no JSON object."))
+            return await self._send_error(request, Status(400, "The body is not a JSON object."))
         call = self._call(request, route, body)
         number = self._log.arrived(call)
         try:

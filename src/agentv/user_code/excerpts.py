@@ -1,4 +1,4 @@
-"""Pieces of foreign text, fit to stand in a message: short, and without anything that steers a terminal."""
+"""Excerpts of untrusted text for messages: short, without terminal control characters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tail(printed: bytes, longest: int = LONGEST) -> str:
 
 
 _RUNTIME = re.compile(r"Node\.js v\d|Bun v\d")
-"""How node and bun end what they print of an error that nobody caught."""
+"""The end of what node and bun print for an uncaught error."""
 
 _ERROR = re.compile(r"(?:Uncaught )?(?:error|[A-Za-z_.$]*(?:Error|Exception))\b(?: \[\w+\])?(?::|$)")
 _FRAME = re.compile(r"\s+at (?:.*\()?(?:file://)?(/[^()]*|[^()/]*\.[cm]?[jt]sx?):(\d+):\d+\)?$")
@@ -46,7 +46,7 @@ def last_error(printed: bytes, longest: int = 300) -> str:
 
 
 def is_javascript_error(printed: bytes) -> bool:
-    """Whether a program ended as node and bun do with an error that nobody caught."""
+    """Whether a program ended like node or bun with an uncaught error."""
     return bool(_javascript_error(_printable(printed).splitlines()))
 
 

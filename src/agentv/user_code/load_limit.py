@@ -62,9 +62,9 @@ def within_limits(work: Callable[[], T], *, seconds: float = SECONDS, memory: in
         with _limited_memory(memory), _limited_time(seconds):
             return work()
     except _LimitError:
-        reason = f"takes more than {seconds:g} seconds of computing without getting on"
+        reason = f"ran for more than {seconds:g} seconds without progress"
     except MemoryError:
-        reason = f"takes more than {memory // 1_000_000:,} MB of memory"
+        reason = f"uses more than {memory // 1_000_000:,} MB of memory"
     return GivenUp(reason, _progress.place)
 
 

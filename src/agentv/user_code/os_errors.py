@@ -8,16 +8,16 @@ from pathlib import Path
 from agentv.errors import StoreError
 
 _REASONS = {
-    errno.ENOSPC: "no space is left on the disk",
-    errno.EFBIG: "files may not grow that large here",
-    errno.EDQUOT: "the disk quota is used up",
+    errno.ENOSPC: "no space left on the disk",
+    errno.EFBIG: "the file exceeds the maximum size",
+    errno.EDQUOT: "the disk quota is exceeded",
     errno.EROFS: "the file system is read-only",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
     errno.ENOENT: "it does not exist",
     errno.ESTALE: "it was removed",
     errno.ENOTDIR: "a part of its path is a file",
-    errno.EEXIST: "there is a file in its place",
+    errno.EEXIST: "a file exists in its place",
     errno.EISDIR: "it is a directory",
 }
 

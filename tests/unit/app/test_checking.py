@@ -27,7 +27,7 @@ def fix(settings, key=None):
 
 
 def test_without_a_key_it_says_that_none_was_sent(server):
-    said = "no key was sent: set OPENAI_API_KEY, in the environment or in a .env file, or give the target 'api_key'"
+    said = "no key was sent: set OPENAI_API_KEY, in the environment or in a .env file, or set 'api_key' on the target"
     assert fix(OpenAI("m", server.openai)) == said
 
 

@@ -112,20 +112,20 @@ def test_what_has_no_column_is_listed_case_by_case(project: Path) -> None:
         "    assert: [Is polite, {contains: x, weight: 2}, {contains-any: ['a,b']}, {contains: ' x'}]\n"
         "  - {id: c, input: x, vars: {n: 5, t: x}, assert: [{contains: x}]}\n"
     )
-    with pytest.raises(UsageError, match="3 cases cannot be rows, and nothing was written") as caught:
+    with pytest.raises(UsageError, match="3 cases cannot be written as rows; nothing was written") as caught:
         convert(source, "csv", None, {})
     assert (caught.value.hint or "").splitlines() == [
-        "case 'a': target: no column says it",
-        "  case 'a': repeat: no column says it",
-        "  case 'a': metadata.deep: a cell holds text alone",
-        "  case 'a': vars.t: other cases have it, and an empty cell would be the empty text",
+        "case 'a': target: no column represents it",
+        "  case 'a': repeat: no column represents it",
+        "  case 'a': metadata.deep: a cell can only contain text",
+        "  case 'a': vars.t: other cases set it, and an empty cell would be read as empty text",
         "  case 'b': assert[0]: a sentence has no short form: write it as llm-rubric",
         "  case 'b': assert[1]: 'weight' of an assertion has no short form",
-        "  case 'b': assert[2]: an item that holds a comma, or white space at its edges, has no short form",
-        "  case 'b': assert[3]: white space at the edges of a value is lost",
-        "  case 'b': vars.t: other cases have it, and an empty cell would be the empty text",
+        "  case 'b': assert[2]: an item with a comma, or with leading or trailing white space, has no short form",
+        "  case 'b': assert[3]: leading and trailing white space of a value is lost",
+        "  case 'b': vars.t: other cases set it, and an empty cell would be read as empty text",
         "  case 'b': input: messages have no column",
-        "  case 'c': vars.n: a cell holds text alone",
+        "  case 'c': vars.n: a cell can only contain text",
     ]
     assert sorted(path.name for path in project.iterdir()) == [".git", "suite.eval.yaml"]
 

@@ -93,7 +93,7 @@ def test_trials_without_a_row_are_told_as_not_run(run):
     killed = open_run("last", doing="export")
     (suite,) = junitparser.JUnitXml.fromstring(text(killed, ".xml").encode())
     assert (suite.tests, suite.errors) == (3, 1)
-    assert list(suite)[-1].result[0].message == "the run was killed before them, or is still being written"
+    assert list(suite)[-1].result[0].message == "the run was killed before they ran, or is still being written"
     assert "1 not run" in text(killed, ".md")
     assert "not run" not in text(killed, ".xml", chosen=passed)
 
@@ -102,7 +102,7 @@ def test_a_line_that_is_no_row_is_told_and_leaves_no_half_file(run, tmp_path):
     with run.index.open("a") as file:
         file.write('{"no": "key"}\n')
     for suffix in EXPORTS:
-        with pytest.raises(StoreError, match=r"index\.jsonl:4: this is no row of a run"):
+        with pytest.raises(StoreError, match=r"index\.jsonl:4: not a row of a run"):
             write_export(run, tmp_path / f"out{suffix}")
     assert not list(tmp_path.glob("*out*"))
 
@@ -126,9 +126,9 @@ def test_an_export_that_fails_takes_no_other_along(run, tmp_path):
 @pytest.mark.parametrize("name", ["run.json", "index.jsonl", "journal.jsonl", "summary.json", "history.jsonl"])
 def test_what_a_run_keeps_is_never_replaced(run, name):
     before = run.index.read_bytes()
-    with pytest.raises(UsageError, match="belongs to the run itself"):
+    with pytest.raises(UsageError, match="is one of the run's own files"):
         write_export(run, run.path / name)
-    with pytest.raises(UsageError, match="belongs to the run itself"):
+    with pytest.raises(UsageError, match="is one of the run's own files"):
         write_export(replace(run, path=Path("elsewhere")), run.path / name)
     assert run.index.read_bytes() == before
     write_export(run, run.path / "rows.jsonl")
@@ -136,12 +136,12 @@ def test_what_a_run_keeps_is_never_replaced(run, name):
 
 def test_places_are_checked_before_a_run(run, tmp_path):
     check_exports(["new.csv", "out/a.csv"], "out", set())
-    with pytest.raises(UsageError, match=r"there is no directory other") as refused:
+    with pytest.raises(UsageError, match=r"the directory other does not exist") as refused:
         check_exports(["other/a.csv"], "out", set())
     assert refused.value.hint == "mkdir -p other"
     with pytest.raises(UsageError, match="an input of this run"):
         check_exports(["cases.jsonl"], None, {str(tmp_path / "cases.jsonl")})
-    with pytest.raises(UsageError, match="belongs to the run itself"):
+    with pytest.raises(UsageError, match="is one of the run's own files"):
         check_exports(["out/index.jsonl"], "out", set())
     assert sorted(one.name for one in tmp_path.iterdir()) == [".agentv", "a.eval.yaml"]
 
@@ -151,14 +151,14 @@ def test_outs_are_a_directory_and_exports():
     assert outs_of(("results-1.2", "x.xml")) == ("results-1.2", ("x.xml",))
     assert outs_of(("out.d",)) == ("out.d", ())
     assert outs_of(("odd.md/",)) == ("odd.md/", ())
-    with pytest.raises(UsageError, match="two run directories: a and b"):
+    with pytest.raises(UsageError, match="two results directories given: a and b"):
         outs_of(("a", "b"))
 
 
 @pytest.mark.parametrize(("slip", "meant"), [("a.htm", ".html"), ("a.jsn", ".json"), ("a.jsnl", ".jsonl")])
 def test_a_slip_in_a_suffix_makes_no_directory(tmp_path, monkeypatch, slip, meant):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="there is no export with the suffix") as refused:
+    with pytest.raises(UsageError, match="no export has the suffix '") as refused:
         outs_of((slip,))
     assert f"did you mean '{meant}'?" in refused.value.hint
     (tmp_path / slip).mkdir()

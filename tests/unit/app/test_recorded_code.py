@@ -194,7 +194,10 @@ def test_what_could_not_judge_is_not_recorded(project):
     recorded()
     assert "refused" not in Path("run.jsonl").read_text()
     outcome = run(replay="run.jsonl")
-    assert "or it could not judge when this was recorded" in (outcome.directory / "index.jsonl").read_text()
+    assert (
+        "the answer, the code or its options changed, or it could not grade when this was recorded"
+        in (outcome.directory / "index.jsonl").read_text()
+    )
 
 
 def test_a_grade_that_holds_a_secret_is_no_line_of_a_cassette(project):
@@ -202,7 +205,7 @@ def test_a_grade_that_holds_a_secret_is_no_line_of_a_cassette(project):
     edit("a.eval.yaml", "target: echo", "target: {provider: echo, env: {API_TOKEN: hunter2222}}")
     outcome = run(record="run.jsonl", record_code=True)
     told = outcome.problem or ""  # of whichever grade came first
-    assert told.startswith("run.jsonl is not written, since the call of '")
+    assert told.startswith("run.jsonl is not written, because the call to '")
     assert told.endswith("holds a secret")
     assert not Path("run.jsonl").exists()
 
@@ -227,7 +230,7 @@ def test_what_it_cost_is_not_paid_again(project):
 def test_a_line_that_is_no_grade_is_refused(project, old, new):
     recorded()
     edit("run.jsonl", old, new)
-    with pytest.raises(StoreError, match=r"run.jsonl:\d+: this is no call of a cassette: .*grade"):
+    with pytest.raises(StoreError, match=r"run.jsonl:\d+: not a cassette call: .*grade"):
         run(replay="run.jsonl")
 
 

@@ -78,7 +78,7 @@ def test_the_only_suite_needs_no_name(store):
     store(2, other=5)
     with pytest.raises(UsageError, match="runs of 2 suites") as refused:
         trend(None, 20, "pass rate")
-    assert refused.value.hint == "name one with --suite: other, refunds"
+    assert refused.value.hint == "choose one with --suite: other, refunds"
 
 
 def test_where_there_is_no_run_the_nearest_name_is_told(store):
@@ -93,7 +93,7 @@ def test_where_there_is_no_run_the_nearest_name_is_told(store):
 def test_a_summary_of_another_make_is_named(store):
     run = store(1, refunds=5)
     (run / "summary.json").write_text(json.dumps({"schema_version": 1, "by_suite": {"refunds": {"cases": 3}}}))
-    with pytest.raises(StoreError, match=f"{run.name}: its summary.json is not one of agentv's"):
+    with pytest.raises(StoreError, match=f"{run.name}: its summary.json was not written by agentv"):
         trend("refunds", 20, "pass rate")
 
 
@@ -168,7 +168,7 @@ def test_how_sure_a_run_is_goes_by_its_cases(store):
 
 def test_where_all_runs_are_copies_it_is_said(store):
     record(store(1, refunds=5), settings={"regrade": "last"})
-    with pytest.raises(UsageError, match="1 of answers that were there before"):
+    with pytest.raises(UsageError, match="1 with reused answers"):
         trend("refunds", 20, "pass rate")
 
 

@@ -658,7 +658,7 @@ def test_the_grade_keeps_checks_and_names_the_type_in_errors(lab):
     assert (found.passed, found.score, found.checks[0].text) == (False, 0.0, "Output has 2 words")
     bad = JavaScriptType("mine", lab.write("export default () => ({ score: 'high' });")).build({})
     error = lab.runner.run(graded(bad, javascript=lab.host)).error
-    assert (error.code, "mine gave no verdict: 'score'" in error.message) == ("bad-result", True)
+    assert (error.code, "mine returned no verdict: 'score'" in error.message) == ("bad-result", True)
     raising = JavaScriptType("mine", lab.write("export default () => { throw new Error('no') };")).build({})
     error = lab.runner.run(graded(raising, javascript=lab.host)).error
     assert (error.code, error.message.startswith("mine raised Error: no (file")) == ("assertion-raised", True)

@@ -61,7 +61,7 @@ def test_an_undecided_child_does_no_harm_where_the_others_are_enough():
 def test_an_errored_child_of_weight_0_is_told():
     grade = graded(AssertSet((given(YES), given(BROKEN, "tone", weight=0.0))), "")
     assert (grade.score, grade.passed, grade.error) == (1.0, True, None)
-    assert grade.reason == "given: tone could not be judged: too late"
+    assert grade.reason == "given: tone could not be graded: too late"
 
 
 def test_an_errored_required_child_of_weight_0_errs_the_set():

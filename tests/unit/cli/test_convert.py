@@ -23,7 +23,7 @@ def test_a_configuration_of_promptfoo_needs_no_format(project: Path, capsys: pyt
     assert capsys.readouterr().err == "wrote promptfoo.eval.yaml\n"
     (project / "promptfooconfig.yaml").write_text(f"{text}sharing: true\n")
     assert run(["convert", "promptfooconfig.yaml", "-o", "other.eval.yaml"]) == ExitStatus.FAILED
-    assert "promptfooconfig.yaml:4:1: warning[no-equivalent]: 'sharing' is left out" in capsys.readouterr().err
+    assert "promptfooconfig.yaml:4:1: warning[no-equivalent]: 'sharing' is omitted" in capsys.readouterr().err
 
 
 def test_a_suite_needs_a_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,9 +36,9 @@ def test_what_cannot_be_rows_is_listed(project: Path, capsys: pytest.CaptureFixt
     (project / "a.eval.yaml").write_text("tests: [{id: a, input: a, repeat: 2, tags: [b], assert: [contains: a]}]\n")
     assert run(["convert", "a.eval.yaml", "--to", "csv"]) == ExitStatus.WRONG
     assert capsys.readouterr().err == (
-        "error: 1 case cannot be rows, and nothing was written\n"
-        "  case 'a': repeat: no column says it\n"
-        "  case 'a': tags: no column says it\n"
+        "error: 1 case cannot be written as rows; nothing was written\n"
+        "  case 'a': repeat: no column represents it\n"
+        "  case 'a': tags: no column represents it\n"
     )
 
 

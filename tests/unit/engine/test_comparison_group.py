@@ -93,7 +93,7 @@ def test_what_gave_no_answer_is_left_out_and_said(tmp_path):
         ("unknown", "middle", 1): "errored",
     }
     reasons = {one.scores[0].grade.reason for one in found.results if one.scores}
-    assert reasons == {"it is long; left out, since they gave no answer: middle"}
+    assert reasons == {"it is long; omitted, because they gave no answer: middle"}
 
 
 def test_one_answer_that_is_left_is_not_the_best(tmp_path):

@@ -137,7 +137,7 @@ def test_what_a_transform_gives_may_be_no_json(tmp_path):
     file.write_text("def odd(output):\n    held = []\n    held.append(held)\n    return held\n")
     (one,) = scores(entry(Acts(looks), transform=Transform("function", "odd", str(file))), output="a")
     assert one.grade.error.code == "transform-failed"
-    assert "is no JSON" in one.grade.error.message
+    assert "is not valid JSON" in one.grade.error.message
 
 
 def test_a_transform_may_be_a_function(tmp_path):

@@ -50,7 +50,7 @@ def test_a_reply_off_the_scale_fails_the_answer_and_is_not_asked_again(reply):
     verdict = assess(target, EVA)
     assert (verdict.score, verdict.passed, verdict.undecided) == (0, False, True)
     assert (verdict.token_usage, verdict.cost_usd) == (TokenUsage(10), 0.5)
-    assert verdict.reason.startswith("the judge's reply is no verdict: ")
+    assert verdict.reason.startswith("the judge's reply is not a verdict: ")
     (check,) = verdict.checks
     assert (check.passed, check.evidence, verdict.reply) == (False, reply or None, reply)
     assert check.text == verdict.reason
@@ -59,7 +59,7 @@ def test_a_reply_off_the_scale_fails_the_answer_and_is_not_asked_again(reply):
 
 def test_the_check_of_a_reply_off_the_scale_says_why():
     (check,) = assess(Saying(["SCORE=6 REASON=wow"]), EVA).checks
-    assert check.text == "the judge's reply is no verdict: SCORE=6 is not on the scale from 1 to 5"
+    assert check.text == "the judge's reply is not a verdict: SCORE=6 is not on the scale from 1 to 5"
 
 
 def test_a_judge_that_cannot_be_reached_errs_on_a_scale_too():
@@ -260,7 +260,7 @@ def test_an_unreadable_reply_is_asked_for_once_more():
     second = target.requests[1]
     assert second.attempt == 2
     assert [message.role for message in second.messages] == ["system", "user", "assistant", "user"]
-    assert "it holds no JSON object with the key 'score'" in second.messages[3].text
+    assert "it contains no JSON object with the key 'score'" in second.messages[3].text
 
 
 @pytest.mark.parametrize("reply", ["It is fine.", "", '{"score": 2}', '{"score": NaN}', '{"score": 1} {"score": 0}'])

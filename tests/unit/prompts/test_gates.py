@@ -62,7 +62,7 @@ def test_what_opens_the_gates(rows, tested, ready):
 def test_doctors_findings_shut_both_gates():
     assert codes("tested", PASSED, findings=1) == codes("ready", PASSED, findings=2) == ["doctor-findings"]
     (refusal,) = refusals("draft", "tested", GateEvidence((PASSED,), NOW, 2))
-    assert refusal.message == "doctor finds 2 things wrong with it"
+    assert refusal.message == "doctor finds 2 things to fix"
 
 
 def test_only_whole_passed_exams_of_this_text_ever_make_a_prompt_ready():
@@ -78,7 +78,7 @@ def test_a_step_back_asks_for_no_evidence():
 
 def test_stale_evidence_says_what_changed():
     (refusal,) = refusals("tested", "ready", GateEvidence((OLD,), NOW))
-    assert refusal.message == "it was changed since its exam of 2026-11-22T08:00:00Z"
+    assert refusal.message == "it changed after its exam of 2026-11-22T08:00:00Z"
     assert refusal.notes == ("the description: added", "old.md: removed", "prompt.md: edited")
 
 
@@ -97,7 +97,7 @@ def test_without_an_exam_that_can_be_read_no_text_is_called_removed():
 
 @pytest.mark.parametrize(
     ("one", "why"),
-    [(PARTIAL, "a part of it"), (EVA, "examined text"), (EMPTY, "no case"), (ERRORED, "none of them was judged")],
+    [(PARTIAL, "a part of it"), (EVA, "examined text"), (EMPTY, "no case"), (ERRORED, "errored, and none was graded")],
 )
 def test_an_exam_that_does_not_count_says_why(one, why):
     (refusal,) = refusals("draft", "tested", GateEvidence((one,), NOW))

@@ -87,14 +87,14 @@ def test_line_ends_blank_lines_and_a_byte_order_mark_are_no_matter(prompt):
 
 
 WRONG = {
-    b"<<<<<<< HEAD": (1, "a mark of a merge conflict"),
-    b"[1, 2]": (1, "a row is a JSON object, found [1, 2]"),
+    b"<<<<<<< HEAD": (1, "a merge conflict marker"),
+    b"[1, 2]": (1, "a row must be a JSON object, found [1, 2]"),
     b'{"ts": "t",, "a": 1}': (12, "not JSON: Expecting property name enclosed in double quotes"),
     b"\xff{}": (1, "not UTF-8 (byte 1 of the line)"),
     b'{"ts": "t"}': (1, "a row needs 'all_passed'"),
-    EVA.replace(b"2,", b'"2",'): (42, "'total' must be a whole number of 0 or more, found \"2\""),
-    EVA.replace(b"2,", b"-1,"): (42, "'total' must be a whole number of 0 or more, found -1"),
-    EVA.replace(b"2,", b"true,"): (42, "'total' must be a whole number of 0 or more, found true"),
+    EVA.replace(b"2,", b'"2",'): (42, "'total' must be a whole number of at least 0, found \"2\""),
+    EVA.replace(b"2,", b"-1,"): (42, "'total' must be a whole number of at least 0, found -1"),
+    EVA.replace(b"2,", b"true,"): (42, "'total' must be a whole number of at least 0, found true"),
     EVA.replace(b'["a"]', b"[1]"): (67, "'failed_cases' must be a list of texts, found [1]"),
     EVA.replace(b"}", b', "prompt_sha256": "AB"}'): (
         90,
@@ -104,13 +104,13 @@ WRONG = {
         90,
         "'files' must be an object of sha256 digests, found {\"a\": 1}",
     ),
-    EVA.replace(b"2,", b"9" * 5000 + b","): (1, "not JSON that can be read"),
-    b"[" * 100_000: (1, "not JSON that can be read"),
-    EVA.replace(b"false", b"true"): (21, "'all_passed' is true, and 1 of 2 did not pass"),
+    EVA.replace(b"2,", b"9" * 5000 + b","): (1, "not valid JSON"),
+    b"[" * 100_000: (1, "not valid JSON"),
+    EVA.replace(b"false", b"true"): (21, "'all_passed' is true, but 1 of 2 did not pass"),
     EVA.replace(b'"passed": 1', b'"passed": 3'): (21, "3 of 2 passed"),
     EVA.replace(b"false", b"true").replace(b'"passed": 1', b'"passed": 2'): (
         21,
-        "'all_passed' is true, and 1 of 2 did not pass",
+        "'all_passed' is true, but 1 of 2 did not pass",
     ),
     EVA.replace(b"}", b', "total": 3}'): (90, "'total' appears twice"),
     EVA.replace(b"}", b', "ts": "yesterday"}'): (90, "'ts' appears twice"),
@@ -120,20 +120,20 @@ WRONG = {
     ),
     EVA.replace(b"}", b', "prompt_sha256": "%b", "files": {"a": "%b"}}' % (SHA.encode(), SHA.encode())): (
         90,
-        "'prompt_sha256' is not that of 'files'",
+        "'prompt_sha256' does not match 'files'",
     ),
-    EVA.replace(b"}", b', "prompt_sha256": "%b"}' % SHA.encode()): (90, "'prompt_sha256' is not that of 'files'"),
+    EVA.replace(b"}", b', "prompt_sha256": "%b"}' % SHA.encode()): (90, "'prompt_sha256' does not match 'files'"),
     EVA.replace(b"}", b', "run_id": "r"}'): (
         2,
-        "'ts' must be an ISO 8601 time where there is a 'run_id', found \"yesterday\"",
+        "with a 'run_id', 'ts' must be an ISO 8601 time, found \"yesterday\"",
     ),
     EVA.replace(b"}", b', "run_id": "r"}').replace(b"yesterday", b""): (
         2,
-        "'ts' must be an ISO 8601 time where there is a 'run_id', found \"\"",
+        "with a 'run_id', 'ts' must be an ISO 8601 time, found \"\"",
     ),
     EVA.replace(b"}", b', "run_id": "r"}').replace(b"yesterday", b"2026-11-22"): (
         2,
-        "'ts' must be an ISO 8601 time where there is a 'run_id', found \"2026-11-22\"",
+        "with a 'run_id', 'ts' must be an ISO 8601 time, found \"2026-11-22\"",
     ),
 }
 
@@ -227,7 +227,7 @@ def test_a_row_that_is_longer_than_what_is_read_at_once_is_found(prompt):
 def test_a_log_that_is_no_file_is_neither_read_nor_written_nor_waited_for(prompt, make):
     make(prompt / LOG)
     for act in (read_log, last_sitting, lambda directory: append(directory, ROW)):
-        with pytest.raises(StoreError, match=r"cannot (read|write) .*eval\.jsonl: it is (a directory|no file)"):
+        with pytest.raises(StoreError, match=r"cannot (read|write) .*eval\.jsonl: it is (a directory|not a file)"):
             act(str(prompt))
 
 
@@ -238,7 +238,7 @@ def test_a_log_that_is_no_file_is_neither_read_nor_written_nor_waited_for(prompt
 def test_a_torn_line_is_set_aside_and_told(prompt, end):
     put(prompt, EVA + EVA[:end])
     (note,) = append(str(prompt), ROW)
-    assert note.startswith("the last line of .eval.jsonl breaks off")
+    assert note.startswith("the last line of .eval.jsonl is incomplete")
     assert note.endswith(f"moved to {TORN}")
     assert logged(prompt) == EVA + line_of(ROW)
     assert (prompt / TORN).read_bytes() == EVA[:end] + b"\n"
@@ -278,7 +278,7 @@ def test_a_torn_line_that_cannot_be_moved_keeps_no_row_from_being_written(prompt
     put(prompt, EVA + b'{"ts"')
     (prompt / TORN).mkdir()
     (note,) = append(str(prompt), ROW)
-    assert "it is left there: cannot move it to" in note
+    assert "it was left there: cannot move it to" in note
     assert logged(prompt) == EVA + b'{"ts"\n' + line_of(ROW)
     assert [row.line for row in read_log(str(prompt)).rows] == [1, 3]
 
@@ -342,7 +342,7 @@ def test_a_line_that_is_cut_off_anywhere_is_never_a_row(sitting, data):
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS])
 def test_where_files_cannot_be_locked_the_row_is_written_and_that_is_told(prompt, code):
     (note,) = append(str(prompt), ROW, Appending(refusing(code, "lock")))
-    assert "without a lock, since files cannot be locked there" in note
+    assert "without a lock, because files cannot be locked there" in note
     assert logged(prompt) == line_of(ROW)
 
 
@@ -358,7 +358,7 @@ def test_without_a_lock_nothing_is_cut_off(prompt):
     disk = refusing(errno.ENOLCK, "lock", "truncate")
     notes = append(str(prompt), ROW, Appending(disk))
     assert len(notes) == 2
-    assert "it was left there, since the log is not locked" in notes[1]
+    assert "is incomplete; it was left there, because the log is not locked" in notes[1]
     assert logged(prompt) == EVA + b'{"ts"\n' + line_of(ROW)
 
 
@@ -367,7 +367,7 @@ def test_a_lock_that_another_process_never_lets_go_loses_no_row(prompt):
     held = Appending(refusing(errno.EWOULDBLOCK, "lock"), pauses.append)
     (note,) = append(str(prompt), ROW, held)
     assert len(pauses) == LOCK_TRIES
-    assert "another process has locked it for 10 s" in note
+    assert "another process has held the lock for 10 s" in note
     assert logged(prompt) == line_of(ROW)
 
 
@@ -413,7 +413,7 @@ def test_a_log_that_is_removed_over_and_over_is_given_up(prompt):
 @pytest.mark.parametrize("room", [0, 1, 50])
 def test_a_full_disk_leaves_the_log_as_it_was(prompt, room):
     put(prompt, EVA)
-    with pytest.raises(StoreError, match=r"cannot write .*/\.eval\.jsonl: no space is left on the disk"):
+    with pytest.raises(StoreError, match=r"cannot write .*/\.eval\.jsonl: no space left on the disk"):
         append(str(prompt), ROW, Appending(FullDisk(room)))
     assert logged(prompt) == EVA
 

@@ -95,12 +95,12 @@ def test_a_file_that_says_so_already_is_left_alone(_before, after):
 
 
 REFUSED = {
-    "- a\n": "it is no mapping",
-    "a: b: c\n": "it is not YAML: mapping values are not allowed in this context",
-    "a: b\n---\nc: d\n": "it holds more than one document",
+    "- a\n": "it is not a mapping",
+    "a: b: c\n": "it is not valid YAML: mapping values are not allowed in this context",
+    "a: b\n---\nc: d\n": "it contains more than one document",
     "status: draft\nstatus: draft\n": "'status' appears twice in it",
-    "status: &s draft\nx: *s\n": "other values are its status's by the alias *s: write 'ready' yourself",
-    "status: [draft]\n": "written in a way that cannot be changed safely: write 'status: ready' yourself",
+    "status: &s draft\nx: *s\n": "other values use its status through the alias *s: write 'ready' yourself",
+    "status: [draft]\n": "cannot be changed safely as it is written: write 'status: ready' yourself",
     "a: x\u2028b\n": "a line separator that YAML 1.1 and 1.2 read differently",
 }
 
@@ -256,7 +256,7 @@ def test_what_the_system_refuses_is_said(meta, code, calls, said):
 
 @pytest.mark.parametrize("room", [0, 1, len(NEW) - 1])
 def test_a_full_disk_leaves_the_old_file(meta, room):
-    with pytest.raises(StoreError, match="no space is left on the disk"):
+    with pytest.raises(StoreError, match="no space left on the disk"):
         write_status(meta, "ready", FullDisk(room))
     assert (meta.read_bytes(), beside(meta)) == (OLD, ["meta.yaml"])
 
@@ -264,10 +264,10 @@ def test_a_full_disk_leaves_the_old_file(meta, room):
 def test_a_file_that_is_not_there_or_is_none_is_told(meta):
     with pytest.raises(StoreError, match="it does not exist"):
         write_status(meta.with_name("other.yaml"), "ready")
-    with pytest.raises(StoreError, match="it is no file"):
+    with pytest.raises(StoreError, match="it is not a file"):
         write_status(meta.parent, "ready")
     meta.write_text("- a\n")
-    with pytest.raises(StoreError, match=r"cannot write the status into .*: it is no mapping"):
+    with pytest.raises(StoreError, match=r"cannot write the status to .*: it is not a mapping"):
         write_status(meta, "ready")
 
 

@@ -79,7 +79,7 @@ def test_whatever_call_fails_once_no_text_is_kept_in_part(tmp_path):
 
 
 def test_a_full_disk_and_one_that_may_not_be_written_are_told(tmp_path):
-    with pytest.raises(StoreError, match=r"cannot write .*exams: no space is left on the disk"):
+    with pytest.raises(StoreError, match=r"cannot write .*exams: no space left on the disk"):
         keep(tmp_path, TEXTS, FullDisk(10))
     with pytest.raises(StoreError, match="the file system is read-only"):
         keep(tmp_path, TEXTS, refusing(errno.EROFS, "make_directory"))

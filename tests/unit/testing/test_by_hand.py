@@ -58,4 +58,4 @@ def test_a_port_that_is_taken():
         port = server.openai.split(":")[2].split("/")[0]
         done = subprocess.run([*COMMAND, port], capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"Error: cannot listen at port {port}: ")
+    assert done.stderr.startswith(f"Error: cannot listen on port {port}: ")

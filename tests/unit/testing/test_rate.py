@@ -66,7 +66,7 @@ def test_less_than_one_a_second():
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan")])
 def test_a_rate_that_lets_nothing_pass_is_refused(rate):
-    with pytest.raises(ValueError, match="rate must be above 0 requests a second"):
+    with pytest.raises(ValueError, match="rate must be above 0 requests per second, found"):
         ModelServer("", rate=rate)
 
 

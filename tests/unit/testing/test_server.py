@@ -136,7 +136,7 @@ def test_unknown_paths_are_404_in_the_providers_words(path, method, says):
 def test_a_body_that_is_no_object_is_400(raw):
     with ModelServer("") as server:
         status, body = post(f"{server.openai}/chat/completions", raw)
-    assert (status, body["error"]["message"]) == (400, "The body is no JSON object.")
+    assert (status, body["error"]["message"]) == (400, "The body is not a JSON object.")
 
 
 def test_how_many_waited_at_once_and_what_the_counts_tell():
@@ -169,7 +169,9 @@ def test_only_the_latest_calls_are_kept():
 
 def test_what_came_in_can_be_read_after_the_end_but_the_address_is_gone():
     server = ModelServer("")
-    with pytest.raises(RuntimeError, match="a ModelServer has addresses while it runs"):
+    with pytest.raises(
+        RuntimeError, match=r"a ModelServer has URLs only while it runs: `with ModelServer\(…\) as server:`"
+    ):
         _ = server.openai
     with server:
         ask(server)

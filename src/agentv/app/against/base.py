@@ -71,7 +71,7 @@ def read_base(named: str, root: Path) -> Base:
         if row.status != "skipped":
             seen.add(row)
     if not seen.targets:
-        raise UsageError(f"there is nothing to compare with: the run {path.name} holds no finished trial")
+        raise UsageError(f"nothing to compare with: the run {path.name} has no finished trials")
     _check(seen, path.name)
     base = Base(path.name, frozenset(name for name, paths in seen.paths.items() if len(paths) > 1))
     for _, row in read_outcomes(index, replaced_lines(index)):  # again, since a million rows are too many to be held
@@ -98,8 +98,8 @@ class _SeenTrials:
 def _check(seen: _SeenTrials, run: str) -> None:
     if seen.early:
         what = f"the run {run} sampled each case until decided, which biases its pass rate"
-        raise UsageError(what, "compare with a run that has a fixed repeat")
+        raise UsageError(what, "compare with a run that has a fixed number of samples per case")
     targets = sorted(seen.targets)
     if len(targets) > 1:
-        what = f"the run {run} holds cases on {len(targets)} targets: {', '.join(targets[:10])}"
+        what = f"the run {run} has cases on {len(targets)} targets: {', '.join(targets[:10])}"
         raise UsageError(what, "compare with a run of one target")

@@ -76,7 +76,9 @@ class _Planned:
                 unlike.append(f"'{trial.case.id}': {before.threshold:g} there, {trial.threshold:g} here")
         if unlike:
             what = f"{plural(len(unlike), 'case')} of {self.base.run_id} had another threshold ({unlike[0]})"
-            raise UsageError(what, "pass rates by different thresholds cannot be compared: run both with one threshold")
+            raise UsageError(
+                what, "pass rates with different thresholds cannot be compared: use the same threshold in both runs"
+            )
         return found
 
     def _path(self, suite: Suite) -> str:
@@ -104,7 +106,7 @@ def draws_of(settings: EvalSettings, plan: Plan, root: str, results: Path) -> Dr
     bets = PairedBets(settings.alpha or DEFAULT_ALPHA, settings.margin or 0.0)
     draws = Draws(planned.placed(), planned.paired(), bets, planned.base.run_id, seed)
     if not draws.cases:
-        what = f"{planned.base.run_id} and this run have no case in common that was not edited"
+        what = f"{planned.base.run_id} and this run have no unedited case in common"
         raise UsageError(what, _holds(planned.base))
     return draws
 
@@ -157,14 +159,14 @@ def _check_plan(plan: Plan) -> None:
     for suite in plan.suites:
         if suite.run.until is not None:
             what = f"the suite '{suite.name}' samples each case until decided, which biases its pass rate"
-            raise UsageError(what, "with --against, give it a fixed repeat")
+            raise UsageError(what, "with --against, set a fixed repeat")
         if suite.compares and any(compares(case) for case in suite.cases):
             what = f"cases of the suite '{suite.name}' compare the answers of several targets or prompts"
-            raise UsageError(what, "--against draws every case by itself: run this suite without it")
+            raise UsageError(what, "--against draws each case on its own: run this suite without it")
     targets = {trial.target.name for trial in plan}
     if len(targets) > 1:
-        what = f"--against compares one target with an earlier run, and these are {len(targets)}"
-        raise UsageError(what, f"name one with --target: {', '.join(sorted(targets))}")
+        what = f"--against compares one target with an earlier run, found {len(targets)} targets"
+        raise UsageError(what, f"choose one with --target: {', '.join(sorted(targets))}")
 
 
 def _holds(base: Base) -> str:

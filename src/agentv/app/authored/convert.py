@@ -98,7 +98,7 @@ def written(texts: Mapping[Path, str]) -> Iterator[tuple[Path, ...]]:
     standing = [str(path) for path in texts if path.exists()]
     if standing:
         names = " and ".join(standing)
-        raise UsageError(f"{names} would be overwritten", "choose another file with --out, or move it")
+        raise UsageError(f"{names} would be overwritten", "choose another file with --out, or move the existing one")
     with ExitStack() as undo:
         for path, text in texts.items():
             with path.open("x", encoding="utf-8") as file:
@@ -121,7 +121,7 @@ def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPat
     watched = replace(request, on_case=keep, on_header=heads.append, on_path=paths.add)
     (suite,) = load(watched, registries()).suites
     if suite.exam is not None:
-        raise UsageError(f"{source} is an exam of '{suite.exam.prompt}', which no other format can say")
+        raise UsageError(f"{source} is an exam of '{suite.exam.prompt}'; exams cannot be converted to another format")
     items = dict(heads[-1].items) if heads else {}
     tests = next((key for key in items if key in TESTS), "tests")
     items.pop(tests, None)
@@ -160,7 +160,7 @@ def _csv(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
     if table.unsaid:
         lines = [f"case '{one.case}': {one.key}: {one.reason}" for one in table.unsaid]
         count = len({one.case for one in table.unsaid})
-        raise UsageError(f"{plural(count, 'case')} cannot be rows, and nothing was written", "\n  ".join(lines))
+        raise UsageError(f"{plural(count, 'case')} cannot be written as rows; nothing was written", "\n  ".join(lines))
     return {path: table.text, path.with_suffix(".yaml"): yaml_text(table.head)}
 
 
@@ -192,7 +192,9 @@ def _loaded_again(request: LoadRequest, to: Format) -> Suite:
         place = f" (line {first.span.line})" if first.span is not None and first.span.line > 0 else ""
         more = sum(one.severity == "error" for one in error.diagnostics) - 1
         others = f", and {more} more" if more else ""
-        raise UsageError(f"as {to} the suite would be wrong: {first.message}{place}{others}", first.hint) from None
+        raise UsageError(
+            f"converted to {to}, the suite would be invalid: {first.message}{place}{others}", first.hint
+        ) from None
     return suite
 
 
@@ -213,9 +215,9 @@ def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
     if changed:
         shown = ", ".join(changed[:_SHOWN]) + (", …" if len(changed) > _SHOWN else "")
         count = f"{len(changed)} cases" if len(changed) > 1 else "1 case"
-        raise UsageError(f"{count} would not mean the same as {to}: {shown}")
+        raise UsageError(f"{count} would change meaning in {to}: {shown}")
     if head != other_head:
-        raise UsageError(f"the keys of the suite would not mean the same as {to}")
+        raise UsageError(f"the suite's keys would change meaning in {to}")
 
 
 def _without_added(case: Case, before: Suite) -> Case:

@@ -11,7 +11,7 @@ from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar
 from agentv.errors import LoadError
 
-SAID = "its rows of data run code, which 'run: {trust_data: true}' in it allows: read them before you run it"
+SAID = "its data rows run code, because it sets 'run: {trust_data: true}': read them before you run it"
 _RUN = "run"
 
 

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[2] / "explanations"
 GROUPS: Mapping[str, Mapping[str, str]] = {"In files": FILES, "In a run": RUNS}
 """How codes are listed."""
 
-_CALLED: Mapping[str, str] = {"judge-": "the judge", "embedder-": "the target that embeds"}
+_CALLED: Mapping[str, str] = {"judge-": "the judge", "embedder-": "the target that computes embeddings"}
 """What a code begins with that says so of another call than the target's → whose call it is."""
 
 _SECTIONS = re.compile(r"^## (Wrong|Fix)\n", re.MULTILINE)
@@ -33,7 +33,7 @@ def explanation(code: str) -> Explanation:
         return parsed(known, CODES[known], _text(known))
     whose, of = _called(known)
     if whose and of in RUNS:
-        return parsed(known, f"The call of {whose} failed with `{of}`. {RUNS[of]}", _text(of))
+        return parsed(known, f"The call to {whose} failed with `{of}`. {RUNS[of]}", _text(of))
     raise _unknown(code)
 
 

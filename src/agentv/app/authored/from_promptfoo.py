@@ -54,7 +54,7 @@ def from_promptfoo(source: Path, out: Path | None, *, allow_outside: bool = Fals
     path = out or source.with_name(_name_for(source))
     if path.absolute().parent != source.absolute().parent:
         hint = f"write it to {source.with_name(path.name)}, and move both"
-        raise UsageError(f"the paths in {source.name} begin beside it, and {path} lies elsewhere", hint)
+        raise UsageError(f"paths in {source.name} are relative to its directory, but {path} is in another one", hint)
     boundary = _boundary(source, is_open=allow_outside)
     made = eval_file(source, root, report, boundary)
     found = tuple(map(boundary.shown, report.diagnostics))

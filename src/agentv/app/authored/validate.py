@@ -71,7 +71,7 @@ class Validation:
         if isinstance(checked, FileCheck):
             return checked
         file, line = checked.place or (path, 1)
-        begun = " at the case that begins here" if checked.place else ""
+        begun = " at the case that starts here" if checked.place else ""
         message = f"this file {checked.reason}, so checking stopped{begun}"
         return FileCheck((Diagnostic("too-large", message, Span(file, line, 1, line, 2)),), frozenset())
 

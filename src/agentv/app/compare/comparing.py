@@ -91,9 +91,9 @@ def _read(asked: CompareRequest, question: ComparisonSettings) -> Iterator[_Run]
     if len(asked.runs) < 2:
         raise UsageError("a comparison needs two or more runs", "agentv compare BASE CANDIDATE")
     if not 0 <= question.margin <= 1 or not 0 < question.alpha < 1:  # `nan` is a number to Python
-        raise UsageError(f"--margin {question.margin:g} and --alpha {question.alpha:g}: both are shares of 0 to 1")
+        raise UsageError(f"--margin {question.margin:g} and --alpha {question.alpha:g}: both must be between 0 and 1")
     if question.by is not None and len(asked.runs) > 2:
-        raise UsageError("--by is for two runs", "compare them two by two")
+        raise UsageError("--by compares two runs only", "compare the runs in pairs")
     targets, common = _targets(asked), Common()
     for named, target in zip(asked.runs, targets, strict=True):
         place = Path(named)
@@ -101,7 +101,7 @@ def _read(asked: CompareRequest, question: ComparisonSettings) -> Iterator[_Run]
         refuse_decided(stored, "compare")
         cases = cases_of(read_outcomes(stored.index, replaced_lines(stored.index)), question.cluster, common)
         if not cases:
-            raise UsageError(f"there is nothing to compare: the run {stored.run_id} holds no finished trial")
+            raise UsageError(f"nothing to compare: the run {stored.run_id} has no finished trials")
         missing = max(0, planned_cases(stored.record) - len(cases))
         chosen = _only(ChosenCases(cases, range(len(cases))), target, stored.run_id)
         yield _Run(stored, target, chosen, missing)
@@ -113,8 +113,8 @@ def _targets(asked: CompareRequest) -> Sequence[str | None]:
         return [asked.targets[0] if asked.targets else None] * len(asked.runs)
     if len(asked.targets) == len(asked.runs):
         return asked.targets
-    message = f"{len(asked.targets)} targets are named for {len(asked.runs)} runs"
-    raise UsageError(message, "give --target once for all runs, or once for each of them, in their order")
+    message = f"{len(asked.targets)} targets were given for {len(asked.runs)} runs"
+    raise UsageError(message, "give --target once for all runs, or once per run in the same order")
 
 
 def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
@@ -125,7 +125,7 @@ def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
     if not found.numbers:
         names = dict.fromkeys(place.target for place in cases.places)
         hint = did_you_mean(target, names) or f"it holds {', '.join(names)}"
-        raise UsageError(f"the run {run_id} holds no case on the target '{target}'", hint)
+        raise UsageError(f"the run {run_id} has no case on the target '{target}'", hint)
     return found
 
 
@@ -181,12 +181,12 @@ def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matche
 def _refuse_strangers(base: _Run, candidate: _Run, matched: Matched) -> None:
     runs = f"{base.stored.run_id} and {candidate.stored.run_id}"
     if not matched.common:
-        hint = f"the one holds {_holds(base)}; the other {_holds(candidate)}"
+        hint = f"one run has {_holds(base)}; the other has {_holds(candidate)}"
         raise UsageError(f"{runs} have no case in common", hint)
     if len(matched.left_out.edited) == matched.common:
         changes = dict.fromkeys(what for one in matched.left_out.edited.values() for what in one)
-        message = f"every case that {runs} have in common was edited in between ({', '.join(changes)})"
-        raise UsageError(message, "where that edit is what you want to compare, give --edited")
+        message = f"every case that {runs} have in common was edited between them ({', '.join(changes)})"
+        raise UsageError(message, "to compare the edited cases anyway, add --edited")
 
 
 def _holds(run: _Run) -> str:
@@ -225,7 +225,7 @@ def _groups(matched: Matched, question: ComparisonSettings) -> tuple[GroupCompar
         if found[0]
     }
     if not judged:
-        raise UsageError("there is nothing to compare by tag: no case that both runs judged has one")
+        raise UsageError("nothing to compare by tag: no case graded in both runs has a tag")
     return tuple(map(GroupComparison, judged, judge_parts(list(judged.values()), question)))
 
 

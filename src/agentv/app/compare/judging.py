@@ -125,7 +125,7 @@ class _Tally:
     @cached_property
     def measurements(self) -> list[Measurement]:
         """The mean score and the pass rate, which are one where every score moved just as its verdict did."""
-        measure: Measure = "share of passed cases" if self.by_verdict else "mean score"
+        measure: Measure = "share of cases that passed" if self.by_verdict else "mean score"
         score = Measurement(measure, Differences(self.deltas, self.before.scores, self.clusters))
         if not self.same_rate or self.deltas == self.moved:
             return [score]

@@ -12,8 +12,8 @@ _CONSEQUENCES = {
     "repeat": "case verdicts are not compared",
     "aggregate": "case verdicts are not compared",
 }
-"""A lower threshold passes more of the same answers; more samples turn a case that passes six times in ten from a coin
-toss into a failure, without a change of the target."""
+"""A lower threshold passes more of the same answers. More samples can turn a case that passes six times in ten from a
+coin toss into a failure without any change of the target."""
 
 
 class Settings:
@@ -51,9 +51,9 @@ class Settings:
         if decided:
             alike = all(same_rule(pair) for pair, _ in decided)
             yield (
-                f"{sum(number for _, number in decided)} of {pairs} cases were sampled until decided; an early end"
-                " biases their mean scores, so their verdicts are compared, 1 or 0"
-                f"{'' if alike else ', which takes the same rule in both runs'}"
+                f"{sum(number for _, number in decided)} of {pairs} cases were sampled until decided; stopping "
+                "early biases their mean scores, so their verdicts are compared instead, as 1 or "
+                f"0{'' if alike else ', which requires the same rule in both runs'}"
             )
 
 

@@ -94,27 +94,29 @@ class AnswerSources:
             target, case = cassette.refused[0]
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
             what = f"'{target}' for the case '{case}'{more}"
-            return f"{cassette.path} is not written, since the call of {what} holds a secret", True
+            return f"{cassette.path} is not written, because the call to {what} contains a secret", True
         if self.records and cassette.path.exists() and (errored or cassette.empty):
             why = f"{plural(errored, 'trial')} errored" if errored else "no call was made"
-            return f"{cassette.path} stays as it was, since {why}: record it again once every call has an answer", True
+            return f"{cassette.path} is unchanged, because {why}: record it again once every call has an answer", True
         return self._written(cassette), False
 
     def _half_recorded(self, cassette: Cassette, what: str) -> str:
         cached = (
-            "the cache has the answers so far" if self.cache is not None else "with --cache, you pay for no call twice"
+            "the answers received so far are in the cache"
+            if self.cache is not None
+            else "with --cache, no call is paid for twice"
         )
-        why = f"the run {what}, and a cassette holds a whole run"
-        return f"{cassette.path} is not written, since {why}: record it again ({cached})"
+        why = f"the run {what}, and a cassette requires a complete run"
+        return f"{cassette.path} is not written, because {why}: record it again ({cached})"
 
     def _written(self, cassette: Cassette) -> str:
         if self.records:
             now, before = cassette.write()
-            instead = f", in place of {before}" if before else ""
+            instead = f", replacing {before}" if before else ""
             return f"recorded {plural(now, 'call')} in {cassette.path}{instead}"
         if not cassette.added:
             return ""  # a file that stays as it is need not be written
-        return f"added {plural(cassette.added, 'call')} to {cassette.path}, which holds {cassette.add()}"
+        return f"added {plural(cassette.added, 'call')} to {cassette.path}, which now holds {cassette.add()}"
 
 
 @contextmanager
@@ -190,7 +192,7 @@ def _nothing_to_regrade(run: str, redacted: int) -> UsageError:
         redacted: how many of the answers are there, but for a secret that was taken out of them.
     """
     if redacted:
-        message = f"the run {run} holds {plural(redacted, 'answer')} to these cases, but none can be graded again"
+        message = f"the run {run} has {plural(redacted, 'answer')} to these cases, but none can be graded again"
         return UsageError(message, "each contained a secret that was redacted: run them again with 'agentv eval'")
-    message = f"the run {run} holds no answer to these cases on these targets"
+    message = f"the run {run} has no answer to these cases on these targets"
     return UsageError(message, "their inputs or settings changed; they will be called again")

@@ -22,7 +22,7 @@ from agentv.model.values.formatting import plural
 DIRECTORY = "evals"
 """Where eval files are looked for without a word of the configuration."""
 
-_HOW = "name a file or a directory, or list patterns of eval files as 'eval_patterns' in .agentv/config.yaml"
+_HOW = "give a file or a directory, or list patterns of eval files as 'eval_patterns' in .agentv/config.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def default_paths(working: str, env: Mapping[str, str], *, allow_outside: bool =
         return _by_patterns(config, config.eval_patterns, reading, boundary)
     found = next((path for path in _homes(working, root) if is_directory(path)), None)
     if found is None:
-        what = f"no path given, no configuration lists 'eval_patterns', and there is no {DIRECTORY}/"
+        what = f"no path given, no configuration sets 'eval_patterns', and there is no {DIRECTORY}/"
         raise UsageError(what, _HOW)
     return DefaultPaths((shown(found),), (f"no path given: using {shown(found)}/",))
 
@@ -90,7 +90,7 @@ def _by_patterns(config: Config, patterns: tuple[str, ...], reading: Reading, bo
         named = ", ".join(f"'{one}'" for one in patterns)
         raise UsageError(
             f"no path given, and {listed} matches no eval file: {named}",
-            f"patterns are relative to {shown(base)}; fix them, or name a file or a directory",
+            f"patterns are relative to {shown(base)}; fix them, or give a file or a directory",
         )
     taken = f"no path given: using {plural(len(found), 'eval file')} of {listed}"
     return DefaultPaths(
@@ -104,14 +104,14 @@ def _matching(pattern: str, base: str, node: Node, reading: Reading, boundary: B
     written = pattern.strip("/")
     start = os.path.normpath(Path(home) / literal_part(written))
     if not boundary.admits(start) or (climbs(written) and not boundary.admits(os.sep)):
-        reading.report.error(OUTSIDE, node, f"'{pattern}' leaves the repository", hint=ALLOW)
+        reading.report.error(OUTSIDE, node, f"'{pattern}' points outside the repository", hint=ALLOW)
         return
     for relative in matched(written, home):
         path = os.path.normpath(Path(home) / relative)
         if not PASSED_OVER.isdisjoint(Path(relative).parts):
             continue
         if not boundary.admits(path):
-            reading.report.error(OUTSIDE, node, f"{shown(path)}, which '{pattern}' matches, lies outside", hint=ALLOW)
+            reading.report.error(OUTSIDE, node, f"'{pattern}' matches {shown(path)}, which is outside", hint=ALLOW)
         elif is_directory(path):
             yield from collected(path)
         elif is_file(path) and is_named_eval_file(path):

@@ -20,13 +20,15 @@ def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
     early = [suite for suite in plan.suites if plan.alpha(suite) is not None]
     if not early:
         if settings.alpha is not None:
-            raise UsageError("--alpha requires --until decided", "give it with --until decided")
+            raise UsageError("--alpha requires --until decided", "add --until decided")
         return
     if not any(plan.repeat(suite, case) > 1 for suite in early for case in suite.cases):
-        hint = "say how many samples a case gets at most: --repeat 20"
-        raise UsageError("--until decided needs several samples of a case", hint)
+        hint = "set the maximum number of samples per case: --repeat 20"
+        raise UsageError("--until decided requires several samples per case", hint)
     if settings.rerun == "failed":
-        what = "--rerun=failed repeats only failed samples, but --until decided depends on the share that passed"
+        what = (
+            "--rerun=failed repeats only failed samples, but --until decided needs the share of all samples that passed"
+        )
         raise UsageError(what, "start a new run")
     for suite in early:
         _check(suite)
@@ -35,13 +37,13 @@ def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
 def _check(suite: Suite) -> None:
     where = f"the suite '{suite.name}'"
     if suite.run.aggregate not in (None, "mean"):
-        what = f"{where} says aggregate: {suite.run.aggregate}, but --until decided uses the share that passed"
-        raise UsageError(what, "leave one of them out")
+        what = f"{where} sets aggregate: {suite.run.aggregate}, but --until decided uses the share that passed"
+        raise UsageError(what, "delete one of them")
     follows = next((case for case, link in suite.links.items() if link.follows is not None), None)
     if follows is not None:
-        what = f"'{follows}' of {where} continues a conversation, sample by sample"
-        raise UsageError(what, "--until decided samples every case by itself: run this suite without it")
+        what = f"'{follows}' of {where} continues a conversation sample by sample"
+        raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
     rival = next((case.id for case in suite.cases if compares(case)), None) if suite.compares else None
     if rival is not None:
-        what = f"'{rival}' of {where} compares the answers of its targets and prompts, sample by sample"
-        raise UsageError(what, "--until decided samples every case by itself: run this suite without it")
+        what = f"'{rival}' of {where} compares the answers of its targets and prompts sample by sample"
+        raise UsageError(what, "--until decided samples each case on its own: run this suite without it")

@@ -35,7 +35,10 @@ def workers_within(workers: int, providers: Iterable[str]) -> tuple[int, str | N
     fitting = max(1, (allowed - RESERVE) // each)
     if fitting >= workers:
         return workers, None
-    return fitting, f"{workers:,} workers need more open files than the {allowed:,} allowed here: {fitting:,} are used"
+    return (
+        fitting,
+        f"{workers:,} workers need more than the {allowed:,} open files allowed here; using {fitting:,} workers",
+    )
 
 
 def _raised(needed: int) -> int:

@@ -160,8 +160,8 @@ def _unfollowed(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[s
     if names:
         shown = ", ".join(names[:ADDED_SHOWN]) + (", …" if len(names) > ADDED_SHOWN else "")
         yield (
-            f"what {shown} started is kept by the command's text: agentv cannot follow what it runs,"
-            " so a change there is not noticed; name its files with 'fingerprint: [globs]'"
+            f"agentv caches what {shown} starts by its command text and does not notice changes to the files it "
+            "uses; list those files with 'fingerprint: [globs]'"
         )
 
 
@@ -239,8 +239,8 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
     hint = did_you_mean(settings.filter, ids) if settings.filter is not None else None
     if hint is None and settings.tags:
         tags = {tag for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False) for tag in case.tags}
-        hint = f"there are the tags {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"
-    return UsageError(f"{asked} selects no case", hint)
+        hint = f"tags in use: {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"
+    return UsageError(f"{asked} matches no case", hint)
 
 
 def results_of(suites: tuple[Suite, ...], *, anew: bool = False) -> Path:

@@ -120,13 +120,13 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
     """
     if settings.cluster is not None and recorded and settings.cluster != (was := recorded.get("cluster")):
         begun = f"with --cluster {was}" if was else "without --cluster"
-        raise UsageError(f"the run {run} started {begun}", "leave --cluster out, or start a new run")
+        raise UsageError(f"the run {run} started {begun}", "omit --cluster, or start a new run")
     for name, flag in _REPEATED.items():
         was = recorded.get(name)
         now = settings.asked_targets or settings.given_target if name == "targets" else settings.asked_judge
         if was and not now and not (name == "judge" and settings.given_judge):
             words = " ".join(f"{flag} {one}" for one in (was if isinstance(was, list) else [was]))
-            hint = "repeat it: without it, every case would be called again"
+            hint = "use the same one: without it, every case would be called again"
             raise UsageError(f"the run {run} started with {words}, but this command has none", hint)
     kinds: dict[str, Any] = {"filter": str, "limit": int, "sample": int, "seed": int, "repeat": int, "cluster": str}
     kinds |= {"against": str, "margin": int | float}
@@ -163,9 +163,9 @@ def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]
     beside = len(chosen - {trial.key for trial in whole})
     if beside:
         what = (
-            f"{flags} chooses {plural(beside, 'trial')} that {'is' if beside == 1 else 'are'} not part of the run {run}"
+            f"{flags} selects {plural(beside, 'trial')} that {'is' if beside == 1 else 'are'} not part of the run {run}"
         )
-        raise UsageError(what, "a run keeps its cases: choose among those, or start a new run")
+        raise UsageError(what, "a run keeps its cases: select among those, or start a new run")
     return chosen
 
 
@@ -201,7 +201,7 @@ def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[s
         now = [one for one, place in own if place == path]
         if path and now and name not in now:
             what = f"the suite in {path} is named '{now[0]}', but was named '{name}' when the run {run.name} started"
-            raise UsageError(what, "its answers are stored under the old name: restore it, or start a new run")
+            raise UsageError(what, "its answers are stored under the old name: restore that name, or start a new run")
     missing = [one for one in began if one not in own]
     if not missing:
         return _added(own.difference(began)) if began else iter(())
@@ -209,7 +209,7 @@ def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[s
     if moved is not None:
         name, was, now_at = moved
         what = f"the suite '{name}' is in {now_at}, but was in {was} when the run {run.name} started"
-        raise UsageError(what, "put the file back to resume, or start a new run")
+        raise UsageError(what, "move the file back to resume, or start a new run")
     names = _listed(began)
     if own.isdisjoint(began):
         raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN resumes another run")
@@ -221,17 +221,17 @@ def _whole(began: Json, missing: list[tuple[str, str]], root: str, paths: tuple[
     """How to name all that a run began with."""
     gone = [path for _, path in missing if path and not Path(root, path).exists()]
     if gone:
-        return f"put {', '.join(gone)} back to resume, or start a new run"
+        return f"restore {', '.join(gone)} to resume, or start a new run"
     named = [one for one in began if isinstance(one, str)] if isinstance(began, list) else []
     if not named or not all(Path(one).exists() for one in named):
         named = [*paths, *(shown(str(Path(root, path))) for _, path in missing if path)]
-    return f"name them all: {shlex.join(named)}" if named else "name everything that it started with"
+    return f"give all of them: {shlex.join(named)}" if named else "give every path that the run started with"
 
 
 def _added(suites: set[tuple[str, str]]) -> Iterator[str]:
     if suites:
         number = "1 suite is" if len(suites) == 1 else f"{len(suites)} suites are"
-        yield f"{number} new to the run, and counted in its totals from now on: {_listed(sorted(suites))}"
+        yield f"{number} new to the run, now included in its totals: {_listed(sorted(suites))}"
 
 
 def _listed(suites: Sequence[tuple[str, str]]) -> str:

@@ -140,15 +140,21 @@ def plan(asked: PlanRequest) -> PlannedComparison:
     shared = usual.shared if asked.shared is None else asked.shared
     if asked.detect is not None and asked.detect > rate:
         raise UsageError(
-            f"--detect {asked.detect:g}: a pass rate of {rate:g} cannot drop by so much",
-            f"at most by {rate:g}; of a rise, --rate is the rate after it: it is seen as often as a drop from there",
+            f"--detect {asked.detect:g}: a pass rate of {rate:g} cannot drop that far",
+            (
+                f"the maximum is {rate:g}; to plan for a rise, give the rate after the rise as --rate: power is the "
+                "same as for a drop from it"
+            ),
         )
     cases = asked.cases or (pilot.cases if pilot else USUAL_CASES)
     repeat = asked.repeat or (pilot.repeat if pilot else 1)
     most = (rate * (1 - rate)) ** 0.5  # of scores that are all 0 or 1
     deviation = asked.deviation
     if deviation is not None and not 0 < deviation < most:
-        raise UsageError(f"no scores with the mean {rate:g} deviate by {deviation:g}", f"--deviation below {most:.3g}")
+        raise UsageError(
+            f"scores with the mean {rate:g} cannot have the standard deviation {deviation:g}",
+            f"--deviation below {most:.3g}",
+        )
     if deviation is None and pilot is not None and pilot.deviation is not None:
         deviation = min(pilot.deviation, MOST_APART * most)
     assumed = Assumptions(rate, alike, shared, asked.alpha, asked.power, asked.margin or 0.0, *_clusters(asked, pilot))
@@ -179,23 +185,21 @@ def _check(asked: PlanRequest) -> None:
         near = (
             f"did you mean {asked.detect / 100:g}?" if 1 < asked.detect < 100 else "such as 0.05, 5 percentage points"
         )
-        raise UsageError(f"--detect {asked.detect:g}: a drop of the pass rate lies between 0 and 1", near)
+        raise UsageError(f"--detect {asked.detect:g}: must be between 0 and 1", near)
     if asked.cases is not None and asked.cases < LEAST_CASES:
-        raise UsageError(f"--cases {asked.cases}: a comparison needs {LEAST_CASES} or more cases")
+        raise UsageError(f"--cases {asked.cases}: a comparison needs at least {LEAST_CASES} cases")
     for name, share in (("rate", asked.rate), ("alpha", asked.alpha), ("power", asked.power)):
         if share is not None and not 0 < share < 1:
-            raise UsageError(f"--{name} {share:g}: it lies between 0 and 1, both left out")
+            raise UsageError(f"--{name} {share:g}: must be above 0 and below 1")
     if asked.margin is not None and not 0 < asked.margin < 1:
-        raise UsageError(f"--margin {asked.margin:g}: a loss that does not matter lies between 0 and 1", "such as 0.05")
+        raise UsageError(f"--margin {asked.margin:g}: must be between 0 and 1", "such as 0.05")
     if asked.detect is not None and asked.margin is not None and asked.detect <= asked.margin:
-        what = f"--detect {asked.detect:g} is no larger than --margin {asked.margin:g}, so that it does not matter"
-        raise UsageError(what, "to plan for showing that the loss is smaller, leave out --detect")
+        what = f"--detect {asked.detect:g} is not larger than --margin {asked.margin:g}, the loss that is ignored"
+        raise UsageError(what, "to plan for non-inferiority, omit --detect")
     if asked.icc is not None and asked.cluster_size is None and asked.earlier is None:
-        raise UsageError(
-            "--icc says how alike the cases of one cluster are", "say how many there are: --cluster-size 5"
-        )
+        raise UsageError("--icc is the correlation within a cluster", "add the cluster size: --cluster-size 5")
     if asked.power <= asked.alpha:
-        raise UsageError(f"--power {asked.power:g}: it lies above --alpha, which is {asked.alpha:g}")
+        raise UsageError(f"--power {asked.power:g}: must be above --alpha, which is {asked.alpha:g}")
 
 
 def _pilot(named: str) -> Pilot:
@@ -211,10 +215,8 @@ def _pilot(named: str) -> Pilot:
     clusters = [one.cluster for one in judged]
     groups = len(set(clusters))
     if groups < LEAST_CASES:
-        found = (
-            "no trial of it was judged" if not judged else "it has one case, so the variance between cases is unknown"
-        )
-        raise UsageError(f"nothing can be planned from {run.run_id}: {found}", "use a run with at least two cases")
+        found = "no trial was graded" if not judged else "it has one case, so the variance between cases is unknown"
+        raise UsageError(f"cannot plan from {run.run_id}: {found}", "use a run with at least two cases")
     votes = [vote for one in judged for vote in one.votes] or [(one.case, one.sample, one.score) for one in judged]
     return Pilot(
         run_id=run.run_id,
@@ -236,8 +238,8 @@ def _refuse_early_ends(result: TrialResult, run_id: str) -> None:
     """Samples that end as soon as they look good, or bad, have a mean that lies off the truth."""
     if result.trial.alpha is not None and result.trial.repeat > 1:
         raise UsageError(
-            f"nothing can be planned from {run_id}: its samples ended as soon as a case was decided (until: decided),"
-            " so its rates and their noise are biased",
+            f"cannot plan from {run_id}: it stopped sampling each case once decided (until: decided), so its "
+            "rates and their noise are biased",
             "use a run with a fixed repeat",
         )
 

@@ -30,7 +30,7 @@ def exams_of(names: Sequence[str], *, everything: bool) -> ChosenExams:
     if everything and names:
         raise UsageError("--all and names conflict; use one of them")
     if not everything and not names:
-        raise UsageError("no prompt given", "name prompts, or use --all")
+        raise UsageError("no prompt given", "give prompts, or use --all")
     library = Library.here()
     if everything:
         exams = {one.id: exam_of(one.directory) for one in library.all()}
@@ -45,12 +45,12 @@ def _exam(name: str, library: Library) -> str:
     prompt = library.one(name)
     exam = exam_of(prompt.directory)
     if exam is None:
-        hint = f"agentv prompt init {prompt.id} writes one"
-        raise UsageError(f"'{prompt.id}' has no exam: no eval.yml in {shown(prompt.directory)}", hint)
+        hint = f"create one with agentv prompt init {prompt.id}"
+        raise UsageError(f"'{prompt.id}' has no exam: there is no eval.yml in {shown(prompt.directory)}", hint)
     return exam
 
 
 def _some(paths: tuple[str, ...], exams: dict[str, str | None]) -> ChosenExams:
     if not paths:
-        raise UsageError("no prompt of the library has an exam")
+        raise UsageError("no prompt in the library has an exam")
     return ChosenExams(paths, tuple(name for name, path in exams.items() if path is None))

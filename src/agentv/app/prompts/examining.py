@@ -99,13 +99,15 @@ class Examiner:
         text = prompt_file_of(prompt.directory)
         at = _top(str(text)) if text is not None else prompt.meta.path and _top(prompt.meta.path)
         if prompt.meta.path is None:
-            hint = f"agentv prompt init {prompt.id} writes what is missing"
+            hint = f"agentv prompt init {prompt.id} writes the missing files"
             yield Diagnostic("missing-file", f"this prompt has no {META}", at or None, hint=hint)
         elif "description" not in prompt.meta.places and all(one.severity != "error" for one in prompt.diagnostics):
-            hint = "say what the prompt does, and when it is the right one"
+            hint = "describe what the prompt does and when to use it"
             yield Diagnostic("missing-key", f"{META} needs 'description'", _top(prompt.meta.path), hint=hint)
         if exam is None:
-            yield Diagnostic("missing-file", "this prompt has no exam: no eval.yml is beside it", at or None)
+            yield Diagnostic(
+                "missing-file", "this prompt has no exam: there is no eval.yml in its directory", at or None
+            )
             yield from self._text(prompt)
         if suite is not None and suite.exam is not None:
             yield from strange_files(prompt.directory, suite.exam.texts)
@@ -116,7 +118,7 @@ class Examiner:
 
         reading = library_reading(prompt.directory, self._library.env)
         if prompt_file_of(prompt.directory) is None:
-            message = "this prompt has no text: no prompt.xml, prompt.md or prompt.txt"
+            message = "this prompt has no text: there is no prompt.xml, prompt.md or prompt.txt"
             yield Diagnostic("missing-file", message, _top(prompt.meta.path or prompt.directory))
             return
         read_prompt(prompt.directory, reading)
@@ -150,7 +152,7 @@ def below(prompts: Iterable[LibraryPrompt], required: PromptStatus) -> Iterator[
     """The prompts that have not come as far as `check --require` asks."""
     for prompt in prompts:
         if STATUSES.index(prompt.meta.status) < STATUSES.index(required):
-            message = f"'{prompt.id}' is {prompt.meta.status}, and {required} is required"
+            message = f"'{prompt.id}' is {prompt.meta.status}, but {required} is required"
             yield Diagnostic("status-too-low", message, _at_status(prompt))
 
 
@@ -158,8 +160,8 @@ def _twins(prompt: LibraryPrompt, first: dict[str, LibraryPrompt]) -> Iterator[D
     other = first.setdefault(prompt.id, prompt)
     if other is not prompt:
         span = prompt.meta.places.get("id") or _top(prompt.meta.path or str(prompt_file_of(prompt.directory)))
-        message = f"two prompts are called '{prompt.id}': the other is {shown(other.directory)}"
-        yield Diagnostic("duplicate-id", message, span, hint=f"give one of them an 'id' of its own in {META}")
+        message = f"two prompts have the id '{prompt.id}': the other is {shown(other.directory)}"
+        yield Diagnostic("duplicate-id", message, span, hint=f"give one of them a different 'id' in {META}")
 
 
 def _log(prompt: LibraryPrompt) -> tuple[Log, tuple[Diagnostic, ...]]:
@@ -182,15 +184,15 @@ def _unfounded(prompt: LibraryPrompt, rows: Sequence[Sitting], now: Mapping[str,
     found: Standing = standing(prompt.meta, rows, prompt_sha256(now))
     again = f"agentv prompt eval {prompt.id}"
     if found.evidence is None:
-        what = "no exam that it passed" if status == "ready" else "no exam of it"
+        what = "no passed exam" if status == "ready" else "no exam"
         hint = f"{again}, or agentv prompt demote {prompt.id}"
-        yield Diagnostic("no-evidence", f"it is {status}, and {what} is on record", at, hint=hint)
+        yield Diagnostic("no-evidence", f"its status is {status}, but {what} is on record", at, hint=hint)
     elif found.edited:
-        message = f"it is {status}, and was changed since its exam of {when(found.evidence)}"
+        message = f"its status is {status}, but it changed after its exam of {when(found.evidence)}"
         notes = tuple(map(str, changes(found.evidence.files, now)))
         yield Diagnostic("stale-evidence", message, at, hint=again, notes=notes)
     elif found.failed_since is not None:
-        message = f"it is ready, and did not pass its exam of {when(found.failed_since)}"
+        message = f"its status is ready, but it did not pass its exam of {when(found.failed_since)}"
         yield Diagnostic("exam-not-passed", message, at, notes=found.failed_since.failed_cases)
 
 

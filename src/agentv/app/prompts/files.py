@@ -34,7 +34,7 @@ def strange_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]
     for name in names:
         if name in _OURS or name in read or name.startswith((".", "_")) or name.lower().startswith(_PAPERS):
             continue
-        hint = did_you_mean(name, [*_OURS, *_INPUTS]) or "keep your own files in a directory of their own"
+        hint = did_you_mean(name, [*_OURS, *_INPUTS]) or "keep your own files in a separate directory"
         at = _top(os.path.join(directory, name))  # noqa: PTH118  # for thousands of prompts
         yield Diagnostic("unknown-file", f"unused file '{name}'", at, "warning", hint)
     yield from _unused_inputs(directory, read)
@@ -50,8 +50,10 @@ def _unused_inputs(directory: str, read: Collection[str]) -> Iterator[Diagnostic
         for inputs in _INPUTS:
             path = os.path.join(examples, name, inputs)  # noqa: PTH118  # as above
             if f"{EXAMPLES}/{name}/{inputs}" not in read and os.path.isfile(path):  # noqa: PTH113  # as above
-                message = f"no case takes its inputs from {EXAMPLES}/{name}"
-                yield Diagnostic("unknown-file", message, _top(path), "warning", "name it as 'inputs_from' of a case")
+                message = f"no case uses the inputs in {EXAMPLES}/{name}"
+                yield Diagnostic(
+                    "unknown-file", message, _top(path), "warning", "reference it with 'inputs_from' in a case"
+                )
 
 
 def _top(path: str) -> Span:

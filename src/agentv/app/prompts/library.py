@@ -15,7 +15,7 @@ from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.suite.exam import PromptMeta
 
-_NO_LIBRARY = "no directory 'prompts' between here and the repository root"
+_NO_LIBRARY = "no 'prompts' directory between here and the repository root"
 _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.yaml sets another directory"
 
 
@@ -102,7 +102,7 @@ class Library:
         found = near if len(near) == 1 else [one for one in self._read(directories) if one.id == name]
         if len(found) > 1:
             places = ", ".join(shown(one.directory) for one in found)
-            raise UsageError(f"{len(found)} prompts are called '{name}': {places}", "give the path of one")
+            raise UsageError(f"{len(found)} prompts have the id '{name}': {places}", "give the path of one")
         if not found and exists(str(Path(self.working, name))):
             return self.read(self._directory(name))
         if not found:
@@ -116,10 +116,10 @@ class Library:
     def _directories(self) -> list[str]:
         place = self.place
         if place is None:
-            raise UsageError(f"there is no library here: {_NO_LIBRARY}", _HINT)
+            raise UsageError(f"there is no prompt library here: {_NO_LIBRARY}", _HINT)
         found = prompt_directories(place)
         if not found:
-            raise UsageError(f"{shown(place)} holds no prompt", _HINT)
+            raise UsageError(f"{shown(place)} contains no prompts", _HINT)
         return found
 
     def _read(self, directories: Iterable[str]) -> Iterator[LibraryPrompt]:
@@ -135,7 +135,8 @@ class Library:
         directory = str(Path(path).parent) if is_file(path) else path
         if not is_directory(directory) or not is_prompt_directory(directory):
             raise UsageError(
-                f"{name} is no prompt", "a prompt's directory holds a prompt.xml, .md or .txt, or meta.yaml"
+                f"{name} is not a prompt",
+                "a prompt's directory contains prompt.xml, prompt.md, prompt.txt or meta.yaml",
             )
         return directory
 
@@ -145,7 +146,7 @@ class Library:
         if place is None:
             return UsageError(f"no prompt '{name}': {_NO_LIBRARY}", _HINT)
         hint = did_you_mean(name, [one.id for one in self._read(directories)])
-        return UsageError(f"no prompt '{name}' in {shown(place)}", hint or "agentv prompt list shows them")
+        return UsageError(f"no prompt '{name}' in {shown(place)}", hint or "list them with agentv prompt list")
 
 
 def _unsilenced(found: tuple[Diagnostic, ...], meta: PromptMeta) -> tuple[Diagnostic, ...]:

@@ -41,7 +41,7 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
     if not _ID.fullmatch(name):
         raise UsageError(
             f"'{name}' is not a valid prompt id",
-            "an id is a directory's name: letters, digits, '-', '_' and '.', a letter or a digit first",
+            "an id is a directory name: letters, digits, '-', '_' and '.', starting with a letter or a digit",
         )
     place = library.place or str(Path(repository_root(library.working)) / LIBRARY)
     directory = Path(place) / name
@@ -75,4 +75,4 @@ def _refuse_twins(name: str, directory: Path, library: Library) -> None:
     place = library.place
     for prompt in library.all() if place is not None and prompt_directories(place) else ():
         if prompt.id == name and prompt.directory != str(directory):
-            raise UsageError(f"a prompt is called '{name}' already: {shown(prompt.directory)}", "choose another id")
+            raise UsageError(f"the id '{name}' is already used by {shown(prompt.directory)}", "choose another id")

@@ -58,7 +58,8 @@ def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool, wri
         raise UsageError(f"'{prompt.id}' is a draft, the lowest status")
     if STATUSES.index(wanted) >= STATUSES.index(status):
         raise UsageError(
-            f"'{prompt.id}' cannot be demoted from {status} to {wanted}", "to go up, use agentv prompt promote"
+            f"'{prompt.id}' cannot be demoted from {status} to {wanted}",
+            "to raise its status, use agentv prompt promote",
         )
     if not dry_run:
         write(_meta_of(prompt), wanted)
@@ -67,5 +68,5 @@ def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool, wri
 
 def _meta_of(prompt: LibraryPrompt) -> Path:
     if prompt.meta.path is None:
-        raise UsageError(f"'{prompt.id}' has no {META} to write its status into")
+        raise UsageError(f"'{prompt.id}' has no {META} to write the status to")
     return Path(prompt.meta.path)

@@ -23,7 +23,7 @@ def render(prompt: LibraryPrompt, case_id: str | None, examiner: Examiner) -> Re
     if case_id is None and len(own) == 1:
         case_id = own[0]
     if case_id is None:
-        raise UsageError(f"'{prompt.id}' has {len(own)} cases; say which one with --case", _listed(own))
+        raise UsageError(f"'{prompt.id}' has {len(own)} cases; choose one with --case", _listed(own))
     case = cases.get(case_id)
     if case is None:
         from agentv.authoring.source.nearest import did_you_mean
@@ -41,7 +41,7 @@ def exam_suite(prompt: LibraryPrompt, examiner: Examiner) -> Suite:
     """
     exam = exam_of(prompt.directory)
     if exam is None:
-        raise UsageError(f"'{prompt.id}' has no exam", f"agentv prompt init {prompt.id} writes one")
+        raise UsageError(f"'{prompt.id}' has no exam", f"create one with agentv prompt init {prompt.id}")
     suite, found = examiner.load(exam)
     if suite is None:
         raise LoadError(found)

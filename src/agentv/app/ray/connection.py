@@ -30,7 +30,7 @@ def check_installed() -> None:
         UsageError: it is not installed.
     """
     if find_spec("ray") is None:
-        raise UsageError("--executor ray needs the package ray, which is not installed", install_hint("ray"))
+        raise UsageError("--executor ray requires the package ray, which is not installed", install_hint("ray"))
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def cluster(address: str | None) -> Iterator[Any]:
 def _connect(ray: Any, address: str | None) -> None:
     if address is not None and address.startswith("ray://"):
         hint = f"run agentv on a machine of the cluster, and set {ADDRESS} to auto"
-        raise UsageError(f"{ADDRESS} is {address}: trials are not sent through a Ray client", hint)
+        raise UsageError(f"{ADDRESS} is {address}: agentv does not send trials through a Ray client", hint)
     if address is not None:
         _check_reachable(address)
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
@@ -98,7 +98,9 @@ def _check_reachable(address: str) -> None:
 
 def _no_cluster(address: str | None, why: str) -> UsageError:
     where = f"at {address}" if address else "on this machine"
-    return UsageError(f"no Ray cluster {where}: {why}", f"{ADDRESS} names another one; `ray status` looks at it")
+    return UsageError(
+        f"no Ray cluster {where}: {why}", f"set {ADDRESS} to use another one; `ray status` shows its state"
+    )
 
 
 def _silence(ray: Any) -> None:

@@ -33,8 +33,8 @@ async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
     """
     _check_targets(prepared)
     if budget_of(prepared) != (None, None):
-        hint = "--max-errors and --limit bound a run on a cluster; a provider can bound what a key spends"
-        raise UsageError("a budget and --executor ray: workers do not know what the others spend", hint)
+        hint = "--max-errors and --limit limit a run on a cluster; providers can also cap what a key spends"
+        raise UsageError("a budget does not work with --executor ray: workers do not know what the others spend", hint)
     at_once = workers_of(prepared)
     with cluster(prepared.settings.process_env.get(ADDRESS)) as ray:
         free = int(ray.available_resources().get("CPU", 0))
@@ -69,8 +69,8 @@ def _check_targets(prepared: Prepared) -> None:
     """Refuse functions that belong to the caller's own event loop."""
     for spec in _given(prepared):
         if getattr(spec.settings, "on_our_loop", False):
-            what = f"'{spec.name}' is a function that is awaited on the loop of evaluate_async"
-            raise UsageError(f"{what}, so that no other machine can call it", "name a function of a file instead")
+            what = f"'{spec.name}' is a coroutine that runs on the loop of evaluate_async"
+            raise UsageError(f"{what}, so another machine cannot call it", "use a function in a file instead")
 
 
 def _given(prepared: Prepared) -> Iterator[TargetSpec]:

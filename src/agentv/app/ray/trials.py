@@ -61,7 +61,7 @@ class RayExecutor:
         return found[0] if isinstance(found, tuple) else self._errored(trial, found)
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial; its errored result where there is none."""
+        """The answer to a trial; its errored result if there is none."""
         found = await self._done(Job("answer", (trial,)))
         if isinstance(found, TrialAnswer):
             context = context_of(trial, found.answer, found.measured_ms, self._connections)
@@ -98,8 +98,10 @@ class RayExecutor:
             except WorkerLostError as error:
                 number, why = number + 1, str(error)
             except NoWorkersError as error:
-                return Failure("worker-lost", f"no worker is left: {error}")
-        return Failure("worker-lost", f"{TRIES} workers were lost that ran it, the last one for it alone: {why}")
+                return Failure("worker-lost", f"no worker left: {error}")
+        return Failure(
+            "worker-lost", f"{TRIES} workers were lost while running it, the last one while running it alone: {why}"
+        )
 
     async def _on(
         self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]

@@ -161,7 +161,7 @@ class Worker:
 
     def _unpacked(self, body: bytes) -> Any:
         """What the bytes stand for; a Failure where a module is missing here, or is another one."""
-        return attempt(lambda packed: unpacked(packed, self._things), body, "worker-unfit", "what was sent")
+        return attempt(lambda packed: unpacked(packed, self._things), body, "worker-unfit", "the message")
 
     async def run(self, body: bytes) -> AsyncIterator[bytes]:
         """Do a job; every parcel as it is ready, what it came to at the end."""

@@ -106,8 +106,8 @@ class WorkerPool:
         if unfit:
             raise _unfit(unfit[0], len(unfit), len(self._workers))
         if not self._workers:
-            why = self._faults[0] if self._faults else "none has started"
-            raise UsageError(f"no worker of the Ray cluster can be used: {why}", "`ray status` shows what is free")
+            why = self._faults[0] if self._faults else "none started"
+            raise UsageError(f"no worker of the Ray cluster can be used: {why}", "`ray status` shows free resources")
 
     def interrupt(self) -> None:
         """Nobody waits for another attempt any more."""
@@ -255,7 +255,7 @@ class WorkerPool:
                 environment = _chunks(pickle.dumps(dict(self._needs.environment)))
                 return WorkerHandle(actor, await actor.begin.remote(dict(self._needs.files), *environment))
         except TimeoutError:
-            self._faults.append(f"none has started within {START_S:g} s")
+            self._faults.append(f"none started within {START_S:g} s")
         except self._ray.exceptions.RayError as error:
             self._faults.append(_first_line(error))
         self._end(actor)
@@ -285,14 +285,14 @@ def _unfit(found: Readiness, number: int, of: int) -> UsageError:
     """Why a worker cannot be used, and what to do about it."""
     who = f"the worker on {found.node}" + (f", as {number - 1} more of {of}," if number > 1 else "")
     if found.version != __version__:
-        hint = "install the same on each machine"
+        hint = "install the same versions on each machine"
         return UsageError(f"{who} has agentv {found.version}, and this is {__version__}", hint)
-    hint = "all machines need the same files under the same paths: a shared checkout"
+    hint = "all machines need the same files at the same paths, such as a shared checkout"
     if found.missing:
         more = f" and {len(found.missing) - 1} more" if len(found.missing) > 1 else ""
-        return UsageError(f"{who} lacks {found.missing[0]}{more}, which trials need", hint)
+        return UsageError(f"{who} does not have {found.missing[0]}{more}, which the trials need", hint)
     more = f" and {len(found.other) - 1} more" if len(found.other) > 1 else ""
-    return UsageError(f"{who} has another {found.other[0]}{more} than this machine", hint)
+    return UsageError(f"{who} has a different version of {found.other[0]}{more} from this machine", hint)
 
 
 def _first_line(error: Exception) -> str:

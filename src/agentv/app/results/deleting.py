@@ -75,7 +75,7 @@ def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> Meant
         try:
             check_removable(path)
             if is_being_written(path):
-                written[path] = f"the run {path.name} stays: it is still being written"
+                written[path] = f"the run {path.name} was not deleted: it is still being written"
         except StoreError as error:
             refused[path] = str(error)
     stays = {**written, **refused}
@@ -108,5 +108,5 @@ def delete(meant: Meant) -> Deleted:
             continue
         gone += 1
         if others:
-            left.append(f"{path} stays, for it also holds {', '.join(others)}")
+            left.append(f"{path} was not deleted, because it also contains {', '.join(others)}")
     return Deleted(gone, tuple(left), tuple(faults))

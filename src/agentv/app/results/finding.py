@@ -33,7 +33,7 @@ def _recorded(run: Path) -> Path:
     """The run, which must still say what it was."""
     if (run / RUN).is_file():
         return run
-    raise UsageError(without_record(run), f"put {RUN} back, or name another run by its id")
+    raise UsageError(without_record(run), f"restore {RUN}, or give another run by its id")
 
 
 def runs_in(results: Path, *, damaged: bool = False) -> list[Path]:

@@ -95,5 +95,5 @@ def refuse_decided(run: StoredRun, doing: str) -> None:
     """
     if run.summary is None or run.summary.get("cut") != "decided":
         return
-    what = f"the run {run.run_id} ended when its comparison was decided: it is too short to {doing}"
-    raise UsageError(what, f"what it shows is in its {SUMMARY} under `against`; run all cases without --against")
+    what = f"the run {run.run_id} stopped once its comparison was decided: it is too short to {doing}"
+    raise UsageError(what, f"its result is in {SUMMARY} under `against`; run all cases without --against")

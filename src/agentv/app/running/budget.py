@@ -51,5 +51,5 @@ def notes_on(budget_limiter: BudgetLimiter | None, summary: Summary) -> Iterator
         said += f"; {run}, {trials.skipped:,} not run"
     yield said
     for name, what in budget_limiter.silent():
-        word = "what its calls cost" if what == "usd" else "how many tokens its calls take"
-        yield f"'{one_line(name)}' does not say {word}: the budget counts them as nothing"
+        word = "what its calls cost" if what == "usd" else "how many tokens its calls use"
+        yield f"'{one_line(name)}' does not report {word}: the budget counts them as zero"

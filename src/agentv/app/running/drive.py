@@ -142,7 +142,7 @@ async def _consume(run: Run, started: StartedRun) -> RunFinished:
 def _report_not_drawn(draws: Draws, started: StartedRun) -> None:
     """Give the trials that were not needed rows that say so: a reader must not take the run for a whole one."""
     rows = set(started.journal.finished())
-    why = Failure(NOT_DRAWN, f"not drawn: the comparison with {draws.base} was decided before")
+    why = Failure(NOT_DRAWN, f"not drawn: the comparison with {draws.base} was already decided")
     for trial in draws.trials:
         if trial.key not in rows:
             result = not_run(trial, why, started.connections)

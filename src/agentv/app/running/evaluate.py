@@ -109,7 +109,7 @@ def _checked(sources: AnswerSources, executors: ExecutorFactory | None) -> Abstr
     """
     if executors is not None and sources.code is not None:
         hint = "run it without --executor ray: a replay makes no calls"
-        raise UsageError("a cassette that holds what code says (--record-code) and --executor ray", hint)
+        raise UsageError("a cassette with grades (--record-code) cannot be used with --executor ray", hint)
     return nullcontext()
 
 

@@ -114,7 +114,7 @@ def append(exam: Exam, sitting: Sitting) -> tuple[str, ...]:
     try:
         texts.keep(texts_home(exam.directory), exam.texts)
     except StoreError as error:
-        notes = (f"{error}; 'diff' cannot show what changed",)
+        notes = (f"{error}; 'agentv prompt diff' cannot show what changed",)
     return (*notes, *appending.append(exam.directory, sitting))
 
 

@@ -20,7 +20,7 @@ INTERRUPTED = "it was interrupted"
 _REPLAYED = "answers from a cassette (--replay)"
 _REGRADED = "answers of another run (--regrade)"
 _RERUN = "failed cases ran again (--rerun=failed)"
-_CACHED = "answers may be out of the cache (--no-cache calls the target again)"
+_CACHED = "answers may come from the cache (--no-cache calls the target again)"
 
 REUSED = "some answers were reused (rows with 'reused')"
 
@@ -58,18 +58,18 @@ def why_partial(suite: Suite, found: Sequence[tuple[Trial, Status]], settings: E
     if exam is None:
         return
     if exam.other_model or _is_other_judge(suite):
-        yield "another model or judge than the exam's own, or other inputs"
+        yield "another model or judge than the exam specifies, or other inputs"
     if settings.variables:
         yield "--var"
     if settings.threshold is not None:
         yield "--threshold"
     if any(status == "skipped" for _, status in found):
-        yield "some cases were not run"
+        yield "some cases did not run"
     if any(trial.repeat < (trial.case.repeat or suite.run.repeat or 1) for trial, _ in found):
         yield "fewer repeats than the exam requires"
     sat = {trial.case.id for trial, _ in found}
     if any(case.id not in sat for case in suite.cases):
-        yield "some cases were left out"
+        yield "some cases were excluded"
     yield from (f"{path} was changed during the exam" for path in _changed(exam))
 
 

@@ -96,6 +96,6 @@ def journal_damage(lines: int) -> Iterator[str]:
 def superseded_rows(rows: int) -> Iterator[str]:
     """Rows of a resumed run that are no part of it any more."""
     if rows:
-        number = "1 row that does" if rows == 1 else f"{rows:,} rows that do"
-        what = "of what was edited, removed or set otherwise since, or hangs on it"
-        yield f"moved {number} not count any more to {HISTORY}: {what}"
+        number = "1 row that no longer counts" if rows == 1 else f"{rows:,} rows that no longer count"
+        what = "its case was edited, removed, configured differently, or depends on one that was"
+        yield f"moved {number} to {HISTORY}: {what}"

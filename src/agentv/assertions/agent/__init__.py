@@ -1,1 +1,1 @@
-"""Assertions on what an agent did, and what it cost."""
+"""Assertions on what an agent did, and on its cost."""

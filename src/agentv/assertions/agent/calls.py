@@ -1,4 +1,4 @@
-"""Calls of tools in a transcript: which name means which, and which call is the one that was expected."""
+"""Tool calls in a transcript: matching names, and matching calls to expected ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from agentv.assertions.evidence import excerpt
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.message import ToolCall
 
-NO_CALLS = Grade.errored("no-data", "the target reports no transcript, so the tools that it called are unknown")
-"""The grade of every type that looks at tool calls, where nothing is known of them."""
+NO_CALLS = Grade.errored("no-data", "the target reports no transcript, so its tool calls are unknown")
+"""The grade of every type that checks tool calls if there is no transcript."""
 
 _SHOWN = 10
 
 
 def called(calls: Sequence[ToolCall]) -> str:
-    """The names of the calls in their order, as evidence."""
+    """The names of the called tools in order, as evidence."""
     if not calls:
         return "no tool was called"
     names = ", ".join(call.name for call in calls[:_SHOWN])
@@ -24,13 +24,13 @@ def called(calls: Sequence[ToolCall]) -> str:
 
 
 def share_of(checks: Sequence[Check]) -> Grade:
-    """Passes where all checks hold; the score is the share that does."""
+    """Passes if all checks pass; the score is the share that pass."""
     held = sum(check.passed for check in checks)
     return Grade(round(held / len(checks), 12), held == len(checks), tuple(checks))
 
 
 def all_or_nothing(checks: Sequence[Check]) -> Grade:
-    """Passes, with score 1, where all checks hold."""
+    """Passes, with score 1, if all checks pass."""
     passed = all(check.passed for check in checks)
     return Grade(1.0 if passed else 0.0, passed, tuple(checks))
 

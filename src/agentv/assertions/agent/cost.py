@@ -1,4 +1,4 @@
-"""The cost family: time, money and tokens that an answer took (SPEC section 7.2). Without the data, no verdict."""
+"""The cost family: time, money and tokens of an answer (SPEC section 7.2). Without the data, there is no verdict."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds(DeclaredAssertion):
-    """Base of the types that set upper bounds."""
+    """Base class of the types that set upper limits."""
 
     measures: ClassVar[tuple[Measure, ...]] = ()
 
@@ -68,13 +68,13 @@ class _Bounds(DeclaredAssertion):
         return ", ".join(f"{measure.what} ≤ {measure.show(most)}" for measure, most in self._bounds())
 
     def faults(self) -> Iterable[Issue]:
-        """No bound at all."""
+        """Reports a missing limit."""
         if not any(True for _ in self._bounds()):
             names = ", ".join(measure.option for measure in self.measures)
-            yield Issue((), f"nothing is bounded; give at least one of {names}", "missing-value")
+            yield Issue((), f"no limit is set; give at least one of {names}", "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare each measure that is bounded: passes where all hold; the score is the share that does."""
+        """Compare each limited measure: passes if all are within limits; the score is the share that are."""
         checks: list[Check] = []
         for measure, most in self._bounds():
             found = measure.read(context)
@@ -96,9 +96,9 @@ class _Bounds(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class Latency(_Bounds):
-    """The answer took at most so many milliseconds."""
+    """The answer took at most this many milliseconds."""
 
-    threshold: Annotated[Amount, Doc("milliseconds that the answer may take")]
+    threshold: Annotated[Amount, Doc("maximum latency of the answer, in milliseconds")]
 
     short: ClassVar[str | None] = "threshold"
     measures: ClassVar[tuple[Measure, ...]] = (
@@ -108,9 +108,9 @@ class Latency(_Bounds):
 
 @dataclass(frozen=True, slots=True)
 class Cost(_Bounds):
-    """The answer cost at most so many US dollars."""
+    """The answer cost at most this many US dollars."""
 
-    threshold: Annotated[Amount, Alias(("budget",)), Doc("US dollars that the answer may cost")]
+    threshold: Annotated[Amount, Alias(("budget",)), Doc("maximum cost of the answer, in US dollars")]
 
     short: ClassVar[str | None] = "threshold"
     measures: ClassVar[tuple[Measure, ...]] = (
@@ -120,11 +120,11 @@ class Cost(_Bounds):
 
 @dataclass(frozen=True, slots=True)
 class TokenUsageWithin(_Bounds):
-    """The answer used at most so many tokens, as the provider counts them."""
+    """The answer used at most this many tokens, as counted by the provider."""
 
-    max_total: Annotated[Count | None, Doc("tokens in all")] = None
-    max_input: Annotated[Count | None, Doc("tokens of the prompt")] = None
-    max_output: Annotated[Count | None, Doc("tokens of the answer")] = None
+    max_total: Annotated[Count | None, Doc("maximum number of tokens, prompt and answer")] = None
+    max_input: Annotated[Count | None, Doc("maximum number of prompt tokens")] = None
+    max_output: Annotated[Count | None, Doc("maximum number of answer tokens")] = None
 
     short: ClassVar[str | None] = "max_total"
     measures: ClassVar[tuple[Measure, ...]] = (
@@ -136,11 +136,11 @@ class TokenUsageWithin(_Bounds):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMetrics(_Bounds):
-    """The way to the answer stayed within bounds: calls, tokens, money and time."""
+    """The agent stayed within limits: calls, tokens, money and time."""
 
-    max_tool_calls: Annotated[Count | None, Doc("calls of tools in the transcript")] = None
-    max_llm_calls: Annotated[Count | None, Doc("turns of the model in the transcript")] = None
-    max_tokens: Annotated[Count | None, Doc("tokens in all")] = None
+    max_tool_calls: Annotated[Count | None, Doc("maximum number of tool calls in the transcript")] = None
+    max_llm_calls: Annotated[Count | None, Doc("maximum number of model turns in the transcript")] = None
+    max_tokens: Annotated[Count | None, Doc("maximum number of tokens, prompt and answer")] = None
     max_cost_usd: Annotated[Amount | None, Doc("US dollars")] = None
     max_duration_ms: Annotated[Amount | None, Doc("milliseconds")] = None
 
@@ -178,26 +178,26 @@ _SAME_REASON = {
     "content_filtered": "content_filter",
     "refusal": "content_filter",
 }
-"""Providers' words → the word that OpenAI has for the same."""
+"""Providers' terms → OpenAI's term for the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishReason(DeclaredAssertion):
-    """The model stopped for this reason, or one of these: stop, length, tool_calls, content_filter."""
+    """The model stopped for this reason, or for one of these: stop, length, tool_calls, content_filter."""
 
-    value: Annotated[Text | Texts, Doc("a reason or several, in OpenAI's words or the provider's")]
+    value: Annotated[Text | Texts, Doc("one or more finish reasons, in OpenAI's terms or the provider's")]
 
     def label(self) -> str:
         """The reasons."""
         return listed(self._wanted)
 
     def faults(self) -> Iterable[Issue]:
-        """A reason that is empty."""
+        """Reports an empty reason."""
         if not all(reason.strip() for reason in self._wanted):
             yield Issue(("value",), "the reason is empty", "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare with what the provider says, whatever its word for it."""
+        """Compare with the reason that the provider reports, in any provider's terms."""
         found = context.finish_reason
         if found is None:
             return _no_data("finish reason")
@@ -215,8 +215,10 @@ def _canonical_reason(reason: str) -> str:
 
 
 def _no_data(what: str) -> Grade:
-    return Grade.errored("no-data", f"the target does not say its {what}")
+    return Grade.errored("no-data", f"the target does not report its {what}")
 
 
 def _unpriced() -> Grade:
-    return Grade.errored("no-data", "no price is known for the target's model, so the cost of the answer is unknown")
+    return Grade.errored(
+        "no-data", "the price of the target's model is not known, so the cost of the answer is not known"
+    )

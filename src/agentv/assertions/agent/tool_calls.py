@@ -32,26 +32,24 @@ Mode = Literal["any_order", "in_order", "exact", "subset", "superset"]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"]
 _ANY = "any"
 _MAY_BE_EMPTY: tuple[Mode, ...] = ("exact", "subset")
-"""Modes in which an empty list says something: that no tool may be called."""
+"""Modes in which an empty list is meaningful: no tool may be called."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCall(Declared):
-    """One call that is expected."""
+    """One expected call."""
 
     tool: Annotated[Text, Nonempty(), Doc("the tool's name")]
-    args: Annotated[Json, Doc("its arguments; any, or nothing: they do not matter")] = None
-    args_match: Annotated[ArgsMatch | Texts | None, Doc("as the assertion's own args_match, for this call alone")] = (
-        None
-    )
-    max_duration_ms: Annotated[float | None, Between(0), Doc("milliseconds that the call may take")] = None
+    args: Annotated[Json, Doc("its arguments; `any` or omitted: not compared")] = None
+    args_match: Annotated[ArgsMatch | Texts | None, Doc("as the assertion's own args_match, for this call only")] = None
+    max_duration_ms: Annotated[float | None, Between(0), Doc("maximum duration of the call, in milliseconds")] = None
 
     short: ClassVar[str | None] = "tool"
 
     def faults(self) -> Iterable[Issue]:
-        """Arguments that are none, and fields that cannot be read."""
+        """Reports invalid arguments and fields."""
         if self.args is not None and self.args != _ANY and not isinstance(self.args, Mapping):
-            yield Issue(("args",), "'args' must be 'any' or the arguments by their names")
+            yield Issue(("args",), "'args' must be 'any' or a mapping of arguments")
         yield from path_faults(self.args_match, "args_match")
         yield from uncompared(self.args_match, [self.args] if isinstance(self.args, Mapping) else [])
 
@@ -72,7 +70,7 @@ class ExpectedCall(Declared):
 
 
 def path_faults(how: ArgsMatch | tuple[str, ...] | None, option: str) -> Iterator[Issue]:
-    """Paths to arguments that cannot be read."""
+    """Argument paths that are not valid."""
     for place, path in enumerate(how if isinstance(how, tuple) else ()):
         try:
             parse(path)
@@ -89,29 +87,29 @@ def uncompared(how: ArgsMatch | tuple[str, ...] | None, expected: Sequence[JsonO
             continue  # it is reported already
         if missing:
             known = listed(tuple(dict.fromkeys(name for args in expected for name in args)))
-            yield Issue(("args_match", place), f"no expected call has an argument '{path}'; there are {known}")
+            yield Issue(("args_match", place), f"no expected call has an argument '{path}'; known arguments: {known}")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolTrajectory(DeclaredAssertion):
-    """The agent called these tools: so often, in this order, exactly so, none but these, or these among others."""
+    """The agent called these tools: this often, in this order, exactly these, only these, or these among others."""
 
     mode: Annotated[
         Mode,
         Doc(
-            "any_order: all of them, in any order; in_order: all of them, in this order; exact: these and no other;"
-            " subset: no other than these; superset: as any_order"
+            "any_order: all of them, in any order; in_order: all of them, in this order; exact: exactly these; "
+            "subset: only these; superset: as any_order"
         ),
     ]
     minimums: Annotated[
-        Mapping[str, Annotated[int, Between(1)]] | None, Nonempty(), Doc("any_order: tool → how often at least")
+        Mapping[str, Annotated[int, Between(1)]] | None, Nonempty(), Doc("any_order: tool → minimum number of calls")
     ] = None
-    expected: Annotated[tuple[ExpectedCall, ...] | None, Doc("the calls; each says at least its tool")] = None
+    expected: Annotated[tuple[ExpectedCall, ...] | None, Doc("the calls; each needs at least its tool")] = None
     args_match: Annotated[
         ArgsMatch | Texts,
         Doc(
-            "how 'args' are compared: superset: the call may have more; subset: it may have fewer; exact; ignore; or a"
-            " list of those that must agree"
+            "how 'args' are compared: superset: the call may have more; subset: it may have fewer; exact; "
+            "ignore; or a list of the arguments that must match"
         ),
     ] = "superset"
 
@@ -123,16 +121,14 @@ class ToolTrajectory(DeclaredAssertion):
         return f"{self.mode} {listed(tools)}" if tools else f"{self.mode}, no tool"
 
     def faults(self) -> Iterable[Issue]:
-        """Nothing that could fail, options of another mode, and two ways to say how arguments are compared."""
+        """Reports what could never fail, options of another mode, and two ways to compare arguments."""
         if self.minimums is not None and self.mode != "any_order":
-            yield Issue(("minimums",), f"'minimums' is for mode: any_order, and this is mode: {self.mode}")
+            yield Issue(("minimums",), f"'minimums' requires mode: any_order, found mode: {self.mode}")
         if self.minimums is None and self.expected is None:
             wanted = "'minimums' or 'expected'" if self.mode == "any_order" else "'expected'"
             yield Issue((), f"mode: {self.mode} needs {wanted}", "missing-value")
         if self.expected is not None and not self.expected and self.mode not in _MAY_BE_EMPTY:
-            yield Issue(
-                ("expected",), f"no call is expected, so that mode: {self.mode} checks nothing", "missing-value"
-            )
+            yield Issue(("expected",), f"no call is expected, so mode: {self.mode} checks nothing", "missing-value")
         yield from path_faults(self.args_match, "args_match")
         told = [one.args for one in self.expected or () if one.args_match is None and isinstance(one.args, Mapping)]
         yield from uncompared(self.args_match, told)
@@ -153,7 +149,7 @@ class ToolTrajectory(DeclaredAssertion):
                 continue
             took = calls[place].duration_ms
             if took is None:
-                return Grade.errored("no-data", f"the target does not say how long {quoted(expected.tool)} took")
+                return Grade.errored("no-data", f"the target does not report how long {quoted(expected.tool)} took")
             text = f"{quoted(expected.tool)} takes at most {limit:.10g} ms"
             checks.append(Check(text, took <= limit, f"{took:.10g} ms"))
         if self.mode == "exact":
@@ -168,7 +164,7 @@ class ToolTrajectory(DeclaredAssertion):
         return in_order(fitting) if self.mode == "in_order" else in_any_order(fitting)
 
     def _only(self, calls: Sequence[ToolCall]) -> list[Check]:
-        """Whether each call is one of those that are allowed, which may be made any number of times."""
+        """Whether each call is one of the allowed ones, which may be made any number of times."""
         allowed = self.expected or ()
         checks = [
             Check(
@@ -190,21 +186,21 @@ class ToolCallF1(DeclaredAssertion):
 
     value: Annotated[
         Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()],
-        Doc("the tools that it should call, as a list or with commas; how often and in what order does not matter"),
+        Doc("the tools to call, as a list or separated by commas; order and number of calls are ignored"),
     ]
-    threshold: Annotated[Fraction, Doc("the F1 from which it passes")] = 1.0
+    threshold: Annotated[Fraction, Doc("minimum F1 to pass")] = 1.0
 
     def label(self) -> str:
         """The first tools."""
         return listed(self._wanted)
 
     def faults(self) -> Iterable[Issue]:
-        """A threshold that every answer reaches, and no name between the commas."""
+        """Reports a threshold that every answer reaches, and an empty list of names."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
-            yield Issue(("threshold",), "every answer scores at least 0, so nothing is checked", hint=hint)
+            yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
         if not self._wanted:
-            yield Issue(("value",), "there is no name of a tool", "missing-value")
+            yield Issue(("value",), "no tool is named", "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare the two sets of names. C. J. van Rijsbergen, Information Retrieval, 1979."""

@@ -1,6 +1,6 @@
 """The way that an agent took, in promptfoo's form: `trajectory:…` and `skill-used` (SPEC section 7.2).
 
-Names of tools may hold `*` and `?`, and are compared in any case of letters, as promptfoo does.
+Tool names may contain `*` and `?`, and are compared case-insensitively, as in promptfoo.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from agentv.registry.fields import Alias, Count, Declared, DeclaredAssertion, Do
 Name = Annotated[Text, Nonempty(), Alias(("pattern",)), Doc("its name; * matches any characters, ? matches one")]
 Names = Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()]
 Match = Annotated[
-    Literal["all", "any"], Doc("whether all of a list must have been used, or any of them; not- any forbids them all")
+    Literal["all", "any"], Doc("all: all of a list must be used; any: any of them; with not-, any forbids all of them")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Counted(Declared):
-    """Something that is counted, and how often it may be."""
+    """Something that is counted, and its minimum and maximum."""
 
     name: Name
-    min: Annotated[Count | None, Doc("how often at least: 1, or 0 where max is 0")] = None
-    max: Annotated[Count | None, Doc("how often at most")] = None
+    min: Annotated[Count | None, Doc("minimum number of times: 1, or 0 where max is 0")] = None
+    max: Annotated[Count | None, Doc("maximum number of times")] = None
 
     def faults(self) -> Iterable[Issue]:
-        """Bounds that nothing or everything meets."""
+        """Reports limits that nothing or everything meets."""
         yield from _bound_faults(self.min, self.max)
 
     @property
     def least(self) -> int:
-        """How often at least."""
+        """The minimum."""
         return (0 if self.max == 0 else 1) if self.min is None else self.min
 
     def check(self, what: str, number: int, evidence: str) -> Check:
-        """Whether it was found often enough, and not too often."""
+        """Whether the count is within the limits."""
         passed = number >= self.least and (self.max is None or number <= self.max)
         return Check(f"{what} {quoted(self.name)} {_bounds(self.least, self.max)}", passed, evidence)
 
 
 def _bound_faults(least: int | None, most: int | None) -> Iterator[Issue]:
     if least is not None and most is not None and least > most:
-        yield Issue(("max",), f"'max' is {most}, which is less than 'min', {least}")
+        yield Issue(("max",), f"'max' ({most}) is less than 'min' ({least})")
     elif least == 0 and most is None:
-        yield Issue(("min",), "with a 'min' of 0 and no 'max' every answer passes")
+        yield Issue(("min",), "with min: 0 and no 'max', every answer passes")
 
 
 def _bounds(least: int | None, most: int | None) -> str:
@@ -65,7 +65,7 @@ def _bounds(least: int | None, most: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Used(DeclaredAssertion):
-    """Base of the types that look for names among those that were used."""
+    """Base class of the types that look for names among the used ones."""
 
     value: Annotated[Names | Counted, Doc("a name, a list of names, or a mapping with name, min and max")]
     match: Match = "all"
@@ -75,7 +75,7 @@ class _Used(DeclaredAssertion):
         return listed((self.value.name,) if isinstance(self.value, Counted) else self._names)
 
     def faults(self) -> Iterable[Issue]:
-        """A choice among one."""
+        """Reports a choice among one."""
         if self.match == "any" and not isinstance(self.value, tuple):
             yield Issue(("match",), "'match' requires a list of names in 'value'")
 
@@ -84,7 +84,7 @@ class _Used(DeclaredAssertion):
         return (self.value,) if isinstance(self.value, str) else self.value if isinstance(self.value, tuple) else ()
 
     def _judged(self, verb: str, used: Sequence[str], evidence: str) -> Grade:
-        """A check for each name; of a list with `match: any` one is enough."""
+        """A check per name; with `match: any`, one of them is enough."""
         if isinstance(self.value, Counted):
             number = sum(fits(self.value.name, one) for one in used)
             return all_or_nothing([self.value.check(verb, number, evidence)])
@@ -96,7 +96,7 @@ class _Used(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed(_Used):
-    """The agent called a tool, or each one of several, at all or so often."""
+    """The agent called a tool, or each of several, at least once or a given number of times."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the names among those of the calls."""
@@ -108,13 +108,13 @@ class ToolUsed(_Used):
 
 @dataclass(frozen=True, slots=True)
 class SkillUsed(_Used):
-    """The agent used a skill, or each one of several, at all or so often."""
+    """The agent used a skill, or each of several, at least once or a given number of times."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the names among the skills that the target reports, loads by a tool, or reads."""
         used = _skills(context)
         if used is None:
-            message = "the target reports neither its skills nor a transcript, so the skills that it used are unknown"
+            message = "the target reports neither skills nor a transcript, so the skills that it used are unknown"
             return Grade.errored("no-data", message)
         return self._judged(
             "uses the skill", used, excerpt(f"used: {', '.join(used)}" if used else "no skill was used")
@@ -130,13 +130,13 @@ class NamedStep(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Steps(Declared):
-    """A sequence of calls, and whether others may stand between them."""
+    """A sequence of calls, and whether other calls may come between them."""
 
     steps: Annotated[
         tuple[NamedStep | Annotated[Text, Nonempty()], ...], Nonempty(), Doc("the tools in the order of their calls")
     ]
     mode: Annotated[
-        Literal["in_order", "exact"], Doc("in_order: others may stand between them; exact: there is no other")
+        Literal["in_order", "exact"], Doc("in_order: other calls may come between them; exact: no other calls")
     ] = "in_order"
 
 
@@ -154,7 +154,7 @@ class ToolSequence(DeclaredAssertion):
         return listed(self._names)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the steps one after the other: a check each."""
+        """Look for the steps one after the other: a check per step."""
         calls = context.tool_calls
         if calls is None:
             return NO_CALLS
@@ -189,15 +189,16 @@ class Arguments(Declared):
     name: Name
     args: Annotated[Mapping[str, Json], Alias(("arguments",)), Doc("the arguments by their names")]
     mode: Annotated[
-        Literal["partial", "exact"], Doc("partial: the call may have more, at any depth; exact: these alone")
+        Literal["partial", "exact"], Doc("partial: the call may have more, at any depth; exact: only these")
     ] = "partial"
     defaults: Annotated[
-        Mapping[str, Json] | None, Doc("argument → a value that the call may state, as if it had left it out")
+        Mapping[str, Json] | None,
+        Doc("argument → default value; a call that gives this value counts as if it omitted the argument"),
     ] = None
-    ignore: Annotated[Texts | Text | None, Doc("arguments that do not matter; names may hold * and ?")] = None
+    ignore: Annotated[Texts | Text | None, Doc("arguments to ignore; names may contain * and ?")] = None
 
     def differs(self, call: ToolCall) -> str | None:
-        """The first place where a call's arguments are not these; None where they are."""
+        """The first difference between a call's arguments and these; None if they match."""
         expected, found = self._kept(self.args), self._kept(call.arguments)
         defaults = self.defaults or {}
         found = {name: one for name, one in found.items() if name not in defaults or not same(defaults[name], one)}
@@ -209,7 +210,7 @@ class Arguments(Declared):
 
 
 def _ignores(mark: str, name: str) -> bool:
-    """A plain name is meant to the letter; others as patterns."""
+    """A plain name must match exactly; others are patterns."""
     return fits(mark, name) if "*" in mark or "?" in mark else mark == name
 
 
@@ -224,13 +225,13 @@ class ToolArgsMatch(DeclaredAssertion):
         return quoted(self.value.name)
 
     def faults(self) -> Iterable[Issue]:
-        """Arguments that every call has."""
+        """Reports arguments that every call has."""
         if not self.value.args and self.value.mode == "partial":
-            hint = "mode: exact means a call without arguments; trajectory:tool-used does not look at them"
-            yield Issue(("value", "args"), "no argument is given, so every call of the tool has these", hint=hint)
+            hint = "mode: exact expects a call without arguments; trajectory:tool-used ignores arguments"
+            yield Issue(("value", "args"), "no argument is given, so every call of the tool matches", hint=hint)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare the arguments of each call of the tool; one that agrees is enough."""
+        """Compare the arguments of each call of the tool; one match is enough."""
         calls = context.tool_calls
         if calls is None:
             return NO_CALLS
@@ -249,27 +250,27 @@ class ToolArgsMatch(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class StepBounds(Declared):
-    """Which steps are counted, and how many there may be."""
+    """Which steps to count, and how many are allowed."""
 
-    min: Annotated[Count | None, Doc("how many at least")] = None
-    max: Annotated[Count | None, Doc("how many at most")] = None
-    type: Annotated[
-        Literal["tool", "message"] | None, Doc("tool: calls of tools; message: turns of the model; else both")
-    ] = None
+    min: Annotated[Count | None, Doc("minimum number of steps")] = None
+    max: Annotated[Count | None, Doc("maximum number of steps")] = None
+    type: Annotated[Literal["tool", "message"] | None, Doc("tool: tool calls; message: model turns; default: both")] = (
+        None
+    )
     name: Annotated[
-        Text | None, Alias(("pattern",)), Doc("calls of the tool of that name alone; * and ? as in a file's name")
+        Text | None, Alias(("pattern",)), Doc("count only calls of the tool with this name; may contain * and ?")
     ] = None
 
     def faults(self) -> Iterable[Issue]:
         """No bound, bounds that everything meets, and a name where nothing has one."""
         if self.min is None and self.max is None:
-            yield Issue((), "nothing is bounded; give 'min', 'max' or both", "missing-value")
+            yield Issue((), "no limit is set; give 'min', 'max' or both", "missing-value")
         yield from _bound_faults(self.min, self.max)
         if self.type == "message" and self.name is not None:
-            yield Issue(("name",), "turns of the model have no name; it is for calls of tools")
+            yield Issue(("name",), "model turns have no name; 'name' requires type: tool")
 
     def count(self, context: AssertionContext, calls: Sequence[ToolCall]) -> int:
-        """How many steps there are."""
+        """The limits on the number of steps."""
         tools = sum(self.name is None or fits(self.name, call.name) for call in calls)
         turns = context.trace_summary.llm_call_count
         if self.type == "message":
@@ -279,7 +280,7 @@ class StepBounds(Declared):
 
 @dataclass(frozen=True, slots=True)
 class StepCount(DeclaredAssertion):
-    """The agent took so many steps: calls of tools, turns of the model, or both."""
+    """The agent took this many steps: tool calls, model turns, or both."""
 
     value: Annotated[StepBounds, Doc("min, max, and which steps: type, name")]
 
@@ -314,7 +315,7 @@ _PATHS = ("file_path", "path", "filePath", "filename")
 
 
 def _skills(context: AssertionContext) -> list[str] | None:
-    """The skills that were used, in their order; None where nothing is known of them."""
+    """The used skills in order; None if they are unknown."""
     reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
     told = isinstance(reported, Sequence) and not isinstance(reported, str)
     if not told and context.tool_calls is None:
@@ -331,7 +332,7 @@ def _reported(rows: Iterable[Json]) -> Iterator[str]:
 
 
 def _skill_of(call: ToolCall) -> Iterator[str]:
-    """The skill that a call loads: by a tool for skills, or by reading a file below `skills/NAME/`."""
+    """The skill that a call loads: through a skill tool, or by reading a file below `skills/NAME/`."""
     tool = call.name.casefold()
     if tool == _LOADING:
         named = next((one for key in _NAMED_BY if isinstance(one := call.arguments.get(key), str)), None)

@@ -57,11 +57,11 @@ def reader_of(spelled: str) -> re.Pattern[str]:
     pattern = ""
     for piece in _PIECE.finditer(spelled):
         if piece["unknown"]:
-            raise FormatError(f"'{piece['unknown']}' means nothing in a date format; there are {', '.join(_PARTS)}")
+            raise FormatError(f"unknown part '{piece['unknown']}' in a date format; known parts: {', '.join(_PARTS)}")
         pattern += _PARTS.get(piece[0], re.escape(piece[0]))
     named = sorted(re.findall(r"\?P<(\w+)>", pattern))
     if named not in (["day", "month", "year"], ["day", "name", "year"]):
-        raise FormatError(f"the date format '{spelled}' must give a day, a month and a year, once each")
+        raise FormatError(f"the date format '{spelled}' must contain day, month and year exactly once")
     return re.compile(pattern, re.ASCII if "MMM" not in spelled else re.UNICODE)
 
 

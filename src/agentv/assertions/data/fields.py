@@ -1,4 +1,4 @@
-"""The data family: what an answer's JSON says, field by field or as a whole (SPEC section 7.2).
+"""The data family: the JSON of an answer, compared field by field or as a whole (SPEC section 7.2).
 
 `field-accuracy` follows AgentV's grader of that name. It differs where AgentV would call something right that it
 cannot know: a required field that the reference lacks is an error here.
@@ -28,9 +28,9 @@ from agentv.model.values.values import Json
 from agentv.registry.fields import Between, Declared, DeclaredAssertion, Doc, Issue, Loaded, Nonempty, Text
 
 MOST_DIFFERENCES = 5
-"""Differences of one answer that are shown."""
+"""Maximum number of differences shown for one answer."""
 
-NO_REFERENCE = Grade.errored("no-reference", "the case has no expected_output that holds JSON to compare with")
+NO_REFERENCE = Grade.errored("no-reference", "the case has no expected_output with JSON to compare with")
 
 Aggregation = Literal["weighted_average", "all_or_nothing"]
 Match = Literal["exact", "date", "numeric_tolerance", "fuzzy"]
@@ -42,15 +42,15 @@ class Field(Declared):
 
     path: Annotated[Text, Nonempty(), Doc("path of the field: invoice.lines[0].amount")]
     match: Annotated[Match, Doc("how the two values are compared")] = "exact"
-    required: Annotated[bool, Doc("a missing field is wrong; false: it is left out")] = True
-    weight: Annotated[float, Between(0), Doc("its share of the score")] = 1.0
-    tolerance: Annotated[float | None, Between(0), Doc("numeric_tolerance: how far off it may be")] = None
+    required: Annotated[bool, Doc("true: a missing field is wrong; false: it is skipped")] = True
+    weight: Annotated[float, Between(0), Doc("weight of the field in the score")] = 1.0
+    tolerance: Annotated[float | None, Between(0), Doc("numeric_tolerance: maximum difference")] = None
     relative: Annotated[bool, Doc("numeric_tolerance: the tolerance is a share of the expected number")] = False
-    formats: Annotated[tuple[Text, ...], Doc("date: formats to read besides ISO 8601, such as DD-MMM-YYYY")] = ()
-    threshold: Annotated[float | None, Between(0.01, 1), Doc("fuzzy: likeness from which it is right; 0.85")] = None
+    formats: Annotated[tuple[Text, ...], Doc("date: formats to accept besides ISO 8601, such as DD-MMM-YYYY")] = ()
+    threshold: Annotated[float | None, Between(0.01, 1), Doc("fuzzy: minimum similarity; 0.85")] = None
 
     def faults(self) -> Iterable[Issue]:
-        """A path or format that cannot be read, and options that this way of matching does not look at."""
+        """Reports invalid paths and formats, and options that this match does not use."""
         try:
             _path(self.path)
         except ValueError as error:
@@ -62,7 +62,7 @@ class Field(Declared):
                 yield Issue(("formats", place), str(error))
         for option, match in _ONLY_FOR.items():
             if self.match != match and getattr(self, option):
-                yield Issue((option,), f"'{option}' is for match: {match}, and this is match: {self.match}")
+                yield Issue((option,), f"'{option}' requires match: {match}, found match: {self.match}")
 
 
 _ONLY_FOR: dict[str, Match] = {
@@ -71,15 +71,15 @@ _ONLY_FOR: dict[str, Match] = {
     "formats": "date",
     "threshold": "fuzzy",
 }
-"""Options → the only way of matching that looks at them."""
+"""Options → the only match that uses them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldAccuracy(DeclaredAssertion):
-    """The fields of the answer's JSON agree with those of the expected output."""
+    """The fields of the answer's JSON match those of the expected output."""
 
-    fields: Annotated[tuple[Field, ...], Nonempty(), Doc("the fields that are compared")]
-    aggregation: Annotated[Aggregation, Doc("how they make the score")] = "weighted_average"
+    fields: Annotated[tuple[Field, ...], Nonempty(), Doc("the fields to compare")]
+    aggregation: Annotated[Aggregation, Doc("how the fields are combined into the score")] = "weighted_average"
 
     short: ClassVar[str | None] = "fields"
 
@@ -88,12 +88,12 @@ class FieldAccuracy(DeclaredAssertion):
         return listed(tuple(field.path for field in self.fields))
 
     def faults(self) -> Iterable[Issue]:
-        """Fields that together weigh nothing."""
+        """Reports fields whose weights sum to 0."""
         if self.fields and not any(field.weight for field in self.fields):
-            yield Issue(("fields",), "every field weighs 0, so there is no score")
+            yield Issue(("fields",), "every field has weight 0, so there is no score")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare every field: a check each. A weighted average passes at 0.8, as AgentV's does."""
+        """Compare every field: a check per field. A weighted average passes at 0.8, as in AgentV."""
         if context.output is None:
             return NO_OUTPUT
         reference = reference_json(context.expected_output)
@@ -104,11 +104,11 @@ class FieldAccuracy(DeclaredAssertion):
         except UnsearchableError as error:
             return _unsearchable(error)
         if isinstance(answer, NotJson):
-            return Grade.of(False, "holds JSON with the fields", f"{answer.reason}: {excerpt(context.output, 120)}")
+            return Grade.of(False, "contains JSON with the fields", f"{answer.reason}: {excerpt(context.output, 120)}")
         try:
             return self._compare(answer, reference)
         except TooManyEditsError as error:
-            return Grade.errored("too-long", f"a field cannot be compared in time: {error}")
+            return Grade.errored("too-long", f"a field could not be compared in time: {error}")
 
     def _compare(self, answer: Json, reference: Json) -> Grade:
         compared: list[tuple[float, Check]] = []
@@ -116,7 +116,7 @@ class FieldAccuracy(DeclaredAssertion):
             expected, found = read(_path(field.path), reference), read(_path(field.path), answer)
             if isinstance(expected, Missing):
                 if field.required:
-                    message = f"the expected output has no field '{field.path}'; 'required: false' leaves it out then"
+                    message = f"the expected output has no field '{field.path}'; to skip it, set 'required: false'"
                     return Grade.errored("no-reference", message)
             elif not isinstance(found, Missing) or field.required:
                 compared.append((field.weight, _field_check(field, expected, found)))
@@ -125,7 +125,7 @@ class FieldAccuracy(DeclaredAssertion):
     def _combined(self, compared: Sequence[tuple[float, Check]]) -> Grade:
         checks = tuple(check for _, check in compared)
         if not any(weight for weight, _ in compared):
-            return Grade.of(False, "has one of the fields", "none of them is in the answer")
+            return Grade.of(False, "has one of the fields", "the answer has none of them")
         if self.aggregation == "all_or_nothing":
             passed = all(check.passed for check in checks)
             return Grade(1.0 if passed else 0.0, passed, checks)
@@ -135,32 +135,32 @@ class FieldAccuracy(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class JsonMatch(DeclaredAssertion):
-    """The answer's JSON has everything that a value has, or is equal to it."""
+    """The answer's JSON contains everything of a value, or is equal to it."""
 
-    value: Annotated[Loaded | None, Doc("the JSON, inline or a path; without it the expected output")] = None
-    mode: Annotated[
-        Literal["subset", "equal"], Doc("subset: further keys of objects are free; equal: there are none")
-    ] = "subset"
+    value: Annotated[Loaded | None, Doc("the JSON, inline or a path; default: the expected output")] = None
+    mode: Annotated[Literal["subset", "equal"], Doc("subset: objects may have more keys; equal: no more keys")] = (
+        "subset"
+    )
 
     def label(self) -> str:
-        """What is compared with."""
+        """The value to compare with."""
         if self.value is None:
             return "expected output"
         return self.value.path.rpartition("/")[2] if self.value.path else shown(self.value.value)
 
     def faults(self) -> Iterable[Issue]:
-        """A value that every object has everything of."""
+        """Reports a value that every object contains."""
         if self.value is not None and self.value.value == {} and self.mode == "subset":
-            yield Issue(("value",), "every object has all of {}, so nothing is checked", hint="mode: equal")
+            yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="mode: equal")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare; lists must agree item by item in either mode."""
+        """Compare; lists must match item by item in either mode."""
         if context.output is None:
             return NO_OUTPUT
         expected = self.value.value if self.value is not None else reference_json(context.expected_output)
         if isinstance(expected, NotJson):
             return NO_REFERENCE
-        text = "has everything of the expected JSON" if self.mode == "subset" else "equals the expected JSON"
+        text = "contains all of the expected JSON" if self.mode == "subset" else "equals the expected JSON"
         try:
             answer = json_in(context.output, like=expected)
         except UnsearchableError as error:
@@ -172,11 +172,11 @@ class JsonMatch(DeclaredAssertion):
 
 
 def _unsearchable(error: UnsearchableError) -> Grade:
-    return Grade.errored("too-long", f"cannot tell which JSON value the answer gives: it has {error}")
+    return Grade.errored("too-long", f"cannot tell which JSON value is the answer: it contains {error}")
 
 
 def reference_json(messages: Sequence[Message]) -> Json | NotJson:
-    """The JSON of a reference answer: that of its last assistant message that has any."""
+    """The JSON of a reference answer: that of its last assistant message that contains any."""
     for message in reversed(messages):
         if message.role == "assistant":
             content = message.content
@@ -211,7 +211,7 @@ def _numeric(field: Field, expected: Json, found: Json) -> str | None:
     tolerance = field.tolerance or 0.0
     if within(wanted, number, tolerance, relative=field.relative):
         return None
-    return f"found {shown(found)}, more than {tolerance:g}{' of it' if field.relative else ''} off"
+    return f"found {shown(found)}, which differs by more than {tolerance:g}{' of it' if field.relative else ''}"
 
 
 def _date(field: Field, expected: Json, found: Json) -> str | None:
@@ -229,7 +229,7 @@ def _fuzzy(field: Field, expected: Json, found: Json) -> str | None:
     one, other = _loose(expected), _loose(found)
     length = max(len(one), len(other))
     most = floor(length * (1 - mark) + TOLERANCE)
-    return None if edits_between(one, other, most) is not None else f"found {shown(found)}, less than {mark:g} alike"
+    return None if edits_between(one, other, most) is not None else f"found {shown(found)}, similarity below {mark:g}"
 
 
 def _loose(text: str) -> str:

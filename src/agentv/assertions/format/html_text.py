@@ -44,12 +44,12 @@ RAW = frozenset({"script", "style", "textarea", "title"})
 
 _FOREIGN = frozenset({"svg", "math"})
 
-_TOO_MANY = Grade.errored("too-long", f"the answer has more than {MOST_TAGS:,} tags, which are not read")
+_TOO_MANY = Grade.errored("too-long", f"the answer has more than {MOST_TAGS:,} tags, the maximum")
 
 
 @dataclass(frozen=True, slots=True)
 class IsHtml(DeclaredAssertion):
-    """The answer as a whole is HTML: a page, or elements with nothing but white space between them."""
+    """The answer as a whole is HTML: a page, or elements with only white space between them."""
 
     short: ClassVar[str | None] = None
 
@@ -115,7 +115,7 @@ class _HtmlPage:
     elements: int = 0
 
     def first_mistake(self) -> str | None:
-        """What makes the text no HTML, and where; None: nothing."""
+        """What makes the text invalid HTML, and where; None: nothing."""
         at = 0
         for tag in tags(self.text, RAW):
             wrong = self._text_outside(at, tag.start) or self._take(tag)
@@ -123,20 +123,20 @@ class _HtmlPage:
                 return wrong
             at = tag.end
         wrong = self._unclosed(self.opened) or self._text_outside(at, len(self.text))
-        return wrong or (None if self.elements else "no HTML element in it")
+        return wrong or (None if self.elements else "contains no HTML element")
 
     def _text_outside(self, start: int, end: int) -> str | None:
         if self.opened or not self.text[start:end].strip():
             return None
         inside = self.text[start:end]
         at = start + len(inside) - len(inside.lstrip())
-        return f"text outside of all elements at {place(self.text, at)}"
+        return f"text outside all elements at {place(self.text, at)}"
 
     def _take(self, tag: Tag) -> str | None:
         if tag.kind == "broken":
-            return f"a comment that does not end at {place(self.text, tag.start)}"
+            return f"unclosed comment at {place(self.text, tag.start)}"
         if tag.kind == "doctype":
-            return None if _is_html_doctype(tag) else f"<!{tag.name}> is no doctype of HTML"
+            return None if _is_html_doctype(tag) else f"<!{tag.name}> is not an HTML doctype"
         if tag.kind == "comment":
             # `<?xml …?>` is how XML begins, and HTML has no such thing
             is_comment = self.foreign or self.text.startswith("<!--", tag.start)
@@ -146,7 +146,7 @@ class _HtmlPage:
     def _open(self, tag: Tag) -> str | None:
         name = tag.name.lower()
         if not self.foreign and name not in KNOWN and "-" not in name:
-            return f"<{tag.name}> at {place(self.text, tag.start)} is no element of HTML"
+            return f"<{tag.name}> at {place(self.text, tag.start)} is not an HTML element"
         self.elements += 1
         if name in VOID or (tag.kind == "alone" and self._may_stand_alone(name)):
             return None
@@ -171,7 +171,7 @@ class _HtmlPage:
                 break
         if since and since[-1].name.lower() not in OPTIONAL:
             return self._unclosed(since)
-        return f"</{tag.name}> at {place(self.text, tag.start)} closes nothing"
+        return f"</{tag.name}> at {place(self.text, tag.start)} closes no element"
 
     def _unclosed(self, opened: list[Tag]) -> str | None:
         for tag in opened:

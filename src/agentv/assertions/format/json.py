@@ -1,4 +1,4 @@
-"""The format family: what the answer is made of (SPEC section 7.2)."""
+"""The format family: JSON and refusals (SPEC section 7.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_CONTAINERS = 10_000
 
 
 class _WithSchema(DeclaredAssertion):
-    """Base of the types that take a JSON Schema; it is made ready once, not for every answer."""
+    """Base class of the types that take a JSON Schema; it is prepared once, not per answer."""
 
     __slots__ = ("_schema",)
 
@@ -32,7 +32,7 @@ class _WithSchema(DeclaredAssertion):
 
     @property
     def schema(self) -> Schema | None:
-        """The schema, ready to use; None where any JSON will do."""
+        """The prepared schema; None if any JSON is valid."""
         if self.value is None:
             return None
         schema: Schema | None = getattr(self, "_schema", None)
@@ -57,12 +57,12 @@ class _WithSchema(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class IsJson(_WithSchema):
-    """The answer as a whole is JSON, and matches a JSON Schema where one is given."""
+    """The answer as a whole is JSON, and matches a JSON Schema if one is given."""
 
     value: Annotated[Loaded | None, Alias(("schema",)), Doc("a JSON Schema (2020-12), inline or a path")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Parse, then lay the schema against it."""
+        """Parse, then apply the schema."""
         return _whole_json(context.output, self.schema)
 
 
@@ -73,13 +73,13 @@ class JsonSchema(_WithSchema):
     value: Annotated[Loaded, Alias(("schema",)), Doc("the JSON Schema (2020-12), inline or a path")]
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Parse, then lay the schema against it."""
+        """Parse, then apply the schema."""
         return _whole_json(context.output, self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class ContainsJson(_WithSchema):
-    """The answer contains a JSON object or array, matching a JSON Schema where one is given."""
+    """The answer contains a JSON object or array that matches a JSON Schema if one is given."""
 
     value: Annotated[Loaded | None, Alias(("schema",)), Doc("a JSON Schema (2020-12), inline or a path")] = None
 
@@ -90,7 +90,7 @@ class ContainsJson(_WithSchema):
         try:
             return self._search(containers(context.output), context.output)
         except UnsearchableError as error:
-            return Grade.errored("too-long", f"cannot tell whether the answer contains JSON: it has {error}")
+            return Grade.errored("too-long", f"cannot tell whether the answer contains JSON: it contains {error}")
 
     def _search(self, found: Iterator[Json], output: str) -> Grade:
         if self.schema is not None:
@@ -102,12 +102,12 @@ class ContainsJson(_WithSchema):
 
 @dataclass(frozen=True, slots=True)
 class IsRefusal(DeclaredAssertion):
-    """The answer opens with a refusal, such as "I'm sorry, but I can't help with that"."""
+    """The answer starts with a refusal, such as "I'm sorry, but I can't help with that"."""
 
     short: ClassVar[str | None] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare its first clauses with the ways in which models refuse."""
+        """Compare its first clauses with common refusals."""
         from agentv.assertions.text.refusal import refusal_in
 
         if context.output is None:
@@ -123,7 +123,7 @@ def _whole_json(output: str | None, schema: Schema | None) -> Grade:
     try:
         value = parse(output)
     except UnsearchableError as error:
-        return Grade.errored("too-long", f"nobody can tell whether the answer {text}: it has {error}")
+        return Grade.errored("too-long", f"cannot tell whether the answer {text}: it contains {error}")
     if isinstance(value, NotJson):
         return Grade.of(False, text, f"{value.reason}: {excerpt(output, 120)}")
     if schema is None:
@@ -139,14 +139,16 @@ def _one_matches(schema: Schema, found: Iterable[Json], output: str) -> Grade:
     closest = ""
     for place, value in enumerate(found):
         if place == MOST_CONTAINERS:
-            return Grade.errored("schema-limit", f"none of the first {place:,} JSON values matches; there are more")
+            return Grade.errored(
+                "schema-limit", f"none of the first {place:,} JSON values matches; the others were not checked"
+            )
         complaints = schema.complaints(value)
         if isinstance(complaints, Failure):
             return Grade.errored(complaints.code, complaints.message)
         if not complaints:
             return Grade.of(True, text, f"found {_shape(value)}")
         closest = closest or f"{_shape(value)}: {'; '.join(complaints)}"
-    return Grade.of(False, text, excerpt(closest or f"no JSON in it: {output[:100]}"))
+    return Grade.of(False, text, excerpt(closest or f"contains no JSON: {output[:100]}"))
 
 
 def _shape(value: Json) -> str:

@@ -101,12 +101,12 @@ class Schema:
         try:
             return tuple(map(_complaint, islice(self._validator.iter_errors(value), SHOWN)))
         except _StepsError:
-            said = f"more than {MOST_STEPS:,} keywords would have to be laid against the value"
+            said = f"applying the schema to the value takes more than {MOST_STEPS:,} keywords"
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {said}")
         except TimeoutError:
             return Failure("regex-timeout", f"the patterns of the JSON Schema took more than {self._limit_s:g} s")
         except RecursionError:
-            said = "it refers to itself without end, or the value is nested too deep"
+            said = "the schema refers to itself without end, or the value is nested too deeply"
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {said}")
         except (ArithmeticError, Unresolvable) as error:
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {type(error).__name__}: {error}")
@@ -122,10 +122,10 @@ class Schema:
         """
         if not isinstance(self._document, bool | Mapping):
             yield Issue(
-                (option,), "a JSON Schema is an object, or the path of a JSON file that holds one", "bad-schema"
+                (option,), "a JSON Schema is an object, or the path of a JSON file that contains one", "bad-schema"
             )
         elif self._document is False:
-            yield Issue((option,), "the JSON Schema 'false' accepts no answer at all", "bad-schema")
+            yield Issue((option,), "the JSON Schema 'false' accepts no answer", "bad-schema")
         else:
             yield from _schema_faults(self._document, option)
 
@@ -149,11 +149,11 @@ def _schema_faults(document: Json, option: str) -> Iterator[Issue]:
         # without formats: patterns are compiled below, as they will be used
         Draft202012Validator.check_schema(document, format_checker=None)  # type: ignore[arg-type]  # may be a boolean
     except SchemaError as error:
-        yield Issue((option, *error.path), f"not a JSON Schema (2020-12): {excerpt(error.message)}", "bad-schema")
+        yield Issue((option, *error.path), f"not a valid JSON Schema (2020-12): {excerpt(error.message)}", "bad-schema")
         return
     dialect = document.get("$schema") if isinstance(document, Mapping) else None
     if isinstance(dialect, str) and dialect.rstrip("#") != DIALECT:
-        message = f"the schema is written for {excerpt(dialect)}; it is read as JSON Schema 2020-12"
+        message = f"the schema declares {excerpt(dialect)}; it is read as JSON Schema 2020-12"
         yield Issue((option, "$schema"), message, "bad-schema", warning=True)
     resource = DRAFT202012.create_resource(document)
     for place, inner in _subschemas(resource, REGISTRY.resolver_with_root(resource)):
@@ -173,7 +173,7 @@ def _keyword_faults(schema: Mapping[str, Any], resolver: Any, option: str) -> It
             try:
                 resolver.lookup(schema[keyword])
             except Unresolvable:
-                message = f"'{keyword}: {excerpt(schema[keyword])}' leads to nothing in this schema"
+                message = f"'{keyword}: {excerpt(schema[keyword])}' refers to nothing in this schema"
                 yield Issue((option,), message, "bad-schema")
     for pattern in (schema.get("pattern"), *schema.get("patternProperties", ())):
         try:
@@ -191,7 +191,7 @@ def _misspelt(keyword: str, option: str) -> Iterator[Issue]:
     known = [*Draft202012Validator.VALIDATORS, *_ANNOTATIONS]
     found = extractOne(keyword, known, scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=_MISSPELT)
     if found is not None:
-        message = f"JSON Schema has no keyword '{keyword}', and skips it in silence"
+        message = f"JSON Schema has no keyword '{keyword}', and ignores it"
         yield Issue((option,), message, "bad-schema", f"did you mean '{found[0]}'?", warning=True)
 
 

@@ -26,14 +26,14 @@ from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text
 
 DEFAULT_DIALECT = "mysql"
-"""What is read where no dialect is named, as in promptfoo."""
+"""The default dialect, as in promptfoo."""
 
 Names = Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()]
 
 
 @dataclass(frozen=True, slots=True)
 class SqlRules(Declared):
-    """Which SQL it must be, and what it may touch."""
+    """The required dialect, and the allowed tables and columns."""
 
     database_type: Annotated[
         Text, Alias(("databaseType", "dialect")), Doc("the dialect: mysql, postgres, sqlite, tsql, bigquery, …")
@@ -41,18 +41,18 @@ class SqlRules(Declared):
     allowed_tables: Annotated[
         Names | None,
         Alias(("allowedTables",)),
-        Doc("the tables that may be touched: name, schema.name, or promptfoo's select::schema::name"),
+        Doc("the allowed tables: name, schema.name, or promptfoo's select::schema::name"),
     ] = None
     allowed_columns: Annotated[
         Names | None,
         Alias(("allowedColumns",)),
-        Doc("the columns that may be touched: name, table.name, * for all, or promptfoo's select::table::name"),
+        Doc("the allowed columns: name, table.name, * for all, or promptfoo's select::table::name"),
     ] = None
 
     def faults(self) -> Iterable[Issue]:
-        """A dialect that does not exist, and names that are none."""
+        """Reports unknown dialects and invalid names."""
         if _missing() is None and dialect_of(self.database_type) is None:
-            message = f"no SQL dialect '{self.database_type}'; there are {', '.join(sorted(dialects()))}"
+            message = f"no SQL dialect '{self.database_type}'; known dialects: {', '.join(sorted(dialects()))}"
             yield Issue(("database_type",), message, hint=_nearest(self.database_type))
         for option in ("allowed_tables", "allowed_columns"):
             for place, name in enumerate(getattr(self, option) or ()):
@@ -60,7 +60,7 @@ class SqlRules(Declared):
 
 
 class _WithRules(DeclaredAssertion):
-    """Base of the types that read SQL."""
+    """Base class of the types that parse SQL."""
 
     __slots__ = ()
 
@@ -76,19 +76,19 @@ class _WithRules(DeclaredAssertion):
         return "" if self.value is None else self.value.database_type
 
     def faults(self) -> Iterable[Issue]:
-        """A library that is not installed."""
+        """Reports a missing library."""
         missing = _missing()
         return [missing] if missing is not None else []
 
 
 @dataclass(frozen=True, slots=True)
 class IsSql(_WithRules):
-    """The answer as a whole is SQL: one statement or several, in a dialect, on tables and columns that are allowed."""
+    """The answer as a whole is SQL: one or more statements, in a dialect, using only allowed tables and columns."""
 
-    value: Annotated[SqlRules | None, Doc("the dialect, and what may be touched")] = None
+    value: Annotated[SqlRules | None, Doc("the dialect, and the allowed tables and columns")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Parse, then look at what is touched."""
+        """Parse, then check what the statements use."""
         if context.output is None:
             return NO_OUTPUT
         return _graded("is SQL", context.output, self.rules)
@@ -98,10 +98,10 @@ class IsSql(_WithRules):
 class ContainsSql(_WithRules):
     """A fenced code block of the answer is SQL, or the answer as a whole is."""
 
-    value: Annotated[SqlRules | None, Doc("the dialect, and what may be touched")] = None
+    value: Annotated[SqlRules | None, Doc("the dialect, and the allowed tables and columns")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Try the code blocks in their order, then the whole text. The first that is right is enough."""
+        """Try the code blocks in order, then the whole text. The first valid one is enough."""
         if context.output is None:
             return NO_OUTPUT
         unchecked = None
@@ -109,7 +109,7 @@ class ContainsSql(_WithRules):
         for piece in (*code_blocks(context.output), context.output):
             read += min(len(piece), LONGEST)
             if read > MOST_READ:
-                return Grade.errored("sql-unchecked", "the answer holds more code than is read")
+                return Grade.errored("sql-unchecked", "the answer contains more code than the maximum")
             grade = _graded("contains SQL", piece, self.rules)
             if grade.passed:
                 return grade
@@ -164,13 +164,13 @@ def _denied(statements: Statements, rules: SqlRules, dialect: str) -> list[str] 
     from agentv.assertions.format.sql_access import is_too_deep
 
     if any(is_too_deep(one) for one in statements):
-        return UncheckedSql("the SQL is nested too deep to tell what it touches")
+        return UncheckedSql("the SQL is nested too deeply to tell what it uses")
     try:
         return [reason for one in statements for reason in _not_allowed(one, rules, dialect)]
     except RecursionError:
-        return UncheckedSql("the SQL is nested too deep to tell what it touches")
+        return UncheckedSql("the SQL is nested too deeply to tell what it uses")
     except TimeoutError:
-        return UncheckedSql("a pattern of what is allowed takes too long on the names in the SQL")
+        return UncheckedSql("matching an allowed pattern against the names in the SQL takes too long")
 
 
 def _not_allowed(statement: Statement, rules: SqlRules, dialect: str) -> Iterator[str]:
@@ -178,7 +178,7 @@ def _not_allowed(statement: Statement, rules: SqlRules, dialect: str) -> Iterato
 
     hidden = opaque(statement)
     if hidden is not None:
-        yield f"what {hidden} touches cannot be told"
+        yield f"cannot tell what {hidden} uses"
         return
     if rules.allowed_tables is not None:
         yield from (f"table {name} is not allowed" for name in denied_tables(statement, rules.allowed_tables, dialect))
@@ -189,7 +189,7 @@ def _not_allowed(statement: Statement, rules: SqlRules, dialect: str) -> Iterato
 
 
 def _missing() -> Issue | None:
-    return missing_extra("sqlglot", "metrics", "SQL is read")
+    return missing_extra("sqlglot", "metrics", "SQL is parsed")
 
 
 def _name_faults(name: str, path: tuple[str | int, ...]) -> Iterator[Issue]:

@@ -64,14 +64,14 @@ def dialect_of(name: str) -> str | None:
 def parsed(sql: str, dialect: str) -> Statements | BadSql | UncheckedSql:
     """The statements of a text; at least one."""
     if len(sql) > LONGEST:
-        return UncheckedSql(f"the SQL has {len(sql):,} characters; at most {LONGEST:,} are read")
+        return UncheckedSql(f"the SQL has {len(sql):,} characters; the maximum is {LONGEST:,}")
     try:
         with _quiet():
             statements = _parsed(sql, dialect)
     except RecursionError:
-        return UncheckedSql("the SQL is nested too deep to be read")
+        return UncheckedSql("the SQL is nested too deeply")
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # bugs of the parser, on odd text
-        return UncheckedSql(f"the parser broke on the SQL: {type(error).__name__}")
+        return UncheckedSql(f"the parser failed on the SQL: {type(error).__name__}")
     return statements if isinstance(statements, BadSql) else _checked(statements) or statements
 
 
@@ -98,16 +98,16 @@ def _checked(statements: Statements) -> BadSql | UncheckedSql | None:
     from sqlglot import exp
 
     if not statements:
-        return BadSql("no statement in it")
+        return BadSql("contains no statement")
     for place, one in enumerate(statements, start=1):
         if not _is_statement(one):
-            return BadSql(f"statement {place} is an expression and no statement")
+            return BadSql(f"statement {place} is an expression, not a statement")
         if isinstance(one, exp.Select) and not one.expressions and one.find(exp.From) is None:
             return BadSql(f"statement {place} selects nothing")
     vague = next((one for one in statements if isinstance(one, exp.Command)), None)
     if vague is not None:
         # its first word is known and the rest is unread, so that prose which begins with "Create" looks the same
-        return UncheckedSql(f"the parser knows no more of the statement than its first word, {vague.name.upper()}")
+        return UncheckedSql(f"the parser recognizes only the first word of the statement, {vague.name.upper()}")
     return None
 
 
@@ -141,7 +141,7 @@ def _comma_before_nothing(sql: str, dialect: str) -> str | None:
     kinds = [token.token_type.name for token in read] + ["SEMICOLON"]
     for place, one in enumerate(read):
         if kinds[place] == "COMMA" and kinds[place + 1] in _ENDS:
-            return f"a comma with nothing after it at line {one.line}, column {one.col}"
+            return f"trailing comma at line {one.line}, column {one.col}"
     return None
 
 
@@ -166,7 +166,7 @@ _FROM = re.compile(r"(Missing .+) from (\d+):(\d+)")
 def _said_of_token(error: Exception) -> str:
     found = _FROM.search(str(error.__cause__))
     if found is None:
-        return "a comment or a quotation does not end"
+        return "unclosed comment or quotation"
     return f"{found[1]}, opened at line {found[2]}, column {int(found[3]) + 1}"
 
 

@@ -32,11 +32,11 @@ class XmlRules(Declared):
     required_elements: Annotated[
         Paths | Annotated[Text, Nonempty()],
         Alias(("requiredElements",)),
-        Doc("elements that must be there, by their paths: order.item.price"),
+        Doc("required elements, by path: order.item.price"),
     ]
 
     def faults(self) -> Iterable[Issue]:
-        """Paths that no element has."""
+        """Reports paths that no element can have."""
         return _path_faults(self.required_elements, "required_elements")
 
 
@@ -53,7 +53,7 @@ class Entities:
 
 
 class _WithElements(DeclaredAssertion):
-    """Base of the types that take the paths of elements."""
+    """Base class of the types that take the paths of elements."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class _WithElements(DeclaredAssertion):
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The paths of the elements that must be there."""
+        """The paths of the required elements."""
         given = self.value.required_elements if isinstance(self.value, XmlRules) else self.value
         return () if given is None else _paths_in(given)
 
@@ -70,7 +70,7 @@ class _WithElements(DeclaredAssertion):
         return listed(self.required) if self.required else ""
 
     def faults(self) -> Iterable[Issue]:
-        """Paths that no element has."""
+        """Reports paths that no element can have."""
         if self.value is not None and not isinstance(self.value, XmlRules):
             yield from _path_faults(self.value, "value")
 
@@ -84,16 +84,16 @@ def _path_faults(given: str | tuple[str, ...], option: str) -> Iterator[Issue]:
     for place, path in enumerate(_paths_in(given)):
         if any(not step or step != step.strip() for step in path.split(".")):
             at: tuple[str | int, ...] = (option,) if isinstance(given, str) else (option, place)
-            yield Issue(at, f"'{path}' is no path of an element; write root.child")
+            yield Issue(at, f"'{path}' is not an element path; write root.child")
 
 
 @dataclass(frozen=True, slots=True)
 class IsXml(_WithElements):
-    """The answer as a whole is a well-formed XML document, and has the elements that are required."""
+    """The answer as a whole is a well-formed XML document, and contains the required elements."""
 
     value: Annotated[
         Paths | XmlRules | Annotated[Text, Nonempty()] | None,
-        Doc("elements that must be there, by their paths: a list, or text with commas"),
+        Doc("required elements, by path: a list, or text with commas"),
     ] = None
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -111,15 +111,15 @@ class IsXml(_WithElements):
 
 @dataclass(frozen=True, slots=True)
 class ContainsXml(_WithElements):
-    """The answer contains well-formed XML, with the elements that are required."""
+    """The answer contains well-formed XML with the required elements."""
 
     value: Annotated[
         Paths | XmlRules | Annotated[Text, Nonempty()] | None,
-        Doc("elements that must be there, by their paths: a list, or text with commas"),
+        Doc("required elements, by path: a list, or text with commas"),
     ] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Read the outermost fragments; what is required may stand in any of them."""
+        """Read the outermost fragments; required elements may be in any of them."""
         output = context.output
         if output is None:
             return NO_OUTPUT
@@ -132,9 +132,9 @@ class ContainsXml(_WithElements):
                 if found.issuperset(self.required):
                     break
         except (FragmentsError, TooManyTagsError):
-            return Grade.errored("xml-limit", "the answer holds more pieces of XML than are read")
+            return Grade.errored("xml-limit", "the answer has more XML nodes than the maximum")
         if first is None:
-            return Grade.of(False, "contains XML", f"no well-formed element in it: {excerpt(output, 120)}")
+            return Grade.of(False, "contains XML", f"contains no well-formed element: {excerpt(output, 120)}")
         return _judged("contains XML", self.required, found, first)
 
 
@@ -172,7 +172,7 @@ def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml | E
     except _EntityError:
         return Entities()
     except UnicodeEncodeError:
-        return NotXml("half of a character, a lone surrogate, is in it")
+        return NotXml("contains half of a character (a lone surrogate)")
     except ExpatError as error:
         return NotXml(_said(error, document))
     return found

@@ -65,7 +65,7 @@ class JavaScriptHost:
             async with asyncio.timeout(None if timeout_s == math.inf else timeout_s):
                 answer = await self._answer(file, request)
         except TimeoutError:
-            return Failure("timeout", f"gave no verdict within {timeout_s:g} s")
+            return Failure("timeout", f"returned no verdict within {timeout_s:g} s")
         except _NoRuntimeError as error:
             return error.failure
         if isinstance(answer, Failure):
@@ -142,7 +142,7 @@ class JavaScriptHost:
 
     async def _start(self, patience_s: float | None) -> WorkerProcess:
         if self._is_closed:
-            raise _NoRuntimeError(Failure("cannot-start", "comes too late: the JavaScript runtime was shut down"))
+            raise _NoRuntimeError(Failure("cannot-start", "was called too late: the JavaScript runtime was shut down"))
         env = dict(os.environ if self._env is None else self._env)
         if self._runtime is None:
             self._runtime = asyncio.get_running_loop().create_task(find_runtime(env))

@@ -74,7 +74,7 @@ class Program:
                 error = last_error(b"".join(self._printed))
                 how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
                 return f"{how}: {error}" if error else how
-        return "it does not end"
+        return "did not exit"
 
     async def _read(self, process: Process) -> None:
         while process.stderr is not None and (piece := await process.stderr.read(4096)):

@@ -39,7 +39,7 @@ async def find_runtime(env: Mapping[str, str]) -> Runtime | Failure:
         if name == "bun":
             if await version_of([program], env) is not None:
                 return Runtime("bun", (program,))
-            tried.append(f"{program} does not start")
+            tried.append(f"{program} failed to start")
             continue
         flags, version = await _node(program, env)
         if version is not None and _strips_types(version):

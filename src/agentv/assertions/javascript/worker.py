@@ -74,7 +74,7 @@ class WorkerProcess:
             is_ready = True
         except (OSError, ValueError, LostError) as error:
             self.kill()
-            raise LostError(f"{argv[0]} does not start: {await self.last_words() or error}") from error
+            raise LostError(f"{argv[0]} failed to start: {await self.last_words() or error}") from error
         finally:
             if not is_ready:
                 self.kill()

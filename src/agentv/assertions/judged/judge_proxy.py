@@ -97,7 +97,7 @@ class Door:
                 allowed = {name: value for name, value in error.headers.items() if name == "Allow"}
                 return web.json_response({"error": error.reason}, status=error.status, headers=allowed)
             except (web.RequestPayloadError, UnicodeError):
-                return web.json_response({"error": "The request cannot be read"}, status=400)
+                return web.json_response({"error": "The request cannot be parsed"}, status=400)
 
         return answer
 
@@ -172,7 +172,7 @@ def _prompt(row: object) -> str:
         raise _ProxyRefusedError(400, "Missing required field: question")
     system = row.get("systemPrompt") if isinstance(row, dict) else None
     if system is not None and not isinstance(system, str):
-        raise _ProxyRefusedError(400, "systemPrompt must be a text")
+        raise _ProxyRefusedError(400, "systemPrompt must be a string")
     prompt = f"{system}\n\n{question}" if system else question
     prompt.encode()  # half a character is none
     return prompt

@@ -125,17 +125,17 @@ async def _printed(command: Command, payload: JsonObject, context: AssertionCont
 def _read(value: object, what: str) -> Made:
     """Text, a message or several; everything else is no prompt."""
     if isinstance(value, str):
-        return value if value.strip() else Failure(PROMPT_FAILED, f"{what} gave an empty prompt")
+        return value if value.strip() else Failure(PROMPT_FAILED, f"{what} returned an empty prompt")
     given = [value] if isinstance(value, Mapping | Message) else value
     if not isinstance(given, list | tuple):
-        return Failure(PROMPT_FAILED, f"{what} must give text or messages, not {type(value).__name__}")
+        return Failure(PROMPT_FAILED, f"{what} must return text or messages, not {type(value).__name__}")
     rows = [one.as_json() if isinstance(one, Message) else one for one in given]
     if not all(isinstance(one, Mapping) for one in rows):
-        return Failure(PROMPT_FAILED, f"{what} must give text or messages, and one of its list is none")
+        return Failure(PROMPT_FAILED, f"{what} must return text or messages, and an entry of its list is null")
     try:
-        return messages_from_json(rows) or Failure(PROMPT_FAILED, f"{what} gave an empty list of messages")
+        return messages_from_json(rows) or Failure(PROMPT_FAILED, f"{what} returned an empty list of messages")
     except ValueError as error:
-        return Failure(PROMPT_FAILED, f"{what} gave what is no message: {error}")
+        return Failure(PROMPT_FAILED, f"{what} returned an invalid message: {error}")
 
 
 def _plain(value: object) -> Json:

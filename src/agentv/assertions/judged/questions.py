@@ -1,4 +1,4 @@
-"""Types that put one fixed question to a judge: `factuality`, `closed-qa`, `answer-relevance` and the agent's goal."""
+"""Types that ask a judge a fixed question: `factuality`, `closed-qa`, `answer-relevance` and the agent's goal."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ OwnPrompt = Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)]
 JudgeName = Annotated[
     str | None,
     Alias(("target", "judge_target", "provider", "model")),
-    Doc("the target that judges; without it the judge in force"),
+    Doc("the judge of this assertion; default: the judge in effect"),
 ]
-Temperature = Annotated[float, Between(0, 2), Doc("how freely the judge chooses its words")]
-Threshold = Annotated[Fraction, Doc("the share from which the grade passes")]
-Query = Annotated[Text | None, Nonempty(), Doc("the question; without it the variable `query`, else the input")]
+Temperature = Annotated[float, Between(0, 2), Doc("sampling temperature of the judge")]
+Threshold = Annotated[Fraction, Doc("minimum score to pass")]
+Query = Annotated[Text | None, Nonempty(), Doc("the question; default: the variable `query`, else the input")]
 
 
 class Judged(DeclaredAssertion):
-    """Base of the types with a question of their own. A type says which, and what it asks about.
+    """Base class of the types with a fixed question.
 
     Attributes:
-        mode: of the rubrics that it makes.
-        needs_answer: without an answer there is nothing to judge.
+        mode: of the rubrics that it creates.
+        needs_answer: without an answer there is nothing to grade.
     """
 
     __slots__ = ()
@@ -59,18 +59,18 @@ class Judged(DeclaredAssertion):
     temperature: Temperature
 
     def faults(self) -> Iterable[Issue]:
-        """Prompts that cannot work."""
+        """Reports prompts that cannot work."""
         if isinstance(self.prompt, Document):
             yield from prompt_faults(self.prompt, self.mode)
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
-        """The question about an answer; an errored grade where something that it needs is not there."""
+        """The question about an answer; an errored grade if something that it needs is missing."""
         raise NotImplementedError
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Ask the judge. Without an answer, a question or a verdict the grade is errored."""
+        """Ask the judge. Without an answer, a question or a verdict, the grade is errored."""
         if self.needs_answer and context.output is None:
-            return Grade.errored("no-output", "there is no answer to judge")
+            return Grade.errored("no-output", "there is no answer to grade")
         rubric = await self.rubric(context)
         if isinstance(rubric, Grade):
             return rubric
@@ -106,13 +106,13 @@ def grade_of_verdict(verdict: Verdict, passed: bool, *, own_mark: bool) -> Grade
 
 @dataclass(frozen=True, slots=True)
 class CategoryScores:
-    """What each category of `factuality` is worth."""
+    """The score of each category of `factuality`."""
 
     subset: Annotated[Fraction, Doc("A: a subset of the reference, consistent with it")] = 1.0
     superset: Annotated[Fraction, Doc("B: a superset of the reference, consistent with it")] = 1.0
     equal: Annotated[Fraction, Alias(("agree",)), Doc("C: says the same as the reference")] = 1.0
     disagree: Annotated[Fraction, Doc("D: disagrees with the reference")] = 0.0
-    differ: Annotated[Fraction, Alias(("differButFactual",)), Doc("E: differs, but not in its facts")] = 1.0
+    differ: Annotated[Fraction, Alias(("differButFactual",)), Doc("E: differs, but not in facts")] = 1.0
 
     @property
     def by_category(self) -> tuple[tuple[str, float], ...]:
@@ -125,8 +125,8 @@ class CategoryScores:
 class Factuality(Judged):
     """A judge compares the facts of the answer with those of a reference."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the reference; without it the expected output")] = None
-    scores: Annotated[CategoryScores | None, Doc("what each category is worth; one worth more than 0 passes")] = None
+    value: Annotated[Text | None, Nonempty(), Doc("the reference; default: the expected output")] = None
+    scores: Annotated[CategoryScores | None, Doc("score of each category; a score above 0 passes")] = None
     prompt: OwnPrompt = None
     judge: JudgeName = None
     temperature: Temperature = 0.0
@@ -142,12 +142,12 @@ class Factuality(Judged):
         return quoted(self.value)[1:-1] if self.value is not None else ""
 
     def faults(self) -> Iterator[Issue]:
-        """Scores that decide nothing, and prompts that cannot work."""
+        """Reports scores that decide nothing, and prompts that cannot work."""
         yield from super(Factuality, self).faults()
         worth = [score for _, score in self._worth]
         if all(worth) or not any(worth):
             every = "passes" if all(worth) else "fails"
-            yield Issue(("scores",), f"every category {every}, so nothing is checked", hint="a category fails at 0")
+            yield Issue(("scores",), f"every category {every}, so this checks nothing", hint="a category fails at 0")
 
     def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """A reference."""
@@ -171,7 +171,7 @@ class Factuality(Judged):
 
 @dataclass(frozen=True, slots=True)
 class ClosedQa(Judged):
-    """A judge says whether the answer meets a criterion: yes or no."""
+    """A judge decides whether the answer meets a criterion: yes or no."""
 
     value: Annotated[Text, Nonempty(), Doc("the criterion")]
     prompt: OwnPrompt = None
@@ -192,9 +192,9 @@ class ClosedQa(Judged):
 
 @dataclass(frozen=True, slots=True)
 class GoalSuccess(Judged):
-    """A judge says whether an agent achieved its goal, by what it did and answered."""
+    """A judge decides whether an agent achieved its goal, based on its actions and its answer."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the goal; without it the case's criteria, else its input")] = None
+    value: Annotated[Text | None, Nonempty(), Doc("the goal; default: the case's criteria, else its input")] = None
     prompt: OwnPrompt = None
     judge: JudgeName = None
     temperature: Temperature = 0.0
@@ -213,7 +213,7 @@ class GoalSuccess(Judged):
 
 @dataclass(frozen=True, slots=True)
 class Proportion(Judged):
-    """Base of the types whose score is a share, and that pass from a threshold of their own."""
+    """Base class of the types whose score is a share, with their own threshold."""
 
     threshold: Threshold = RUBRIC_MARK
     query: Query = None
@@ -222,11 +222,11 @@ class Proportion(Judged):
     temperature: Temperature = 0.0
 
     def faults(self) -> Iterator[Issue]:
-        """A threshold that every share reaches, and prompts that cannot work."""
+        """Reports a threshold that every share reaches, and prompts that cannot work."""
         yield from super(Proportion, self).faults()
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
-            yield Issue(("threshold",), "every answer scores at least 0, so nothing is checked", hint=hint)
+            yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
 
     def graded(self, verdict: Verdict) -> Grade:
         """The grade of a verdict, by the threshold."""
@@ -242,7 +242,7 @@ class Proportion(Judged):
 
 @dataclass(frozen=True, slots=True)
 class AnswerRelevance(Proportion):
-    """A judge breaks the answer down into statements: how many of them help to answer the question."""
+    """A judge breaks the answer down into statements: the score is the share that helps to answer the question."""
 
     mode: ClassVar[RubricMode] = "answer-relevance"
     short: ClassVar[str | None] = "threshold"

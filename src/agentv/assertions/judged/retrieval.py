@@ -1,4 +1,4 @@
-"""Types that judge retrieval: `context-faithfulness`, `context-recall`, `context-relevance` (SPEC section 7.2).
+"""Types that grade retrieval: `context-faithfulness`, `context-recall`, `context-relevance` (SPEC section 7.2).
 
 Source: the metrics of RAGAS (Es et al., "RAGAS: Automated Evaluation of Retrieval Augmented Generation", 2023), as
 promptfoo names them.
@@ -23,22 +23,22 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Alias, Doc, Issue, Nonempty, Text
 
 MOST_PIECES = 500
-"""Sentences that one question asks about; a judge loses count of more."""
+"""Maximum number of sentences per question; with more, a judge loses count."""
 
 Context = Annotated[
     Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
-    Doc("what was retrieved: a text, or a list of texts; without it the variable `context`"),
+    Doc("the retrieved text, or a list of texts; default: the variable `context`"),
 ]
 ContextTransform = Annotated[
     Transform | None,
     Alias(("contextTransform",)),
-    Doc("what was retrieved, out of the answer: an expression over `output` and `json`, $.a.b or file.py:function"),
+    Doc("the retrieved text, taken from the answer: an expression over `output` and `json`, $.a.b or file.py:function"),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class _OfContext(Proportion):
-    """Base of the types that look at what was retrieved."""
+    """Base class of the types that grade retrieved text."""
 
     context: Context = None
     context_transform: ContextTransform = None
@@ -48,10 +48,10 @@ class _OfContext(Proportion):
         return (self.context,) if isinstance(self.context, str) else self.context or ()
 
     def faults(self) -> Iterator[Issue]:
-        """Two contexts at once, and what is wrong with thresholds and prompts."""
+        """Reports two contexts, and invalid thresholds and prompts."""
         yield from super(_OfContext, self).faults()
         if self.context is not None and self.context_transform is not None:
-            message = "'context' and 'context_transform' both say what was retrieved; keep one of them"
+            message = "'context' and 'context_transform' both set the retrieved text; keep one of them"
             yield Issue(("context_transform",), message)
 
     def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
@@ -59,11 +59,11 @@ class _OfContext(Proportion):
         del reference, criteria
         if self.context is None and self.context_transform is None and not _pieces(variables.get("context")):
             name = self.mode
-            message = f"'{name}' needs what was retrieved: 'context', 'context_transform', or a variable 'context'"
+            message = f"'{name}' needs the retrieved text: 'context', 'context_transform', or a variable 'context'"
             yield Issue((), message, "missing-key")
 
     async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
-        """The pieces of the context; an errored grade where there are none."""
+        """The pieces of the context; an errored grade if there are none."""
         found: Sequence[str] | Failure = self._own
         if self.context_transform is not None:
             whole = context if context.answered is None else replace(context, output=context.answered)
@@ -73,12 +73,12 @@ class _OfContext(Proportion):
             found = _pieces(context.vars.get("context"))
         if isinstance(found, Failure):
             return Grade.errored(found.code, found.message)
-        return tuple(found) or Grade.errored("no-context", "there is no context: what was retrieved is empty")
+        return tuple(found) or Grade.errored("no-context", "there is no context: the retrieved text is empty")
 
 
 @dataclass(frozen=True, slots=True)
 class ContextFaithfulness(_OfContext):
-    """A judge breaks the answer down into claims: how many of them the retrieved context supports."""
+    """A judge breaks the answer down into claims: the score is the share that the retrieved context supports."""
 
     mode: ClassVar[RubricMode] = "context-faithfulness"
     short: ClassVar[str | None] = "threshold"
@@ -91,9 +91,9 @@ class ContextFaithfulness(_OfContext):
 
 @dataclass(frozen=True, slots=True)
 class ContextRecall(_OfContext):
-    """A judge says which sentences of the ground truth the retrieved context holds."""
+    """A judge decides for each sentence of the ground truth whether the retrieved context contains it."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the ground truth; without it the expected output")] = None
+    value: Annotated[Text | None, Nonempty(), Doc("the ground truth; default: the expected output")] = None
 
     mode: ClassVar[RubricMode] = "context-recall"
     needs_answer: ClassVar[bool] = False
@@ -114,14 +114,14 @@ class ContextRecall(_OfContext):
         truth = self.value if self.value is not None else context.reference
         items = _items("t", sentences_of(truth or ""))
         if not items:
-            return Grade.errored("no-reference", "there is neither a value nor an expected output to look for")
+            return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
         found = await self._retrieved(context)
         return _too_many(items) or (found if isinstance(found, Grade) else self.asked(context=found, items=items))
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRelevance(_OfContext):
-    """A judge says which sentences of the retrieved context help to answer the question."""
+    """A judge decides for each sentence of the retrieved context whether it helps to answer the question."""
 
     mode: ClassVar[RubricMode] = "context-relevance"
     short: ClassVar[str | None] = "threshold"
@@ -134,7 +134,7 @@ class ContextRelevance(_OfContext):
             return found
         items = _items("s", sentences_of(found[0]) if len(found) == 1 else found)
         if not items:
-            return Grade.errored("no-context", "there is no word in the context")
+            return Grade.errored("no-context", "the context contains no words")
         return _too_many(items) or self.asked(context=found, items=items)
 
 
@@ -145,7 +145,7 @@ def _items(letter: str, texts: Iterable[str]) -> tuple[RubricItem, ...]:
 def _too_many(items: Sequence[RubricItem]) -> Grade | None:
     if len(items) <= MOST_PIECES:
         return None
-    message = f"there are {len(items):,} sentences to be judged one by one; at most {MOST_PIECES} are"
+    message = f"{len(items):,} sentences to grade one by one; the maximum is {MOST_PIECES}"
     return Grade.errored("too-long", message)
 
 

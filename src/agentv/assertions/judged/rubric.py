@@ -33,7 +33,7 @@ from agentv.templating import RenderError, undeclared
 
 __all__ = ["LlmRubric", "RubricEntry", "prompt_faults"]
 
-OWN_PROMPT = "a judge prompt of your own, inline or a path, or code that writes it; it shows {{ output }}"
+OWN_PROMPT = "your own judge prompt, inline or a path, or code that writes it; it must contain {{ output }}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +43,28 @@ class LlmRubric(DeclaredAssertion):
     value: Annotated[
         Text | Entries | None,
         Alias(("rubrics", "criteria")),
-        Doc("the rubric: prose, or a list of sentences or items; without it the case's criteria"),
+        Doc("the rubric: prose, or a list of sentences or items; default: the case's criteria"),
     ] = None
     prompt: Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)] = None
     judge: Annotated[
         str | None,
         Alias(("target", "judge_target", "provider", "model")),
-        Doc("the target that judges; without it the judge in force"),
+        Doc("the judge of this assertion; default: the judge in effect"),
     ] = None
-    temperature: Annotated[float, Between(0, 2), Doc("how freely the judge chooses its words")] = 0.0
+    temperature: Annotated[float, Between(0, 2), Doc("sampling temperature of the judge")] = 0.0
     votes: Annotated[int, Between(1, 101), Doc("number of verdicts to request, odd; the median counts")] = 1
     scale: Annotated[
         AuthoredScale | None,
-        Doc("lowest and highest points, as in 1-5, [1, 5] or {min: 1, max: 5}: the judge gives SCORE and REASON"),
+        Doc("lowest and highest points, as in 1-5, [1, 5] or {min: 1, max: 5}: the judge returns SCORE and REASON"),
     ] = None
     pass_threshold: Annotated[
         int | None,
-        Doc("points at which the answer passes; without it those three quarters up the scale, which is 4 of 1-5"),
+        Doc("minimum points to pass; default: three quarters up the scale, 4 of 1-5"),
     ] = None
     max_chars: Annotated[
         int,
         Between(100),
-        Doc("characters of the answer that the judge is shown; a longer one is cut in the middle"),
+        Doc("maximum characters of the answer in the judge prompt; a longer answer is cut in the middle"),
     ] = MAX_CHARS
 
     short: ClassVar[str | None] = "value"
@@ -103,7 +103,7 @@ class LlmRubric(DeclaredAssertion):
         """Something to judge by."""
         del variables, reference
         if self.value is None and self.prompt is None and not criteria:
-            message = "'llm-rubric' needs 'value' or 'prompt', or 'criteria' of the case, to judge by"
+            message = "'llm-rubric' needs 'value' or 'prompt', or 'criteria' of the case"
             yield Issue((), message, "missing-key")
 
     def rubric(self, criteria: str | None) -> Rubric | None:
@@ -130,12 +130,14 @@ class LlmRubric(DeclaredAssertion):
         )
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Ask the judge. Without an answer, a rubric or a verdict the grade is errored."""
+        """Ask the judge. Without an answer, a rubric or a verdict, the grade is errored."""
         rubric = self.rubric(context.criteria)
         if rubric is None:
-            return Grade.errored("nothing-to-judge", "llm-rubric has no value and no prompt, and the case no criteria")
+            return Grade.errored(
+                "nothing-to-judge", "llm-rubric has no value and no prompt, and the case has no criteria"
+            )
         if context.output is None:
-            return Grade.errored("no-output", "there is no answer to judge")
+            return Grade.errored("no-output", "there is no answer to grade")
         verdict = await context.services.judge(self.judge).assess(rubric, context)
         return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
 
@@ -147,8 +149,8 @@ class LlmRubric(DeclaredAssertion):
         yield from scale_faults(self.scale, self.pass_threshold)
         if isinstance(self.value, tuple):
             option = "scale" if self.scale is not None else "pass_threshold"
-            hint = "for points by item give each its 'score_ranges'"
-            yield Issue((option,), f"'{option}' is for a rubric in prose, and 'value' is a list", hint=hint)
+            hint = "for points per item, give each item 'score_ranges'"
+            yield Issue((option,), f"'{option}' requires a rubric in prose, but 'value' is a list", hint=hint)
 
 
 def prompt_of(prompt: PromptCode | Document | None) -> dict[str, Any]:
@@ -169,8 +171,8 @@ def prompt_faults(prompt: Document, mode: RubricMode = "freeform") -> list[Issue
     for shown in JUDGED_VARIABLES.get(mode, ("output",)):
         if shown not in _canonical(names) | names:
             what = "answer" if shown == "output" else shown
-            hint = f"put {{{{ {shown} }}}} where the judge shall read it"
-            message = f"the judge prompt never shows the {what}"
+            hint = f"put {{{{ {shown} }}}} where the judge should read it"
+            message = f"the judge prompt does not contain the {what}"
             faults.append(Issue(("prompt",), message, code="judge-prompt-without-output", hint=hint))
     return faults
 
@@ -248,7 +250,7 @@ def _unknown(name: str, file: str | None, added: tuple[str, ...]) -> Issue:
     found = extractOne(name, [*PROMPT_VARIABLES, *added], scorer=distance, score_cutoff=0.6)
     hint = f"did you mean '{found[0]}'?" if found else "the case's own variables are under 'vars'"
     known = ", ".join((*PROMPT_VARIABLES, *added))
-    message = f"'{name}' is not known in a judge prompt; there are {known}"
+    message = f"'{name}' is not a variable of a judge prompt; available: {known}"
     return Issue(("prompt",), message, "undefined-variable", hint, file=file, name=name)
 
 
@@ -261,8 +263,8 @@ def _unshown(prompt: str, value: str | tuple[RubricEntry | str, ...] | None) -> 
     except RenderError:  # reported already
         return
     if not shown & ({"rubrics"} if isinstance(value, tuple) else {"rubrics", "criteria"}):
-        message = "the judge prompt never shows the rubric that 'value' gives"
-        hint = "put {{ rubrics }} where the judge shall read it"
+        message = "the judge prompt does not contain the rubric in 'value'"
+        hint = "put {{ rubrics }} where the judge should read it"
         yield Issue(("prompt",), message, code="judge-prompt-without-rubric", hint=hint)
 
 

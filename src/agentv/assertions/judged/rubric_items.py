@@ -22,14 +22,14 @@ class RubricEntry(Declared):
         Text | None,
         Nonempty(),
         Alias(("expected_outcome",)),
-        Doc("what the answer must do; needed where there are no score ranges"),
+        Doc("what the answer must do; required without score ranges"),
     ] = None
-    id: Annotated[Text | None, Doc("its name in the judge's reply; r1, r2, … by its place where none is given")] = None
-    weight: Annotated[float, Between(0), Doc("its share of the score")] = 1.0
+    id: Annotated[Text | None, Doc("its name in the judge's reply; default: r1, r2, … by position")] = None
+    weight: Annotated[float, Between(0), Doc("weight of the item in the score")] = 1.0
     required: Annotated[
         bool | Annotated[int, Between(0, MOST)] | None,
         Doc(
-            "true (default): the grade fails, with score 0, when the item does; with score ranges the same as min_score"
+            "true (default): if the item fails, the grade fails with score 0; with score ranges, the same as min_score"
         ),
     ] = None
     operator: Annotated[
@@ -40,7 +40,7 @@ class RubricEntry(Declared):
     min_score: Annotated[
         Annotated[float, Between(0, MOST)] | None,
         Alias(("required_min_score",)),
-        Doc("points that an item with score ranges must reach, lest the grade fail with score 0"),
+        Doc("minimum points of an item with score ranges; below it, the grade fails with score 0"),
     ] = None
 
     @property
@@ -92,11 +92,11 @@ def _id_faults(entry: RubricEntry) -> Iterator[Issue]:
     if entry.id is None:
         return
     if not entry.id.strip():
-        hint = "without an id, the item is called by its place: r1, r2, …"
+        hint = "without an id, the item is named by position: r1, r2, …"
         yield Issue(("id",), "the id is empty", code="missing-value", hint=hint)
     elif _NO_ID.search(entry.id):
-        message = f"an id stands in brackets on one line of the prompt, and {entry.id!r} would end there"
-        yield Issue(("id",), message, hint="leave out brackets and line breaks")
+        message = f"the id {entry.id!r} contains brackets or line breaks"
+        yield Issue(("id",), message, hint="remove brackets and line breaks")
 
 
 def words_of(entry: RubricEntry | str) -> str:
@@ -116,10 +116,12 @@ def item_faults(entries: Entries) -> Iterator[Issue]:
             yield Issue(("value", place), "the item is empty", code="missing-value")
         if ranged and (isinstance(entry, str) or entry.score_ranges is None):
             hint = "give it 'score_ranges', or write an llm-rubric of its own"
-            yield Issue(("value", place), "this item has no score ranges, and others of the list have", hint=hint)
+            yield Issue(("value", place), "this item has no score ranges, but other items have", hint=hint)
     items = items_of(entries)
     if items and not any(item.weight for item in items):
-        yield Issue(("value",), "every item weighs 0, so there is no score", hint="give one of them a weight")
+        yield Issue(
+            ("value",), "every item has weight 0, so there is no score", hint="give at least one a weight above 0"
+        )
     yield from _doubled(items)
 
 
@@ -132,7 +134,7 @@ def _unranged(entry: RubricEntry) -> Iterator[Issue]:
         yield Issue((), "an item without 'score_ranges' needs 'outcome'", code="missing-key")
     for key in ("min_score", "required"):
         if isinstance(found := getattr(entry, key), int | float) and not isinstance(found, bool):
-            message = f"'{key}' counts points, and this item has no 'score_ranges'"
+            message = f"'{key}' is in points, but this item has no 'score_ranges'"
             yield Issue((key,), message, hint=_MEANT[key])
 
 
@@ -140,16 +142,16 @@ def _gate_faults(entry: RubricEntry) -> Iterator[Issue]:
     """What is wrong beside the ranges of an item that has some."""
     points = entry.min_score
     if points is not None and not float(points).is_integer():
-        message = f"'min_score' of an item counts whole points from 0 to {MOST}, found {points:g}"
+        message = f"'min_score' of an item must be a whole number of points from 0 to {MOST}, found {points:g}"
         hint = f"write {points * MOST:g}" if points < 1 and float(points * MOST).is_integer() else None
         yield Issue(("min_score",), message, hint=hint)
     if points is not None and entry.required is not None and entry.required is not True:
-        yield Issue(("required",), "'required' and 'min_score' both set the mark; keep one of them")
+        yield Issue(("required",), "'required' and 'min_score' both set the minimum; keep one of them")
     elif points is None and entry.required is True:
-        message = "'required: true' does not say how many points an item with score ranges needs"
+        message = "'required: true' does not set a minimum for an item with score ranges"
         yield Issue(("required",), message, hint="write 'min_score: 7'")
     if entry.operator == "contradiction":
-        message = "'contradiction' is for the items of a checklist, and this one has score ranges"
+        message = "'contradiction' requires a checklist item, but this item has score ranges"
         yield Issue(("operator",), message)
 
 

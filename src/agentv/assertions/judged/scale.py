@@ -65,5 +65,5 @@ def scale_faults(authored: Authored | None, pass_threshold: int | None) -> Itera
         message = f"'pass_threshold' must be on the scale from {low} to {high}, found {pass_threshold}"
         yield Issue(("pass_threshold",), message)
     elif pass_threshold == low:
-        message = f"{low} is the lowest of the scale, so that every answer passes"
-        yield Issue(("pass_threshold",), message, "zero-threshold", f"give more than {low}", warning=True)
+        message = f"{low} is the lowest value of the scale, so every answer passes"
+        yield Issue(("pass_threshold",), message, "zero-threshold", f"use a value above {low}", warning=True)

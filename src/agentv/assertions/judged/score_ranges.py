@@ -54,7 +54,7 @@ def ranges_of(authored: Authored) -> Ranges:
 def range_faults(authored: Authored) -> list[Issue]:
     """What is wrong with the ranges; the paths begin at the item's `score_ranges`."""
     if not authored:
-        return [Issue((), "'score_ranges' is empty", code="missing-value", hint="say what 0 to 10 points stand for")]
+        return [Issue((), "'score_ranges' is empty", code="missing-value", hint="describe what earns 0 to 10 points")]
     bands = [*_bands(authored)]
     faults = [one for one in bands if isinstance(one, Issue)]
     sound = [one for one in bands if isinstance(one, _Band)]
@@ -72,7 +72,7 @@ def _bands(authored: Authored) -> Iterator[_Band | Issue]:
     for key, text in authored.items():
         found = _POINTS.fullmatch(key)
         if found is None:
-            yield Issue((key,), f"'{key}' is no range of points", hint=_HINT)
+            yield Issue((key,), f"'{key}' is not a range of points", hint=_HINT)
         else:
             yield _Band(key, int(found["low"]), int(found["high"] or found["low"]), text)
 
@@ -80,7 +80,7 @@ def _bands(authored: Authored) -> Iterator[_Band | Issue]:
 def _listed(place: int, one: ScoreRange) -> _Band | Issue:
     if len(one.score_range) != 2:
         message = f"'score_range' must be the lowest and the highest points, found {list(one.score_range)}"
-        return Issue((place, "score_range"), message, hint="write [0, 3], or [10, 10] for one number")
+        return Issue((place, "score_range"), message, hint="write [0, 3], or [10, 10] for a single number")
     return _Band(place, *one.score_range, one.outcome)
 
 
@@ -98,11 +98,11 @@ def _begun(authored: Mapping[str, str]) -> Iterator[_Band]:
 def _each(bands: list[_Band]) -> Iterator[Issue]:
     for band in bands:
         if not band.text.strip():
-            yield Issue((band.at,), f"what earns {band} points is empty", code="missing-value")
+            yield Issue((band.at,), f"the description of {band} points is empty", code="missing-value")
         if band.low < 0 or band.high > MOST:
-            yield Issue((band.at,), f"points go from 0 to {MOST}, found {band}")
+            yield Issue((band.at,), f"points must be from 0 to {MOST}, found {band}")
         elif band.low > band.high:
-            yield Issue((band.at,), f"the range {band} ends before it begins", hint=f"write {band.high}-{band.low}")
+            yield Issue((band.at,), f"the range {band} ends before it starts", hint=f"write {band.high}-{band.low}")
 
 
 def _together(bands: list[_Band], *, begins: bool) -> Iterator[Issue]:
@@ -110,11 +110,9 @@ def _together(bands: list[_Band], *, begins: bool) -> Iterator[Issue]:
     for one, other in pairwise(ranked):
         if other.low <= one.high:
             both = f"{other.low}" if other.low == min(one.high, other.high) else f"{other.low} to {one.high}"
-            yield Issue((other.at,), f"the ranges {one} and {other} overlap: each says what {both} points earn")
+            yield Issue((other.at,), f"the ranges {one} and {other} overlap at {both} points")
     covered = {points for band in bands for points in range(band.low, band.high + 1)}
     missing = [str(points) for points in range(MOST + 1) if points not in covered]
     if missing:
-        hint = "a lone number is where a range begins: begin with 0" if begins else None
-        yield Issue(
-            (), f"no range says what earns {', '.join(missing)} points; all from 0 to {MOST} are needed", hint=hint
-        )
+        hint = "a single number is the start of a range: start with 0" if begins else None
+        yield Issue((), f"no range covers {', '.join(missing)} points; cover all from 0 to {MOST}", hint=hint)

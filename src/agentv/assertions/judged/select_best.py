@@ -1,4 +1,4 @@
-"""`select-best`: a judge chooses the best of the answers that a case got from all prompts and targets (SPEC 7.2)."""
+"""`select-best`: a judge chooses the best of the answers to a case from all prompts and targets (SPEC 7.2)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Nonempty, Text
 
-ALONE = Grade.errored("nothing-to-choose", "there is one answer alone, and nothing to choose it from")
+ALONE = Grade.errored("nothing-to-choose", "there is only one answer, so there is nothing to choose from")
 
 
 @dataclass(frozen=True, slots=True)
 class SelectBest(DeclaredAssertion):
-    """A judge finds this answer the best of those that the case got from all prompts and targets."""
+    """A judge chooses this answer as the best of those to the case from all prompts and targets."""
 
-    value: Annotated[Text, Nonempty(), Alias(("criteria",)), Doc("by what the best answer is chosen")]
+    value: Annotated[Text, Nonempty(), Alias(("criteria",)), Doc("the criterion to choose the best answer by")]
     judge: Annotated[
         str | None,
         Alias(("target", "judge_target", "provider", "model")),
-        Doc("the target that judges; without it the judge in force"),
+        Doc("the judge of this assertion; default: the judge in effect"),
     ] = None
 
     needs_judge: ClassVar[bool] = True
@@ -45,7 +45,7 @@ class SelectBest(DeclaredAssertion):
     async def choose(self, contexts: Sequence[AssertionContext]) -> tuple[Grade, ...]:
         """The grade of each answer, in their order: the best one passes. A tie has no best one.
 
-        What the judge cost stands in the first grade alone.
+        Only the first grade has the cost of the judge.
         """
         if len(contexts) < 2:  # one is no choice
             return (ALONE,) * len(contexts)
@@ -65,7 +65,7 @@ class SelectBest(DeclaredAssertion):
         ]
         reason = excerpt(" / ".join(dict.fromkeys(reasons)), 1_000) or None
         if tied:
-            reason = f"a tie: in the opposite order the judge chose another answer{f': {reason}' if reason else ''}"
+            reason = f"a tie: in the opposite order, the judge chose another answer{f': {reason}' if reason else ''}"
         first = place == 0
         return Grade(
             score=votes / len(choice.best),

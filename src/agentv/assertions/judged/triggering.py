@@ -39,18 +39,18 @@ _UNSEEN = frozenset({"Cf", "Mn", "Me"})
 
 @dataclass(frozen=True, slots=True)
 class Triggering(DeclaredAssertion):
-    """The answer is YES, or NO, and nothing that could be the other: whether a query would load a prompt."""
+    """The answer is YES, or NO, and unambiguous: whether a query would load a prompt."""
 
     value: Annotated[bool, Doc("true: the answer should be YES; false: NO")]
 
     of_text_alone: ClassVar[bool] = True
 
     def label(self) -> str:
-        """The word that is expected."""
+        """The expected word."""
         return _said(self.value)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Read the answer. One that cannot be read fails, negated or not."""
+        """Read the answer. An unreadable one fails, negated or not."""
         output = context.output
         if output is None:
             return NO_OUTPUT
@@ -68,7 +68,7 @@ def read_answer(text: str) -> bool | str:
     do not matter.
     """
     if len(text) > LONGEST:
-        return f"unreadable: {len(text):,} characters, where one word was expected"
+        return f"unreadable: {len(text):,} characters instead of one word"
     words = _plain(text)
     said = set(_WORD.findall(words))
     if len(said) > 1:
@@ -76,7 +76,7 @@ def read_answer(text: str) -> bool | str:
     if not said:
         return "unreadable: it says neither YES nor NO" if words else "unreadable: it is empty"
     found = _OPENS.match(words[:_ENDS]) or _CLOSES.search(words[-_ENDS:])
-    return found["word"] == "yes" if found else f"unreadable: it mentions {said.pop().upper()} and does not answer it"
+    return found["word"] == "yes" if found else f"unreadable: it mentions {said.pop().upper()} without answering"
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`similar`: how close the answer's meaning is to a reference's, as an embedding model sees it (SPEC section 7.2)."""
+"""`similar`: compares the meaning of the answer with a reference, using an embedding model (SPEC section 7.2)."""
 
 from __future__ import annotations
 
@@ -35,20 +35,18 @@ _MEASURES: dict[Measure, Callable[[Vector, Vector], float]] = {"cosine": cosine,
 
 @dataclass(frozen=True, slots=True)
 class Similar(DeclaredAssertion):
-    """The answer means nearly the same as a reference: their embeddings lie close together."""
+    """The meaning of the answer is similar to that of a reference: their embeddings are close."""
 
     value: Annotated[
         Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
-        Doc("the reference, or several of which the closest counts; without it the expected output"),
+        Doc("the reference, or several of which the closest counts; default: the expected output"),
     ] = None
-    threshold: Annotated[
-        float, Between(0), Doc("the similarity from which it passes; euclidean: the distance up to which it does")
-    ] = 0.75
+    threshold: Annotated[float, Between(0), Doc("minimum similarity to pass; euclidean: maximum distance")] = 0.75
     measure: Annotated[Measure, Doc("how two embeddings are compared")] = "cosine"
     embedder: Annotated[
         str | None,
         Alias(("provider", "judge", "model")),
-        Doc("the target that embeds; without it the one under test, else the judge in force"),
+        Doc("the target that computes embeddings; default: the target under test, else the judge in effect"),
     ] = None
 
     needs_embedder: ClassVar[bool] = True
@@ -59,15 +57,15 @@ class Similar(DeclaredAssertion):
         return listed(self._given)
 
     def faults(self) -> Iterable[Issue]:
-        """A threshold that every answer reaches, or none can."""
+        """Reports a threshold that every answer reaches, or none can."""
         if self.measure != "euclidean" and self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
-            yield Issue(("threshold",), "nearly every two texts are that similar, so nothing is checked", hint=hint)
+            yield Issue(("threshold",), "nearly any two texts are this similar, so this checks nothing", hint=hint)
         elif self.measure == "cosine" and self.threshold > 1:
-            yield Issue(("threshold",), f"a cosine is at most 1, so no answer reaches {self.threshold:g}")
+            yield Issue(("threshold",), f"a cosine is at most 1, so no answer can reach {self.threshold:g}")
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Embed the answer and the references, and lay the threshold against the closest of them."""
+        """Embed the answer and the references, and compare the closest with the threshold."""
         references = self._given or ((context.reference,) if context.reference else ())
         if context.output is None:
             return NO_OUTPUT
@@ -91,7 +89,7 @@ class Similar(DeclaredAssertion):
         closest = min(measures) if far else max(measures)
         passed = closest <= self.threshold + TOLERANCE if far else closest >= self.threshold - TOLERANCE
         score = 1 / (1 + closest) if far else min(max(closest, 0.0), 1.0)
-        text = f"means nearly the same as {listed((references[measures.index(closest)],))}"
+        text = f"is similar in meaning to {listed((references[measures.index(closest)],))}"
         what = "distance" if far else self.measure
         evidence = f"{what} {closest:.4g}, threshold {self.threshold:g}: {excerpt(output, 120)}"
         return Grade(
@@ -110,23 +108,23 @@ class Similar(DeclaredAssertion):
 
 def _empty(references: Sequence[str]) -> Grade:
     """An answer of nothing: no model can embed it, and it means nothing."""
-    check = Check(f"means nearly the same as {listed(tuple(references))}", False, "the answer is empty")
+    check = Check(f"is similar in meaning to {listed(tuple(references))}", False, "the answer is empty")
     return Grade(0.0, False, (check,), own_mark=True)
 
 
 def _not_embedded(failure: Failure) -> Grade:
     code = f"embedder-{failure.code.removeprefix('embedder-')}"
-    message = f"nothing could be embedded: {failure.message}"
+    message = f"the embedding failed: {failure.message}"
     return Grade(0.0, False, reason=message, error=Failure(code, message, failure.retryable))
 
 
 def _unusable(found: Embeddings, texts: int) -> str | None:
-    """Why embeddings cannot be compared; None where they can."""
+    """Why embeddings cannot be compared; None if they can."""
     vectors = found.vectors
     if len(vectors) != texts:
-        return f"{texts} texts were to be embedded, and {len(vectors)} embeddings came back"
+        return f"requested embeddings of {texts} texts, received {len(vectors)}"
     if not vectors[0] or len({len(vector) for vector in vectors}) > 1:
-        return "the embeddings that came back are empty, or not all of one length"
+        return "the embeddings received are empty or differ in length"
     if not all(math.isfinite(number) for vector in vectors for number in vector):
-        return "an embedding holds what is not a finite number"
+        return "an embedding contains a value that is not a finite number"
     return None

@@ -1,4 +1,4 @@
-"""The text family: what the final answer says, word for word (SPEC section 7.2)."""
+"""The text family: the words of the final answer (SPEC section 7.2)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Needle: TypeAlias = Annotated[str, AsWritten(), Nonempty()]
 Needles: TypeAlias = Annotated[tuple[Needle, ...], Nonempty()]
 
 DEFAULT_EDITS = 5
-"""Edits that `levenshtein` allows where nothing is said, as in promptfoo."""
+"""Default number of edits for `levenshtein`, as in promptfoo."""
 
 MOST_SEARCHED = 2_000_000_000
 """Characters that the texts of one assertion are looked for in, each of them in all of the answer."""
 
-TOO_LONG = Grade.errored("too-long", "the answer is too long for so many texts to be looked for in it")
+TOO_LONG = Grade.errored("too-long", "the answer is too long to search for this many texts")
 
 
 @dataclass(frozen=True, slots=True)
 class _OneText(DeclaredAssertion):
-    """Base of the types that look for one text."""
+    """Base class of the types that look for one text."""
 
-    value: Annotated[Needle, Doc("the text that is looked for")]
+    value: Annotated[Needle, Doc("the text to find")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -50,9 +50,9 @@ class _OneText(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class _SomeTexts(DeclaredAssertion):
-    """Base of the types that look for several texts."""
+    """Base class of the types that look for several texts."""
 
-    value: Annotated[Needles, Doc("the texts that are looked for")]
+    value: Annotated[Needles, Doc("the texts to find")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -70,7 +70,7 @@ class Contains(_OneText):
     """The answer contains a text."""
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the text, case and all."""
+        """Look for the text, case-sensitively."""
         output = context.output
         if output is None:
             return NO_OUTPUT
@@ -79,7 +79,7 @@ class Contains(_OneText):
 
 @dataclass(frozen=True, slots=True)
 class IContains(_OneText):
-    """The answer contains a text, in upper or lower case."""
+    """The answer contains a text; case is ignored."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the text in both with their case folded."""
@@ -104,7 +104,7 @@ class ContainsAny(_SomeTexts):
 
 @dataclass(frozen=True, slots=True)
 class IContainsAny(_SomeTexts):
-    """The answer contains at least one of several texts, in upper or lower case."""
+    """The answer contains at least one of several texts; case is ignored."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for one after the other, until one is found, with the case folded."""
@@ -120,7 +120,7 @@ class ContainsAll(_SomeTexts):
     """The answer contains every one of several texts."""
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for all of them: a check each."""
+        """Look for all of them: a check per text."""
         output = context.output
         if output is None or self.too_long(output):
             return NO_OUTPUT if output is None else TOO_LONG
@@ -131,10 +131,10 @@ class ContainsAll(_SomeTexts):
 
 @dataclass(frozen=True, slots=True)
 class IContainsAll(_SomeTexts):
-    """The answer contains every one of several texts, in upper or lower case."""
+    """The answer contains every one of several texts; case is ignored."""
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for all of them with the case folded: a check each."""
+        """Look for all of them, ignoring case: a check per text."""
         if context.output is None or self.too_long(context.output):
             return NO_OUTPUT if context.output is None else TOO_LONG
         folded = context.output.casefold()
@@ -147,17 +147,17 @@ class IContainsAll(_SomeTexts):
 
 @dataclass(frozen=True, slots=True)
 class _Edge(_OneText):
-    """Base of the types that look at one end of the answer."""
+    """Base class of the types that check the start or end of the answer."""
 
     def faults(self) -> Iterable[Issue]:
         """White space alone is trimmed away, and every answer would pass."""
         if not self.value.strip():
-            yield Issue(("value",), "white space is trimmed from both sides, so nothing is left to look for")
+            yield Issue(("value",), "leading and trailing white space is ignored, so there is nothing left to find")
 
 
 @dataclass(frozen=True, slots=True)
 class StartsWith(_Edge):
-    """The answer begins with a text, white space around both aside."""
+    """The answer starts with a text, ignoring surrounding white space."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare the beginning."""
@@ -170,7 +170,7 @@ class StartsWith(_Edge):
 
 @dataclass(frozen=True, slots=True)
 class EndsWith(_Edge):
-    """The answer ends with a text, white space around both aside."""
+    """The answer ends with a text, ignoring surrounding white space."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare the end."""
@@ -183,9 +183,9 @@ class EndsWith(_Edge):
 
 @dataclass(frozen=True, slots=True)
 class Equals(DeclaredAssertion):
-    """The answer is a text, white space around both aside, or JSON that says the same as an object or list."""
+    """The answer equals a text, ignoring surrounding white space, or is JSON that equals an object or list."""
 
-    value: Annotated[Text | JsonObject | tuple[Json, ...], Doc("the text, object or list that the answer must be")]
+    value: Annotated[Text | JsonObject | tuple[Json, ...], Doc("the text, object or list that the answer must equal")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -205,7 +205,7 @@ class Equals(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class Regex(DeclaredAssertion):
-    """A regular expression matches somewhere in the answer. Python's syntax, with a time limit of 2 s."""
+    """A regular expression matches anywhere in the answer. Python's syntax, with a time limit of 2 s."""
 
     value: Annotated[Needle, Doc("the pattern")]
     flags: Annotated[Text, Doc("letters: i ignore case, m ^ and $ at lines, s dot matches newlines, x verbose")] = ""
@@ -218,10 +218,10 @@ class Regex(DeclaredAssertion):
         return quoted(self.value)
 
     def faults(self) -> Iterable[Issue]:
-        """Unknown flags, and a pattern that does not compile."""
+        """Reports unknown flags, and a pattern that does not compile."""
         unknown = [letter for letter in self.flags if letter not in FLAGS]
         if unknown:
-            message = f"no flag {', '.join(map(repr, unknown))}; there are {', '.join(FLAGS)}"
+            message = f"unknown flag {', '.join(map(repr, unknown))}; known flags: {', '.join(FLAGS)}"
             yield Issue(("flags",), message)
             return
         try:
@@ -247,14 +247,14 @@ class Regex(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class Levenshtein(_OneText):
-    """The answer is at most so many edits (inserted, deleted or replaced letters) away from a text."""
+    """The answer is at most this many edits (inserted, deleted or replaced characters) away from a text."""
 
-    threshold: Annotated[Count, Doc("edits that are allowed")] = DEFAULT_EDITS
+    threshold: Annotated[Count, Doc("maximum number of edits")] = DEFAULT_EDITS
 
     def faults(self) -> Iterable[Issue]:
-        """A threshold that even the empty answer passes."""
+        """Reports a threshold that even the empty answer passes."""
         if self.threshold >= len(self.value):
-            message = f"{self.threshold} edits make {quoted(self.value)} out of nothing, so any short answer passes"
+            message = f"{self.threshold} edits turn {quoted(self.value)} into an empty text, so any short answer passes"
             yield Issue(("threshold",), message, hint=f"less than {len(self.value)}", warning=True)
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -264,7 +264,7 @@ class Levenshtein(_OneText):
         try:
             edits = edits_between(context.output, self.value, self.threshold)
         except TooManyEditsError as error:
-            return Grade.errored("too-long", f"the edits cannot be counted in time: {error}")
+            return Grade.errored("too-long", f"could not count the edits in time: {error}")
         text = f"at most {self.threshold} edits from {quoted(self.value)}"
         if edits is None:
             return Grade.of(False, text, f"more than {self.threshold} edits: {excerpt(context.output, 150)}")
@@ -275,22 +275,22 @@ class Levenshtein(_OneText):
 class WordBounds(Declared):
     """The bounds of `word-count`, as promptfoo nests them."""
 
-    min: Annotated[Count | None, Doc("the fewest words")] = None
-    max: Annotated[Count | None, Doc("the most words")] = None
+    min: Annotated[Count | None, Doc("minimum number of words")] = None
+    max: Annotated[Count | None, Doc("maximum number of words")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class WordCount(DeclaredAssertion):
-    """The answer has so many words, or between so many and so many, bounds included."""
+    """The answer has exactly this many words, or a number of words in an inclusive range."""
 
-    value: Annotated[Count | WordBounds | None, Doc("exactly so many; or a mapping of min and max")] = None
-    min: Annotated[Count | None, Doc("the fewest words")] = None
-    max: Annotated[Count | None, Doc("the most words")] = None
+    value: Annotated[Count | WordBounds | None, Doc("exact number of words; or a mapping of min and max")] = None
+    min: Annotated[Count | None, Doc("minimum number of words")] = None
+    max: Annotated[Count | None, Doc("maximum number of words")] = None
 
     of_text_alone: ClassVar[bool] = True
 
     def words(self) -> tuple[int, int | None]:
-        """The fewest and the most words; None: any number."""
+        """The minimum and maximum number of words; None: no limit."""
         if isinstance(self.value, int):
             return self.value, self.value
         given = self.value or self
@@ -301,15 +301,15 @@ class WordCount(DeclaredAssertion):
         return _span_of(*self.words())
 
     def faults(self) -> Iterable[Issue]:
-        """No bounds, bounds given twice, and bounds that no answer can meet or every one does."""
+        """Reports missing or duplicate limits, and limits that no answer or every answer meets."""
         if self.value is not None and (self.min is not None or self.max is not None):
-            yield Issue(("value",), "'value' says what 'min' and 'max' say too; keep one of them")
+            yield Issue(("value",), "'value' conflicts with 'min' and 'max'; keep one of them")
             return
         low, high = self.words()
         if high is None and low == 0:
             yield Issue((), "word-count needs a number of words: 'value', 'min' or 'max'", "missing-value")
         if high is not None and low > high:
-            yield Issue(("min",) if self.value is None else ("value", "min"), f"min {low} is above max {high}")
+            yield Issue(("min",) if self.value is None else ("value", "min"), f"min ({low}) is above max ({high})")
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words between white space."""
@@ -318,9 +318,9 @@ class WordCount(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class MinTokens(DeclaredAssertion):
-    """The answer has at least so many words between white space."""
+    """The answer has at least this many words, separated by white space."""
 
-    value: Annotated[Count, Doc("the fewest words")]
+    value: Annotated[Count, Doc("minimum number of words")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -333,9 +333,9 @@ class MinTokens(DeclaredAssertion):
         return self.value, None
 
     def faults(self) -> Iterable[Issue]:
-        """A bound that every answer meets."""
+        """Reports a minimum that every answer meets."""
         if self.value == 0:
-            yield Issue(("value",), "every answer has at least 0 words, so nothing is checked")
+            yield Issue(("value",), "every answer has at least 0 words, so this checks nothing")
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""
@@ -344,9 +344,9 @@ class MinTokens(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class MaxTokens(DeclaredAssertion):
-    """The answer has at most so many words between white space."""
+    """The answer has at most this many words, separated by white space."""
 
-    value: Annotated[Count, Doc("the most words")]
+    value: Annotated[Count, Doc("maximum number of words")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -366,11 +366,11 @@ class MaxTokens(DeclaredAssertion):
 def _doubts(pattern: str, flags: str) -> Iterator[Issue]:
     """Warnings of a pattern that compiles, and may not do what its author thinks."""
     if matches_everything(pattern, flags):
-        message = f"the pattern {quoted(pattern)} matches every answer, an empty one too"
+        message = f"the pattern {quoted(pattern)} matches every answer, even an empty one"
         yield Issue(("value",), message, "always-passes", warning=True)
     elif backtracks(pattern, flags):
-        message = "on some answers this pattern needs exponential time: what it repeats can match one text in two ways"
-        yield Issue(("value",), message, "slow-regex", "let only one alternative match it", warning=True)
+        message = "this pattern can take exponential time: the repeated part can match the same text in two ways"
+        yield Issue(("value",), message, "slow-regex", "make sure only one alternative can match it", warning=True)
 
 
 def _check(text: str, output: str, at: int, length: int) -> Check:
@@ -412,7 +412,7 @@ def _same_json(value: Json, output: str) -> Grade:
     try:
         found = parse(output)
     except UnsearchableError as error:
-        return Grade.errored("too-long", f"nobody can tell whether the answer {text}: it has {error}")
+        return Grade.errored("too-long", f"cannot tell whether the answer {text}: it contains {error}")
     if isinstance(found, NotJson):
         return Grade.of(False, text, f"{found.reason}: {excerpt(output, 120)}")
     first = next(differences(value, found), None)

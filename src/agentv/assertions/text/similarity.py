@@ -26,12 +26,12 @@ GLEU_ORDER = 4
 
 References = Annotated[
     Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
-    Doc("the reference, or several of which the closest counts; without it the expected output"),
+    Doc("the reference, or several of which the closest counts; default: the expected output"),
 ]
 
 
 class _Similar(DeclaredAssertion):
-    """Base of the types that score how much an answer is like a reference."""
+    """Base class of the types that score the similarity of an answer to a reference."""
 
     __slots__ = ()
 
@@ -47,24 +47,26 @@ class _Similar(DeclaredAssertion):
         return (self.value,) if isinstance(self.value, str) else self.value or ()
 
     def faults(self) -> Iterable[Issue]:
-        """A threshold that every answer reaches, and references without a word."""
+        """Reports a threshold that every answer reaches, and references without words."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
-            yield Issue(("threshold",), "every answer scores at least 0, so nothing is checked", hint=hint)
+            yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
         for place, one in enumerate(self._given):
             if not words(one):
                 path: tuple[str | int, ...] = ("value",) if isinstance(self.value, str) else ("value", place)
-                yield Issue(path, f"no word in the reference {one!r}, so that nothing is like it", "missing-value")
+                yield Issue(
+                    path, f"the reference {one!r} contains no words, so no answer is similar to it", "missing-value"
+                )
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Score the answer, and lay the threshold against it."""
+        """Score the answer, and compare the score with the threshold."""
         if context.output is None:
             return NO_OUTPUT
         references = self._given or ((context.reference,) if context.reference else ())
         if not any(words(one) for one in references):
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
         if len(context.output) > LONGEST:
-            message = f"the answer has {len(context.output):,} characters; at most {LONGEST:,} are compared"
+            message = f"the answer has {len(context.output):,} characters; the maximum is {LONGEST:,}"
             return Grade.errored("too-long", message)
         score = round(min(max(self.score(context.output, references), 0.0), 1.0), PLACES)
         passed = reaches(score, self.threshold)
@@ -79,11 +81,11 @@ class _Similar(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class RougeN(_Similar):
-    """The answer shares enough runs of words with a reference: ROUGE-N, the F1 of precision and recall."""
+    """The answer shares enough n-grams of words with a reference: ROUGE-N, the F1 of precision and recall."""
 
     value: References = None
-    threshold: Annotated[Fraction, Doc("the score from which it passes")] = 0.75
-    n: Annotated[int, Between(1, 9), Doc("words of a run: 1 is ROUGE-1, 2 is ROUGE-2")] = 1
+    threshold: Annotated[Fraction, Doc("minimum score to pass")] = 0.75
+    n: Annotated[int, Between(1, 9), Doc("n-gram length: 1 is ROUGE-1, 2 is ROUGE-2")] = 1
 
     def faults(self) -> Iterable[Issue]:
         """As of all, and a library that is not installed."""
@@ -98,13 +100,16 @@ class RougeN(_Similar):
 
 @dataclass(frozen=True, slots=True)
 class Bleu(_Similar):
-    """The answer shares enough runs of one to four words with a reference: BLEU, in any case of letters."""
+    """The answer shares enough n-grams of one to four words with a reference: BLEU, case-insensitive."""
 
     value: References = None
-    threshold: Annotated[Fraction, Doc("the score from which it passes")] = 0.5
+    threshold: Annotated[Fraction, Doc("minimum score to pass")] = 0.5
     tokenize: Annotated[
         Literal["13a", "intl", "zh", "char", "none"],
-        Doc("how sacrebleu splits: 13a at spaces and punctuation, zh for Chinese, char for any other without spaces"),
+        Doc(
+            "sacrebleu tokenizer: 13a splits at spaces and punctuation, zh for Chinese, char for other "
+            "languages without spaces"
+        ),
     ] = "13a"
 
     def faults(self) -> Iterable[Issue]:
@@ -121,10 +126,10 @@ class Bleu(_Similar):
 
 @dataclass(frozen=True, slots=True)
 class Gleu(_Similar):
-    """The answer shares enough runs of one to four words with a reference: Google's BLEU for single sentences."""
+    """The answer shares enough n-grams of one to four words with a reference: GLEU, Google's sentence-level BLEU."""
 
     value: References = None
-    threshold: Annotated[Fraction, Doc("the score from which it passes")] = 0.5
+    threshold: Annotated[Fraction, Doc("minimum score to pass")] = 0.5
 
     def score(self, output: str, references: Sequence[str]) -> float:
         """Y. Wu et al., 2016, section 6: the lower of precision and recall over all runs of 1 to 4 words."""

@@ -1,6 +1,6 @@
 """Public API for graders in Python: `define_assertion` and `define_script_grader` (SPEC section 8).
 
-A file that is run by hand, `echo JSON | python min_words.py`, grades the payload on its stdin and prints the verdict,
+A file that is run directly, `echo JSON | python min_words.py`, grades the payload on its stdin and prints the verdict,
 once all of the file was executed: so the functions below the marked one are there, and a `__main__` block of the
 author's own has its say first.
 """
@@ -37,9 +37,9 @@ def define_assertion(function: F) -> F: ...
 @overload
 def define_assertion() -> Callable[[F], F]: ...
 def define_assertion(function: F | None = None) -> F | Callable[[F], F]:
-    """Mark the function that a file in `.agentv/assertions/` is about.
+    """Mark the assertion function of a file in `.agentv/assertions/`.
 
-    It takes the context, and keyword parameters that entries of its type fill. It returns a bool, a number, an
+    It takes the context, and the options of an entry as keyword parameters. It returns a bool, a number, an
     AssertionScore, or a mapping of its fields; it may be `async`.
 
     Example:
@@ -57,8 +57,8 @@ def define_assertion(function: F | None = None) -> F | Callable[[F], F]:
 def define_script_grader(function: F) -> F:
     """Make a file a command for `type: script`: its function grades the payload on stdin.
 
-    Run as a program the file prints the verdict as JSON and exits with 0; what goes wrong is said on stderr, and it
-    exits with 1. Imported, it does nothing. The function is as in `define_assertion`.
+    Run as a program, the file prints the verdict as JSON and exits with 0; errors are printed to stderr, and it
+    exits with 1. Imported, it does nothing. The function has the form of `define_assertion`.
     """
     _run_at_exit(function)
     return function
@@ -100,7 +100,7 @@ def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
 
     if len(functions) > 1:
         names = " and ".join(function.__name__ for function in functions)
-        raise ForeignError(Failure("bad-assertion-file", f"a file is one assertion, this one has {names}"))
+        raise ForeignError(Failure("bad-assertion-file", f"a file defines one assertion, found {names}"))
     function = functions[0]
     with foreign_code("bad-payload", "the payload on stdin"):
         context = _context(json.loads(text))

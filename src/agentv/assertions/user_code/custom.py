@@ -97,10 +97,10 @@ def _is_test(stem: str, suffix: str) -> bool:
 
 def _shadowed(path: str, name: str, means: str) -> Issue:
     read = "is a built-in assertion type" if means == name else f"reads as the built-in assertion type '{means}'"
-    message = f"{Path(path).name} is not used: '{name}' {read}"
+    message = f"{Path(path).name} is ignored: '{name}' {read}"
     return Issue((), message, "shadowed-assertion", "rename the file", warning=True)
 
 
 def _ambiguous(paths: list[str], name: str) -> Issue:
     names = " and ".join(Path(path).name for path in paths)
-    return Issue((), f"{names} are both the assertion type '{name}'; keep one of them", "ambiguous-assertion")
+    return Issue((), f"{names} both define the assertion type '{name}'; keep one of them", "ambiguous-assertion")

@@ -20,7 +20,7 @@ def merge_config(options: JsonObject) -> tuple[JsonObject, list[Issue]]:
         return options, [Issue(("config",), f"'config' must be a mapping, found {type(config).__name__}")]
     direct = {name: value for name, value in options.items() if name != "config"}
     clashes = [
-        Issue(("config", name), f"'{name}' is given here and beside 'config'") for name in config if name in direct
+        Issue(("config", name), f"'{name}' is set both here and outside 'config'") for name in config if name in direct
     ]
     return {**config, **direct}, clashes
 

@@ -36,7 +36,7 @@ def compile_inline(code: str) -> CodeType | Failure:
             tree.body[0].body = body  # type: ignore[attr-defined]  # the wrapper's one statement is a function
             return compile(tree, _PLACE, "exec")
     except SyntaxError as error:
-        return Failure(BAD_PYTHON, f"no Python: {error.msg} (line {error.lineno})")
+        return Failure(BAD_PYTHON, f"not valid Python: {error.msg} (line {error.lineno})")
     except (ValueError, RecursionError, MemoryError) as error:
         return Failure(BAD_PYTHON, f"no Python: {type(error).__name__}: {error}")
 

@@ -25,8 +25,8 @@ class JavaScriptCode(DeclaredAssertion):
     value: Annotated[
         JavaScriptSource, Doc("code over `output` and `context`, or a file: ./check.ts, file://check.js:function")
     ]
-    threshold: Annotated[Fraction | None, Doc("the score from which it passes")] = None
-    config: Annotated[Mapping[str, Json], Doc("what the code sees as `context.config`")] = field(default=EMPTY)
+    threshold: Annotated[Fraction | None, Doc("minimum score to pass")] = None
+    config: Annotated[Mapping[str, Json], Doc("available to the code as `context.config`")] = field(default=EMPTY)
 
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True

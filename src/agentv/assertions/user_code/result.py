@@ -55,7 +55,7 @@ def settle(value: object) -> Settled | Failure:
     except _WrongError as wrong:
         return Failure(BAD_RESULT, str(wrong))
     except RecursionError:
-        return Failure(BAD_RESULT, "gave no verdict: 'details' is nested too deeply")
+        return Failure(BAD_RESULT, "returned no verdict: 'details' is nested too deeply")
 
 
 def wire_of(settled: Settled) -> dict[str, Json]:
@@ -99,7 +99,7 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
     score = _optional(fields, "score", _score)
     if score is None:
         if passed is None:
-            raise _WrongError("gave no verdict: its result has neither 'pass' nor 'score'")
+            raise _WrongError("returned no verdict: its result has neither 'pass' nor 'score'")
         score = float(passed)
     return Settled(
         passed=score >= PASS_MARK if passed is None else passed,
@@ -128,7 +128,7 @@ def _check(row: object, name: str) -> Check:
         raise _wrong(name, "an object with 'text' and 'passed'", row)
     passed = _either(row, ("passed", "pass"), _flag, f"{name}.")
     if passed is None:
-        raise _WrongError(f"gave a check without a verdict: '{name}' has no 'passed'")
+        raise _WrongError(f"returned a check without a verdict: '{name}' has no 'passed'")
     evidence = _either(row, ("evidence", "reason"), _text, f"{name}.", all_agree=False)
     return Check(_text(row.get("text"), f"{name}.text"), passed, evidence)
 
@@ -196,7 +196,7 @@ def _json(value: object, name: str) -> Json:
         return {str(key): _json(inner, f"{name}.{key}") for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_json(inner, f"{name}[{place}]") for place, inner in enumerate(value)]
-    raise _wrong(name, "something that JSON can hold", value)
+    raise _wrong(name, "a value that JSON can represent", value)
 
 
 def _native(value: object) -> object:
@@ -215,7 +215,7 @@ def _check_json(check: Check) -> dict[str, Json]:
 
 def _wrong(name: str, wanted: str, value: object) -> _WrongError:
     found = "nothing" if value is None else f"{type(value).__name__} {_short(value)}"
-    return _WrongError(f"gave no verdict: '{name}' must be {wanted}, found {found}")
+    return _WrongError(f"returned no verdict: '{name}' must be {wanted}, found {found}")
 
 
 def _short(value: object, limit: int = 60) -> str:

@@ -39,18 +39,20 @@ from agentv.user_code.processes.processes import run_program
 class JudgeAccess:
     """What a script may ask of the judge."""
 
-    max_calls: Annotated[Count, Doc("how many calls one grading may make")] = 50
+    max_calls: Annotated[Count, Doc("maximum number of calls per grading")] = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Script(DeclaredAssertion):
-    """A command of yours judges the answer: it reads the case as JSON on stdin."""
+    """Your own command grades the answer: it reads the case as JSON on stdin."""
 
-    command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a line for the shell")]
-    cwd: Annotated[DirectoryPath | None, Doc("where it runs; without it the eval file's directory")] = None
-    config: Annotated[Mapping[str, Json], Doc("handed to the script as `config`")] = field(default=EMPTY)
-    fingerprint: Annotated[FileGlobs | None, Doc("files that it depends on beside those that its command names")] = None
-    target: Annotated[JudgeAccess | None, Doc("lets the script ask the judge, through a local proxy")] = None
+    command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a shell command")]
+    cwd: Annotated[DirectoryPath | None, Doc("working directory; default: the eval file's directory")] = None
+    config: Annotated[Mapping[str, Json], Doc("passed to the script as `config`")] = field(default=EMPTY)
+    fingerprint: Annotated[
+        FileGlobs | None, Doc("further files that the script depends on, besides those in its command")
+    ] = None
+    target: Annotated[JudgeAccess | None, Doc("lets the script call the judge through a local proxy")] = None
 
     short: ClassVar[str | None] = "command"
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
@@ -66,7 +68,7 @@ class Script(DeclaredAssertion):
         return _cut(str(self.command))
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Run the command and read what it prints."""
+        """Run the command and read its output."""
         command = self.command if self.cwd is None else replace(self.command, cwd=self.cwd)
         stdin = json.dumps(script_payload(context, self.config), default=_plain).encode()
         if self.target is None:
@@ -86,16 +88,16 @@ async def _run(command: Command, stdin: bytes, env: Mapping[str, str]) -> Grade:
 
 @dataclass(frozen=True, slots=True)
 class PythonCode(DeclaredAssertion):
-    """Python of yours judges the answer: an expression, a body that returns, or `file.py:function`."""
+    """Your own Python code grades the answer: an expression, a body that returns, or `file.py:function`."""
 
     value: Annotated[PythonSource, Doc("code over `output` and `context`, or a function of a file")]
-    config: Annotated[Mapping[str, Json], Doc("what the code sees as `context.config`")] = field(default=EMPTY)
+    config: Annotated[Mapping[str, Json], Doc("available to the code as `context.config`")] = field(default=EMPTY)
 
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True
 
     def faults(self) -> Iterable[Issue]:
-        """Inline code that is no Python, or that returns nothing. None of it is run."""
+        """Reports inline code that is not valid Python, or that returns nothing. The code is not run."""
         if self.value.code is not None:
             wrong = compile_inline(self.value.code)
             if isinstance(wrong, Failure):

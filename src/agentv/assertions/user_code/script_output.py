@@ -33,7 +33,7 @@ def read_output(ended: Finished) -> Grade:
     try:
         return _grade(ended)
     except _UnclearError:
-        return Grade.errored(BAD_RESULT, "script printed more than is read to find its verdict; print less before it")
+        return Grade.errored(BAD_RESULT, "script printed too much before its verdict; print less")
 
 
 def _grade(ended: Finished) -> Grade:
@@ -48,12 +48,12 @@ def _grade(ended: Finished) -> Grade:
         after = " after it printed a verdict" if verdict is not None else ""
         return Grade.errored(FAILED, _with_error(f"script exited with {status}{after}", said))
     if verdict is not None:
-        said_twice = f"script printed an object in which the key {twice!r:.80} appears twice"
+        said_twice = f"script printed an object with the duplicate key {twice!r:.80}"
         return grade_of(verdict, "script") if twice is None else Grade.errored(BAD_RESULT, said_twice)
     if printed.startswith("{"):
-        return Grade.errored(BAD_RESULT, f"script printed what is no JSON object: {shorten(printed, 200)}")
+        return Grade.errored(BAD_RESULT, f"script did not print a JSON object: {shorten(printed, 200)}")
     if status == 0 and _is_other_json(printed):
-        what = f"script printed {shorten(printed, 60)} and exited with 0, which is no verdict"
+        what = f"script printed {shorten(printed, 60)} and exited with 0, which is not a verdict"
         return Grade.errored(BAD_RESULT, f"{what}; print an object with 'pass', or plain text and exit with 0 or 1")
     return Grade.of(status == 0, shorten(printed, 2000) or f"exit {status}")
 

@@ -87,12 +87,12 @@ def read_signature(source: bytes, file: str) -> Signature | Issue:
     marked = [one for one in functions if _is_marked(one, _marks(tree))]
     if len(marked) > 1:
         names = " and ".join(f"'{one.name}'" for one in marked)
-        return _bad(file, marked[1], f"{names} are both marked by @{MARK}; a file is one assertion")
+        return _bad(file, marked[1], f"{names} are both decorated with @{MARK}; a file defines one assertion")
     by_name = {one.name: one for one in functions}
     stem = file.removesuffix(".py")
     chosen = marked[0] if marked else by_name.get("assertion") or by_name.get(stem.replace("-", "_"))
     if chosen is None:
-        wanted = f"no function marked by @{MARK}, and none named 'assertion' or '{stem.replace('-', '_')}'"
+        wanted = f"no function is decorated with @{MARK} or named 'assertion' or '{stem.replace('-', '_')}'"
         return Issue((), f"{file} has {wanted}", BAD_FILE)
     return _signature(chosen, file)
 
@@ -145,7 +145,7 @@ def _signature(function: _Function, file: str) -> Signature | Issue:
     if not positional and given.vararg is None:
         return _bad(file, function, f"'{function.name}' must take the context as its first parameter")
     if len(given.posonlyargs) > 1:
-        return _bad(file, function, f"'{given.posonlyargs[1].arg}' cannot be filled by its name")
+        return _bad(file, function, f"'{given.posonlyargs[1].arg}' cannot be passed by name")
     # defaults belong to the last of the positional parameters, so they are lined up from the right
     defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
     pairs = [
@@ -155,7 +155,7 @@ def _signature(function: _Function, file: str) -> Signature | Issue:
     parameters = tuple(Parameter(one.arg, default is None, _annotation(one, default)) for one, default in pairs)
     for one, _ in pairs:
         if one.arg in RESERVED:
-            return _bad(file, one, f"parameter '{one.arg}' is a key that every assertion takes; rename it")
+            return _bad(file, one, f"parameter '{one.arg}' is a key of every assertion; rename it")
     return Signature(function.name, parameters, given.kwarg is not None)
 
 
@@ -173,7 +173,7 @@ def _unknown(name: str, signature: Signature) -> Issue:
     scorer = DamerauLevenshtein.normalized_similarity
     nearest = extractOne(name, signature.names, scorer=scorer, score_cutoff=0.6)
     takes = f"takes {', '.join(signature.names)}" if signature.names else "takes none"
-    hint = f"did you mean '{nearest[0]}'?" if nearest else "a function with **kwargs takes any"
+    hint = f"did you mean '{nearest[0]}'?" if nearest else "a function with **kwargs accepts any"
     return Issue((name,), f"no parameter '{name}'; {signature.function} {takes}", "unknown-key", hint)
 
 

@@ -1,4 +1,4 @@
-"""`webhook`: a server of the user's judges the answer (SPEC sections 7.2 and 8)."""
+"""`webhook`: the user's server grades the answer (SPEC sections 7.2 and 8)."""
 
 from __future__ import annotations
 
@@ -36,38 +36,38 @@ _SECRET_WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Webhook(DeclaredAssertion):
-    """A server of yours judges the answer: it gets the case as JSON, and replies with `pass` or `score`."""
+    """Your own server grades the answer: it receives the case as JSON, and responds with `pass` or `score`."""
 
-    value: Annotated[Text, Nonempty(), Alias(("url",)), Doc("where the case is sent to, by POST")]
-    headers: Annotated[Mapping[str, Text], Doc("headers to send along; their values are never written to a result")] = (
-        field(default_factory=dict, repr=False)
+    value: Annotated[Text, Nonempty(), Alias(("url",)), Doc("URL that receives the case, by POST")]
+    headers: Annotated[Mapping[str, Text], Doc("headers to send; their values are never written to a result")] = field(
+        default_factory=dict, repr=False
     )
-    config: Annotated[JsonObject, Doc("sent along as `config`")] = field(default=EMPTY)
+    config: Annotated[JsonObject, Doc("sent as `config`")] = field(default=EMPTY)
 
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True
 
     def label(self) -> str:
-        """The host alone: the rest of an address may be a secret."""
+        """Only the host: the rest of the URL may be a secret."""
         parts = _parts(self.value)
         return parts[1] if parts else ""
 
     def faults(self) -> Iterable[Issue]:
-        """An address that is none, and headers that no request can hold."""
+        """Reports invalid URLs and headers."""
         if _parts(self.value) is None:
-            yield Issue(("value",), "the address must begin with http:// or https:// and name a host")
+            yield Issue(("value",), "the URL must start with http:// or https:// and contain a host")
         elif "@" in urlsplit(self.value).netloc and any(name.lower() == "authorization" for name in self.headers):
-            message = "the address names a user, and 'headers' has 'Authorization': both say who asks"
+            message = "the URL contains a user, and 'headers' has 'Authorization'"
             yield Issue(("value",), message, hint="keep one of them")
         for name, value in self.headers.items():
             if not name.isascii() or not name.isprintable() or not name.strip() or " " in name or ":" in name:
-                yield Issue(("headers", name), f"{name!r} is no name of a header")
+                yield Issue(("headers", name), f"{name!r} is not a valid header name")
             elif not value.isprintable():
-                message = f"the value of header '{name}' holds a line end or a control character"
+                message = f"the value of header '{name}' contains a line break or a control character"
                 yield Issue(("headers", name), message)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Ask once. Nothing that goes wrong is a verdict, and redirects are not followed."""
+        """Call once. An error is never a verdict, and redirects are not followed."""
         reply = await self._asked(json.dumps(self._payload(context), default=_plain).encode())
         if isinstance(reply, Failure):
             return Grade.errored(reply.code, reply.message)
@@ -95,7 +95,7 @@ class Webhook(DeclaredAssertion):
             ):
                 return await _body(response, _redactor(self.headers))
         except (ClientError, OSError, ValueError) as error:
-            return Failure("connection", f"the webhook gave no reply: {_reason(error)}")
+            return Failure("connection", f"no response from the webhook: {_reason(error)}")
 
 
 def _parts(url: str) -> tuple[str, str] | None:
@@ -120,12 +120,14 @@ async def _body(response: ClientResponse, redactor: Redactor) -> bytes | Failure
     async for chunk in response.content.iter_chunked(_CHUNK):
         data += chunk
         if len(data) > LIMIT:
-            return Failure("output-too-large", "the reply of the webhook is over 10 MB")
+            return Failure("output-too-large", "the response of the webhook is over 10 MB")
     if 300 <= response.status < 400:
-        return Failure("http-status", f"the webhook redirects with HTTP {response.status}, which is not followed")
+        return Failure(
+            "http-status", f"the webhook responded with a redirect (HTTP {response.status}), which is not followed"
+        )
     if not 200 <= response.status < 300:
         said = redactor.redact(head(bytes(data))) or "no body"
-        return Failure("http-status", f"the webhook answered with HTTP {response.status}: {said}")
+        return Failure("http-status", f"the webhook responded with HTTP {response.status}: {said}")
     return bytes(data)
 
 
@@ -133,10 +135,10 @@ def _read(reply: bytes, redactor: Redactor) -> Grade:
     try:
         answer = json.loads(reply)
     except (ValueError, RecursionError):
-        said = redactor.redact(head(reply, 200)) or "an empty reply"
-        return Grade.errored(BAD_RESULT, f"the webhook replied with what is no JSON: {said}")
+        said = redactor.redact(head(reply, 200)) or "an empty response"
+        return Grade.errored(BAD_RESULT, f"the webhook did not respond with JSON: {said}")
     if not isinstance(answer, Mapping):
-        return Grade.errored(BAD_RESULT, "the webhook must reply with an object that has 'pass' or 'score'")
+        return Grade.errored(BAD_RESULT, "the webhook must respond with an object that has 'pass' or 'score'")
     return redactor.redact_grade(grade_of(with_checks(answer), "webhook"))
 
 

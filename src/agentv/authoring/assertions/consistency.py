@@ -36,7 +36,7 @@ def check_entries(entries: Sequence[AssertionEntry], report: Report) -> None:
     for entry in entries:
         if entry.settings is not DEFAULTS and entry.settings.min_score == 0:
             message = f"'{entry.name}' passes with every score: its min_score is 0"
-            report.warning("always-passes", entry.span, message, hint="weight: 0 shows it without counting it")
+            report.warning("always-passes", entry.span, message, hint="to show it without counting it, use weight: 0")
         inside = entry.inner
         if inside:
             check_entries(inside, report)
@@ -70,7 +70,7 @@ def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> b
         return True
     if ours.name != theirs.name:
         return False
-    message = f"'{second.name}' stands {_where(first, second, 'twice', 'here and')}, so it counts twice"
+    message = f"'{second.name}' appears {_where(first, second, 'twice', 'here and')}, so it counts twice"
     report.warning("duplicate-assertion", second.span, message)
     return True
 

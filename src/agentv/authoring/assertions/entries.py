@@ -44,7 +44,7 @@ class AssertionReader:
         """
         report = reading.report
         if not isinstance(node, ListNode):
-            hint = "each entry begins with '- '" if not is_empty(node) else None
+            hint = "start each entry with '- '" if not is_empty(node) else None
             message = f"'assert' must be a list of assertions, found {kind_of(node)}"
             report.error("bad-value", node, message, hint=hint)
             return Result((), valid=False)
@@ -72,7 +72,7 @@ class AssertionReader:
             valid = valid and judged is not None
             found[place:place] = [judged] if judged is not None else []
         if not valid and report.valid:
-            raise RuntimeError(f"an assertion was left out in silence: {span_of(node.at)}")
+            raise RuntimeError(f"an entry was dropped: {span_of(node.at)}")
         return Result(tuple(found), valid)
 
     def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
@@ -99,7 +99,7 @@ class AssertionReader:
     def _included(self, item: MapNode, reading: Reading) -> Result[tuple[AssertionEntry, ...]]:
         extra = [key for key in item.items if key != "include" and not key.startswith("x-")]
         for key in extra:
-            message = f"an 'include' entry takes no other key, found '{key}'"
+            message = f"an 'include' entry takes no other keys, found '{key}'"
             reading.report.error("bad-include", item.keys[key], message)
         found = self.templates.included(item.items["include"], reading)
         if found is None:
@@ -121,12 +121,12 @@ class AssertionReader:
             return False
         # what is no word is no name of a type, so that none is searched for
         if _WORD.fullmatch(text.strip()) and self.types.knows(text):
-            message = f"'{text}' is the name of an assertion type, not a sentence to judge"
+            message = f"'{text}' is the name of an assertion type, not a sentence to grade"
             reading.report.error("bare-type", item, message, hint=f"write 'type: {text}'")
             return False
         found = colon_forgotten(text, self.types.knows)
         if found is not None:
             name, meant = found
-            message = f"'{name}' is an assertion type, and without its colon this is a sentence for the judge"
-            reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion write {meant}")
+            message = f"'{name}' is an assertion type, but without its colon this is a sentence for the judge"
+            reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion, write {meant}")
         return True

@@ -52,9 +52,9 @@ def check_graded(
     """
     node, translated = written
     if all(entry.settings.weight == 0 and entry.settings.required is False for entry in (*entries, *of_turns)):
-        message = "this case checks nothing: every assertion weighs 0 and none is required"
+        message = "this case checks nothing: every assertion has weight 0 and none is required"
         report.error("checks-nothing", node, message)
     if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
         at = translated.map.keys["criteria"]
-        report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
+        report.warning("criteria-not-judged", at, "no assertion uses these criteria")
     check_entries(entries, report)

@@ -93,7 +93,7 @@ def _sound(chain: Chain, reading: Reading) -> bool:
         reading.report.error("include-cycle", chain.origin, f"these templates include each other: {trail}")
         return False
     if len(chain.paths) > DEPTH:
-        message = f"templates are nested {len(chain.paths)} deep, and {DEPTH} is the limit: {trail}"
+        message = f"templates are nested {len(chain.paths)} levels deep; the limit is {DEPTH}: {trail}"
         reading.report.error("include-depth", chain.origin, message)
         return False
     return True
@@ -153,8 +153,8 @@ def _path_of(node: Scalar, reading: Reading) -> str | None:
         found_here = [str(home / name) for name in names if is_file(str(home / name))]
         looked += [str(home / name) for name in names]
         if len(found_here) > 1:
-            message = f"'{written}' is {shown(found_here[0])}; {shown(found_here[1])} beside it is not read"
-            reading.report.warning("unused-template", node, message, hint="remove one of them")
+            message = f"'{written}' is read from {shown(found_here[0])}; {shown(found_here[1])} is ignored"
+            reading.report.warning("unused-template", node, message, hint="delete one of them")
         if found_here:
             return found_here[0]
     _missing(node, tuple(looked), reading)

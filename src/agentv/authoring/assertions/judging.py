@@ -14,9 +14,10 @@ from agentv.model.suite.suite import Suite, TargetSpec, embeds
 from agentv.model.values.span import Span
 from agentv.registry.fields import DeclaredAssertion
 
-PASTE = """name one with --judge, AGENTV_JUDGE, 'judge:' in the eval file, or in .agentv/targets.yaml
-  defaults:
-    judge: my-judge"""
+PASTE = (
+    """set one with --judge, AGENTV_JUDGE, 'judge:' in the eval file, or in .agentv/targets.yaml\n  defaults:\n """
+    """   judge: my-judge"""
+)
 PASTE_IN_EXAM = """name one with --judge, AGENTV_JUDGE, or in the exam
   defaults:
     judge: claude-haiku-4-5"""
@@ -137,7 +138,7 @@ class Judging:
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)
         if for_run and self._nameless is not None and chosen is None and not covered:
-            message = "this needs a judge, and none is named"
+            message = "this needs a judge, but none is set"
             reading.report.error("no-judge", self._nameless, message, notes=self.advice.splitlines())
         self._warn(suite, chosen, reading)
         self._refuse(suite, specs, wanted, reading)
@@ -150,8 +151,10 @@ class Judging:
                 of_target = specs.get(target.judge) if target.judge else None
                 judge = suite.forced_judge or one.judge or suite.judge or of_target or suite.default_judge
                 if not embeds(target) and (judge is None or not embeds(judge)):
-                    beside = f"nor does its judge '{judge.name}'" if judge is not None else "and it has no judge"
-                    message = f"this needs a target that embeds texts; '{target.name}' does not, {beside}"
+                    beside = (
+                        f"and neither does its judge '{judge.name}'" if judge is not None else "and there is no judge"
+                    )
+                    message = f"this needs a target that computes embeddings; '{target.name}' does not, {beside}"
                     reading.report.error("no-embedder", one.span, message, notes=PASTE_EMBEDDER.splitlines())
                     break
 
@@ -167,11 +170,13 @@ class Judging:
         for (alone, own_target), entry in self.comparing.items():
             targets = 1 if own_target and not flagged else len(suite.targets)
             if alone is not None:
-                message = f"'{entry.type}' {alone} is known and not supported yet"
+                message = f"'{entry.type}' {alone} is recognized but not supported yet"
                 reading.report.error("not-yet", entry.span, message)
             elif for_run and 0 < targets * max(1, len(suite.prompts)) < _FEWEST:
-                message = "there is nothing to choose from: the case gets one answer, from one prompt and one target"
-                hint = "give the suite several 'prompts' or 'targets', or name several with --target"
+                message = (
+                    "there is nothing to choose from: the case gets only one answer, from one prompt and one target"
+                )
+                hint = "set several 'prompts' or 'targets' in the suite, or give several --target"
                 reading.report.error("nothing-to-choose", entry.span, message, hint=hint)
 
     def used(self, suite: Suite, judges: Mapping[str, TargetSpec]) -> Iterator[TargetSpec]:
@@ -195,7 +200,7 @@ class Judging:
         asked = {target.name for target in suite.targets}
         used = {**self.named, **({chosen.name: self.unnamed} if chosen is not None and self.unnamed else {})}
         for name in used.keys() & asked:
-            reading.report.warning("judge-is-target", used[name], f"'{name}' judges its own answers")
+            reading.report.warning("judge-is-target", used[name], f"'{name}' grades its own answers")
 
     def _refuse(
         self, suite: Suite, specs: Mapping[str, TargetSpec], wanted: Mapping[str, Node | None], reading: Reading
@@ -203,14 +208,14 @@ class Judging:
         """Report targets that are named to embed and do not, and those that are named to answer and only embed."""
         for name in self.embedders.keys() & specs.keys():
             if not embeds(specs[name]):
-                message = f"'{name}' does not embed texts"
+                message = f"'{name}' does not compute embeddings"
                 reading.report.error("no-embedder", wanted[name], message, notes=PASTE_EMBEDDER.splitlines())
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         asked = (*suite.targets, *((chosen,) if self._nameless is not None else ()))
         mute = {spec.name for spec in asked if spec is not None and not _answers(spec)}
         named = {name for name in self.named.keys() & specs.keys() if not _answers(specs[name])}
         for name in sorted(mute | named):
-            message = f"'{name}' embeds texts and answers nothing: it can be an 'embedder', and no target or judge"
+            message = f"'{name}' only computes embeddings: use it as an 'embedder', not as a target or judge"
             reading.report.error("bad-value", wanted.get(name) or suite.span, message)
 
 

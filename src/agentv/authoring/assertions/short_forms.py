@@ -27,7 +27,7 @@ class ShortForms:
         if len(known) == 1 and len(candidates) == 1:
             return self._typed(known[0], item, reading)
         if len(known) > 1:
-            message = f"{' and '.join(repr(key) for key in known)} are both assertion types; write an entry for each"
+            message = f"{' and '.join(repr(key) for key in known)} are both assertion types; write one entry for each"
             reading.report.error("bad-assertion", item.keys[known[1]], message)
         elif known:
             other = next(key for key in candidates if key not in known)
@@ -52,7 +52,7 @@ class ShortForms:
             return TypedForm(key, item, rest)
         short: str | None = schema.cls.short if schema is not None else kind.short  # type: ignore[attr-defined, union-attr]
         if short is None:
-            message = f"'{key}' takes no lone value; write 'type: {key}' and its options"
+            message = f"'{key}' has no short form with a single value; write 'type: {key}' and its options"
             reading.report.error("bad-assertion", item.keys[key], message)
             return None
         option = short.rstrip("_")
@@ -74,7 +74,7 @@ class ShortForms:
         if kind is None or schema is None or short is None or other not in schema.rules:
             return False
         name = f"not-{kind.name}" if inverted else kind.name
-        message = f"'{other}' cannot stand beside the short form of '{key}'"
+        message = f"'{other}' cannot be combined with the short form of '{key}'"
         hint = f"write 'type: {name}', '{short.rstrip('_')}: …' and '{other}: …'"
         reading.report.error("unknown-key", item.keys[other], message, hint=hint)
         return True
@@ -97,7 +97,7 @@ class ShortForms:
             return
         prose = _prose(key, item.items[key], alone=len(item.items) == 1)
         if prose is not None and not did_you_mean(key, self.types.names):
-            message = f"no assertion type '{key}'; a sentence that holds ': ' is a mapping to YAML"
+            message = f"no assertion type '{key}'; YAML reads a sentence with ': ' as a mapping"
             reading.report.error("unknown-assertion", item.keys[key], message, hint=f'quote it: "{prose}"')
             return
         self.types.report_unknown(key, at, reading)

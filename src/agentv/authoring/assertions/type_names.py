@@ -23,7 +23,7 @@ _ALL, _ANY = "write an 'assert-set'", "write an 'assert-set' whose 'threshold' s
 _OF_OTHERS = {
     **dict.fromkeys(("and", "all", "all-of"), _ALL),
     **dict.fromkeys(("or", "any", "any-of"), _ANY),
-    "not": "write 'not-' before a type, or 'negate: true' beside it",
+    "not": "write 'not-' before a type, or 'negate: true' next to it",
     **dict.fromkeys(("exact", "exact-match", "is", "eq"), "did you mean 'equals'?"),
     **dict.fromkeys(("includes", "include-text", "has", "substring"), "did you mean 'contains'?"),
     **dict.fromkeys(("length", "words", "max-words", "min-length", "max-length"), "did you mean 'word-count'?"),
@@ -98,7 +98,7 @@ class AssertionTypes:
             return
         name, inverted = type_name(written)
         if name in self.built_in.not_yet:
-            reading.report.error("not-yet", at, f"the assertion type '{name}' is known and not supported yet")
+            reading.report.error("not-yet", at, f"the assertion type '{name}' is recognized but not supported yet")
             return
         problem = self.built_in.problem(name) or self.built_in.problem(written)
         if problem is not None:

@@ -133,7 +133,7 @@ def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, rea
             return INVALID
         clash = sorted(nodes.keys() & config.items.keys())
         for key in clash:
-            message = f"'{key}' is given here and in 'config'; keep one of them"
+            message = f"'{key}' is set both here and in 'config'; keep one of them"
             reading.report.error("two-spellings", keys.get(key, item.at), message)
         if clash:
             return INVALID

@@ -27,11 +27,11 @@ class ZeroThresholds:
         if own is None:
             self.open = self.open or excludes_nothing(0.0, entries)
         elif excludes_nothing(own, entries):
-            message = "with a threshold of 0 every answer passes this case"
+            message = "with threshold: 0, every answer passes this case"
             report.warning("zero-threshold", at.items["threshold"], message, hint=ZERO_HINT)
 
     def close(self, threshold: float | None, at: Place | None, report: Report) -> None:
         """All cases were looked at; this is the threshold of those that have none of their own."""
         if self.open and threshold is not None and reaches(0.0, threshold):
-            message = "with a threshold of 0 every answer passes"
+            message = "with threshold: 0, every answer passes"
             report.warning("zero-threshold", at, message, hint=ZERO_HINT)

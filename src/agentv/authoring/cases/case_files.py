@@ -44,7 +44,7 @@ def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
     if literal is not None or not has_magic(written) or GIT_URL.match(written):
         found = literal or reading.find(node, "file")
         if found == own:
-            message = f"'{node.text}' is this very file; 'tests' names another one, or is a list"
+            message = f"'{node.text}' is this file itself; 'tests' must be another file or a list"
             reading.report.error("bad-value", node, message)
             return ()
         return [found] if found else ()
@@ -63,7 +63,7 @@ def selected(node: Scalar, written: str, reading: Reading) -> tuple[str, list[st
     pattern = written.lstrip("/")
     start = os.path.normpath(Path(base) / literal_part(pattern))
     if not places.admits(start) or (climbs(pattern) and not places.admits(os.sep)):
-        reading.report.error(OUTSIDE, node, f"'{written}' leaves the repository", hint=ALLOW)
+        reading.report.error(OUTSIDE, node, f"'{written}' points outside the repository", hint=ALLOW)
         return base, None
     return base, [os.path.normpath(Path(base) / path) for path in matched(pattern, base)]
 
@@ -79,8 +79,8 @@ def in_directory(path: str, node: Scalar, reading: Reading) -> Sequence[str]:
         return ()
     paths = [str(one) for one in found if one is not None]
     if not paths:
-        message = f"no directory in '{node.text}' holds a 'case.yaml'"
-        hint = f"for the files in it write '{node.text.rstrip('/')}/*.yaml'" if _yaml_in(folder) else None
+        message = f"no directory in '{node.text}' contains a 'case.yaml'"
+        hint = f"for the files in it, write '{node.text.rstrip('/')}/*.yaml'" if _yaml_in(folder) else None
         reading.report.error("no-tests", node, message, hint=hint)
     return paths
 
@@ -89,7 +89,7 @@ def _case_file(folder: Path, node: Scalar, reading: Reading, *, warns: bool) -> 
     found = next((folder / name for name in CASE_FILES if (folder / name).is_file()), None)
     near = did_you_mean(CASE_FILES[0], _yaml_in(folder)) if found is None and warns else None
     if near is not None:
-        message = f"{shown(str(folder))} holds no 'case.yaml', so it is no case"
+        message = f"{shown(str(folder))} contains no 'case.yaml', so it is not a case"
         reading.report.warning("missing-file", node, message, hint=near.replace("did you mean", "rename", 1))
     return found
 
@@ -108,7 +108,7 @@ def cases_in(path: str, node: Scalar, reading: Reading) -> Iterator[tuple[Node, 
     if root is None and not valid:
         return
     if root is None or is_empty(root) or isinstance(root, Scalar):
-        reading.report.error("no-tests", node, f"'{shown(path)}' holds no case")
+        reading.report.error("no-tests", node, f"'{shown(path)}' contains no cases")
         return
     reading = reading.rendering(reading.renders or holds_placeholder(root))
     for item in root.items if isinstance(root, ListNode) else [_with_id(root, path)]:

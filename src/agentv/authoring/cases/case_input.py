@@ -83,6 +83,6 @@ def _question(node: Node, at: Node, reading: Reading) -> tuple[Message, ...] | N
     """Messages that say something once their placeholders are filled in."""
     own = read_messages(node, "user", reading)
     if own is not None and reading.renders and not any(message.content for message in own):
-        reading.report.error("missing-input", at, "'input' is empty once its placeholders are filled in")
+        reading.report.error("missing-input", at, "'input' is empty after its placeholders are filled in")
         return None
     return own

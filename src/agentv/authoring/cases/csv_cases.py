@@ -122,11 +122,11 @@ class CsvCases:
 
     def _say_ragged(self, cells: Sequence[Cell], at: Span, report: Report) -> None:
         wanted = len(self._columns)
-        message = f"{plural(len(cells), 'cell')} under a header of {plural(wanted, 'column')}"
+        message = f"{plural(len(cells), 'cell')}, but the header has {plural(wanted, 'column')}"
         if len(cells) > wanted:
-            report.error("bad-csv", cells[wanted].at, message, hint="a cell that holds a comma needs quotes around it")
+            report.error("bad-csv", cells[wanted].at, message, hint="quote a cell that contains a comma")
         else:
-            report.error("bad-csv", at, message, hint=f"'{self._columns[len(cells)].name}' is the first to be missing")
+            report.error("bad-csv", at, message, hint=f"'{self._columns[len(cells)].name}' is the first missing one")
 
 
 class _Filling:

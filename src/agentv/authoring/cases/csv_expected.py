@@ -122,8 +122,8 @@ class Expectations:
         near = nearest(word.lower(), [*self._names, *_PREFIXES])
         if near is None or _likeness(word.lower(), near) < _NEAR:
             return
-        message = f"no assertion type '{word}', so the answer must equal this text as a whole"
-        hint = f"did you mean '{near}:'? If not, write 'equals:' in front"
+        message = f"no assertion type '{word}', so the answer must equal this whole text"
+        hint = f"did you mean '{near}:'? If not, put 'equals:' in front"
         report.warning("nearly-an-assertion", at, message, hint=hint)
 
 

@@ -50,8 +50,8 @@ def read_header(row: Row, path: str, report: Report) -> Sequence[Column] | None:
         report.add(row.fault)
         return None
     if row.raw.count(",") > MOST * 2:
-        message = f"a CSV file may have {MOST:,} columns, and this one has more"
-        report.error("bad-csv", Span(path, row.line, 1, row.line, 2), message, hint="give each case a row")
+        message = f"this CSV file has more than {MOST:,} columns, the maximum"
+        report.error("bad-csv", Span(path, row.line, 1, row.line, 2), message, hint="write one row per case")
         return None
     cells = row.cells(path)
     wrong = _wrong_separator(row, len(cells))
@@ -61,8 +61,8 @@ def read_header(row: Row, path: str, report: Report) -> Sequence[Column] | None:
         return None
     report = report.section()
     if len(cells) > MOST:
-        message = f"{len(cells):,} columns are more than the {MOST:,} that a CSV file may have"
-        report.error("bad-csv", cells[MOST].at, message, hint="give each case a row")
+        message = f"this CSV file has {len(cells):,} columns; the maximum is {MOST:,}"
+        report.error("bad-csv", cells[MOST].at, message, hint="write one row per case")
         return None
     columns: list[Column] = []
     places: dict[str, int] = {}
@@ -82,24 +82,24 @@ def read_header(row: Row, path: str, report: Report) -> Sequence[Column] | None:
 def _wrong_separator(row: Row, cells: int) -> tuple[int, str, str] | None:
     """Where a header shows that lines or cells are not separated as they should be; a message and a hint."""
     if "\r" in row.raw:
-        return row.raw.index("\r"), "lines end in lone carriage returns", "save it with line feeds"
+        return row.raw.index("\r"), "lines end in carriage returns (CR)", "save it with line feeds (LF)"
     if cells > 1 or row.raw.startswith('"'):
         return None
     used = next((one for one in _DELIMITERS if one in row.raw), None)
     if used is None:
         return None
-    message = f"the columns are separated by {_DELIMITERS[used]}, and a CSV file needs commas"
-    return row.raw.index(used), message, "save it with commas; quote the name if it is a lone column's"
+    message = f"the columns are separated by {_DELIMITERS[used]}, but a CSV file needs commas"
+    return row.raw.index(used), message, "save it with commas; if this is the name of a single column, quote it"
 
 
 def _column(cell: Cell, place: int, report: Report) -> Column:
     name, at = cell.text.strip(), cell.at
     if not name:
-        report.error("bad-csv", at, f"column {place} has no name", hint="name it, or take the comma away")
+        report.error("bad-csv", at, f"column {place} has no name", hint="name it, or remove the comma")
     if not name.startswith("__"):
         special = name.startswith("_") and _SPECIAL.fullmatch(f"_{name}") is not None
         if special:
-            message = f"the column '{name}' is a variable, for it begins with one underscore"
+            message = f"the column '{name}' starts with one underscore, so it is a variable"
             report.warning("nearly-a-column", at, message, hint=f"did you mean '_{name}'?")
         return Column(name, at, "vars", name)
     match = _SPECIAL.fullmatch(name)
@@ -117,18 +117,18 @@ def _column(cell: Cell, place: int, report: Report) -> Column:
 
 def _say_unknown(name: str, at: Span, report: Report) -> None:
     if name in _PROMPTFOO:
-        message = f"promptfoo's column '{name}' has no meaning here"
-        hints = {"__providerOutput": "answers that are there already are given by the provider 'replay'"}
-        report.error("unknown-key", at, message, hint=hints.get(name, "write what it says into the suite's 'input'"))
+        message = f"promptfoo's column '{name}' is not supported"
+        hints = {"__providerOutput": "for existing answers, use the provider 'replay'"}
+        report.error("unknown-key", at, message, hint=hints.get(name, "put its text into the suite's 'input'"))
     elif name.startswith("__metadata"):
         report.error("unknown-key", at, f"the column '{name}' needs a key", hint="write '__metadata:NAME'")
     elif name.startswith("__config"):
-        hint = "write '__config:__expected1:threshold'; no other option can be set so"
-        report.error("unknown-key", at, f"the column '{name}' sets nothing", hint=hint)
+        hint = "write '__config:__expected1:threshold'; no other option can be set this way"
+        report.error("unknown-key", at, f"the column '{name}' has no effect", hint=hint)
     else:
         near = did_you_mean(name, _NAMES)
         notes = () if near else (f"special columns are {', '.join(_NAMES)}",)
-        report.error("unknown-key", at, f"no special column is called '{name}'", hint=near, notes=notes)
+        report.error("unknown-key", at, f"unknown special column '{name}'", hint=near, notes=notes)
 
 
 def _refuse_second(column: Column, first: int, place: int, report: Report) -> None:
@@ -148,7 +148,7 @@ def _join_configs(columns: list[Column], report: Report) -> None:
         if column.key == "expected" and expected:
             columns[place] = replace(column, key=expected[0])
         else:
-            message = f"'{column.name}' is for a column '__{column.key}', which is not there"
+            message = f"'{column.name}' refers to a column '__{column.key}', which does not exist"
             wrong += 1
             hint = did_you_mean(column.key, expected)
             report.error("unknown-key", column.at, message, hint=hint and hint.replace("'", "'__", 1))

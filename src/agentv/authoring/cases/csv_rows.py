@@ -114,7 +114,7 @@ class _Rows:
                 number += 1
                 held = []
         if held and not self._broken:
-            self._report.error("bad-csv", opened, "the quote that begins here is never closed")
+            self._report.error("bad-csv", opened, "the quote that starts here is never closed")
 
     def _lines(self, file: BinaryIO) -> Iterator[tuple[int, str]]:
         number = 0
@@ -132,11 +132,11 @@ class _Rows:
     def _stray(self, line: int, text: str, fault: int) -> Diagnostic:
         at = Span(self._path, line, fault + 1, line, fault + 2)
         if text[fault] == '"':
-            message, hint = "a quote is inside a cell", 'quote the whole cell, and write "" for the quote'
+            message, hint = "a quote is inside a cell", 'quote the whole cell, and write "" for the inner quote'
             if not text[:fault].rpartition(",")[2].strip():
-                message, hint = "white space before the quote that begins a cell", "take it away"
+                message, hint = "white space before an opening quote", "remove it"
         else:
-            message, hint = "something follows the quote that closes a cell", 'write "" for a quote inside it'
+            message, hint = "text after a closing quote", 'write "" for a quote inside it'
         return Diagnostic("bad-csv", message, at, hint=hint)
 
 
@@ -196,7 +196,7 @@ def _wrong_with(data: bytes) -> tuple[str, str, str | None] | None:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "not-utf-8", "this file is UTF-16", "save it as 'CSV UTF-8'"
     if b"\0" in data:
-        return "bad-csv", "this line holds a NUL byte, so the file is no text", None
+        return "bad-csv", "this line contains a NUL byte, so the file is not text", None
     if len(data) > LARGEST:
         return "bad-csv", f"this line is longer than {LARGEST // 1_000_000} MB", None
     if data.isascii():

@@ -68,8 +68,8 @@ class CaseSources:
         elif isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             self._elsewhere(node)
         else:
-            message = f"'tests' must be a list of cases, or where they are, found {kind_of(node)}"
-            hint = "each case begins with '- '" if isinstance(node, MapNode) else None
+            message = f"'tests' must be a list of cases or the path of a file with cases, found {kind_of(node)}"
+            hint = "start each case with '- '" if isinstance(node, MapNode) else None
             self.reading.report.error("bad-value", node, message, hint=hint)
 
     def add(self, node: Node) -> None:
@@ -103,7 +103,7 @@ class CaseSources:
         own = reading.report.section()
         self.collector.add_stream(cases, own)
         if not len(cases) and not own.failed:
-            own.error("no-tests", _top(path), "this file holds no case")
+            own.error("no-tests", _top(path), "this file contains no cases")
 
     def _format(self, path: str) -> Format[Any]:
         if path.endswith(".jsonl"):
@@ -124,10 +124,10 @@ class CaseSources:
         top = columns[0].at._replace(end_column=columns[0].at.column + 1)
         if not self.reader.prompted:
             name = plain[0].name if plain else "NAME"
-            message = "the rows bring variables, and nothing says what is asked with them"
+            message = "the rows set variables, but no input uses them"
             return Diagnostic("missing-input", message, top, hint=f"write \"input: '{{{{ {name} }}}}'\" into {where}")
         if not self.reader.graded and not any(column.kind == "expected" for column in columns):
-            message = "these rows check nothing: no column '__expected', and no 'assert' for all of them"
+            message = "these rows check nothing: they have no column '__expected', and there is no common 'assert'"
             return Diagnostic("checks-nothing", message, top, hint=f"add the column, or 'assert' to {where}")
         return None
 

@@ -88,7 +88,7 @@ def _refuse_others(translated: Translated, name: str, reading: Reading) -> None:
             reading.unknown_key(key, translated.map, DEFAULT_TEST.known, f"'{name}'")
     if not is_empty(translated.items.get("options")):
         at = translated.map.keys["options"]
-        reading.report.error("not-yet", at, f"'options' of '{name}' is known and not supported yet")
+        reading.report.error("not-yet", at, f"'options' of '{name}' is recognized but not supported yet")
 
 
 def _object(node: Node | None, key: str, reading: Reading) -> dict[str, Json]:

@@ -101,7 +101,7 @@ class Links:
             message = f"no case of this suite has the id '{dependency.id}'"
             report.error("unknown-case", dependency.span, message, hint=did_you_mean(dependency.id, near))
         if len(unknown) > SHOWN:
-            message = f"'depends_on' names {len(unknown):,} ids that no case has; the first {SHOWN} are shown"
+            message = f"'depends_on' lists {len(unknown):,} ids that do not exist; showing the first {SHOWN}"
             report.error("unknown-case", unknown[0].span, message)
 
     def _report_circle(self, circle: list[str], report: Report) -> None:
@@ -146,8 +146,12 @@ def _compare(member: _Member, before: _Member, conversation: str, span: Span | N
     ):
         if own != other:
             found = " and ".join("the suite's" if one is None else str(one) for one in (other, own))
-            message = f"'{before.id}' and '{member.id}' are of one conversation, '{conversation}', with '{key}' {found}"
-            report.error("torn-conversation", span, message, hint=f"give all cases of a conversation the same '{key}'")
+            message = (
+                f"'{before.id}' and '{member.id}' belong to one conversation, '{conversation}', but '{key}' {found}"
+            )
+            report.error(
+                "torn-conversation", span, message, hint=f"use the same '{key}' in all cases of a conversation"
+            )
 
 
 def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:

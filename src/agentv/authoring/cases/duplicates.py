@@ -72,7 +72,7 @@ class DuplicateIds:
                 self._report_duplicate(identity, span, first, where)
         self._report_invalid(invalid)
         if self._count > SHOWN:
-            message = f"{self._count:,} cases have the id of another one; the first {SHOWN} are shown"
+            message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
             self._report.error("duplicate-id", top, message)
 
     def _listed(self) -> Iterator[Case]:

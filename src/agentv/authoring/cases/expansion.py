@@ -72,19 +72,21 @@ def _sound(lists: Mapping[str, ListNode], node: MapNode, report: Report) -> bool
     for name, one in lists.items():
         if not one.items:
             sound = False
-            report.error("missing-value", one, f"'{name}' is an empty list, so 'expand' leaves no case")
+            report.error("missing-value", one, f"'{name}' is an empty list, so 'expand' produces no case")
         seen: set[str] = set()
         for item in one.items:
             shown = label(item)
             if shown in seen:
                 sound = False
-                report.error("duplicate-id", item, f"'{name}' holds '{shown}' twice, so two cases would have one id")
+                report.error(
+                    "duplicate-id", item, f"'{name}' contains '{shown}' twice, so two cases would have the same id"
+                )
             seen.add(shown)
     number = prod(len(one.items) for one in lists.values())
     if number > MOST:
         at = node.keys.get("expand", node.at)
         sound = False
-        report.error("too-large", at, f"'expand' makes {number:,} cases of this one; {MOST:,} are allowed")
+        report.error("too-large", at, f"'expand' produces {number:,} cases from this one; the maximum is {MOST:,}")
     return sound
 
 

@@ -68,7 +68,9 @@ def checked_function(path: str, name: str | None, node: Scalar, reading: Reading
     listed = f"it has {', '.join(functions)}" if functions else "it has none"
     if not name or not name.isidentifier():
         hint = f"write '{path}:{functions[0] if functions else 'function'}'"
-        report.error(BAD_GENERATOR, node, "a Python file gives cases by a function of it", hint=hint, notes=(listed,))
+        report.error(
+            BAD_GENERATOR, node, "a Python file must provide cases through a function", hint=hint, notes=(listed,)
+        )
         return None
     if name not in defined.names and not defined.open:
         near = did_you_mean(name, functions)
@@ -78,8 +80,8 @@ def checked_function(path: str, name: str | None, node: Scalar, reading: Reading
     at = defined.names.get(name, Span(found, 1, 1, 1, 2))
     required = defined.functions.get(name, ())
     if required:
-        message = f"'{name}' is called without arguments, and requires {', '.join(required)}"
-        report.error(BAD_GENERATOR, at, message, hint="give them defaults")
+        message = f"'{name}' is called without arguments, but requires {', '.join(required)}"
+        report.error(BAD_GENERATOR, at, message, hint="give its parameters defaults")
         return None
     return CaseFunction(found, name, node, at)
 
@@ -100,8 +102,8 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
             values_of(made.call, made.take, CallRequest(BAD_GENERATOR, function.called, WAIT_S)), 1
         ):
             if number > MOST:
-                message = f"'{function.name}' gives more than {MOST:,} cases, which are held in memory"
-                report.error(BAD_GENERATOR, function.node, message, hint="write them into a JSON Lines file")
+                message = f"'{function.name}' returns more than {MOST:,} cases, the maximum held in memory"
+                report.error(BAD_GENERATOR, function.node, message, hint="write them to a JSON Lines file")
                 return
             cases = made.cases(number, value)
             if cases:
@@ -111,9 +113,9 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
         report.error(error.failure.code, function.node, f"{error.failure.message}{after}")
         return
     if not number:
-        report.error("no-tests", function.node, f"'{function.name}' gives no case")
+        report.error("no-tests", function.node, f"'{function.name}' returns no cases")
     elif made.wrong > SHOWN:
-        message = f"{made.wrong:,} cases of '{function.name}' are wrong; the mistakes of the first {SHOWN} are shown"
+        message = f"{made.wrong:,} cases of '{function.name}' are invalid; showing the errors of the first {SHOWN}"
         report.error("more-bad-lines", function.node, message)
 
 
@@ -127,7 +129,7 @@ class _Made:
     def call(self) -> Any:
         given = load_function(self._function.name, path=self._function.path)()
         if isinstance(given, str | bytes | Mapping) or given is None:
-            message = f"{self._function.called} must give cases one after the other, not a lone {type(given).__name__}"
+            message = f"{self._function.called} must return a series of cases, not a single {type(given).__name__}"
             raise ForeignError(Failure(BAD_GENERATOR, message))
         return given
 

@@ -101,7 +101,7 @@ def _parsed(line: bytes, number: int, path: str, report: Report) -> Node | None:
         report.error("not-utf-8", at, f"not UTF-8 (byte {text.start + 1} of the line)")
         return None
     if takes_too_much(text, _MOST_MEMORY):
-        report.error("too-large", at, "the line holds too many values; put what is long into a file that it names")
+        report.error("too-large", at, "the line contains too many values; move long content to a separate file")
         return None
     return parse_json(text, at, report)
 

@@ -61,10 +61,10 @@ class PromptMatrix:
         own = Report()
         messages = read_messages(prompt.node, "user", replace(reading, report=own, renders=prompt.templated))
         if messages is not None and not any(message.content or message.tool_calls for message in messages):
-            own.error("missing-input", prompt.node, "this prompt is empty once its placeholders are filled in")
+            own.error("missing-input", prompt.node, "this prompt is empty after its placeholders are filled in")
         if case.input and not prompt.shows_input:
-            hint = "write {{ input }} where the prompt shall show it"
-            own.warning("input-not-shown", prompt.node, "this prompt never shows a case's own 'input'", hint=hint)
+            hint = "write {{ input }} where the prompt should contain it"
+            own.warning("input-not-shown", prompt.node, "this prompt does not use the case's 'input'", hint=hint)
         whole = around(messages, prompt.node) if messages is not None and not own.failed else None
         digest = self._digest_of(case, whole, prompt, own) if whole is not None else None
         if own.count:
@@ -77,7 +77,7 @@ class PromptMatrix:
         try:
             return self._digest((case.sha256, messages))
         except UnicodeEncodeError:
-            message = "this prompt holds half of a character (a lone surrogate), which no request can hold"
+            message = "this prompt contains half of a character (a lone surrogate), which cannot be sent"
             report.error("not-unicode", prompt.node, message)
             return None
 
@@ -121,4 +121,4 @@ def _where(issue: _PromptIssue) -> str:
         return ""  # the same for all cases
     if issue.cases == 1:
         return f", in the case '{issue.first}'"
-    return f", in {issue.cases:,} cases; the first is '{issue.first}'"
+    return f", in {issue.cases:,} cases, first in '{issue.first}'"

@@ -26,7 +26,7 @@ from agentv.templating import has_placeholder
 
 _KEYS = ("role", "content", "name", "tool_calls")
 _PDF = ".pdf"
-_BINARY = "save text as UTF-8; of other files, PDFs (.pdf) and pictures can be sent"
+_BINARY = "save text as UTF-8; the other supported files are PDFs (.pdf) and pictures"
 _IMAGE = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg")
 
 
@@ -58,7 +58,7 @@ def _lone(node: Scalar | MapNode, role: Role, reading: Reading) -> Message | Non
     if isinstance(node, MapNode):
         return _message(node, reading) if "role" in node.items else Message(role, plain(node))
     if node.value is None:
-        reading.report.error("missing-value", node, "a message is expected, found nothing")
+        reading.report.error("missing-value", node, "a message cannot be empty")
         return None
     return Message(role, node.value if isinstance(node.value, str) else node.text)
 
@@ -89,7 +89,7 @@ def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
     if node is None or is_empty(node):
         return Result(None)
     if not isinstance(node, Scalar):
-        hint = "write a list of them as 'rubrics'" if isinstance(node, ListNode) else None
+        hint = "for a list, use 'rubrics'" if isinstance(node, ListNode) else None
         reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}", hint=hint)
         return Result(None, valid=False)
     if not reading.renders or not has_placeholder(node.text):
@@ -102,7 +102,7 @@ def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
 def _item(node: Node, reading: Reading) -> Message | None:
     if isinstance(node, MapNode) and "role" in node.items:
         return _message(node, reading)
-    hint = "begin each with 'role:'" if isinstance(node, MapNode) else "write a single text without the list"
+    hint = "start each with 'role:'" if isinstance(node, MapNode) else "for a single text, omit the list"
     reading.report.error("bad-message", node, f"a message needs a role, found {kind_of(node)}", hint=hint)
     return None
 
@@ -145,7 +145,7 @@ def _content(message: MapNode, reading: Reading) -> Content | None:
         reading.report.error("missing-key", node or message, "a message needs 'content'")
         return None
     if is_empty(node) and _says(message.get("role"), "user"):
-        reading.report.error("missing-value", node, "'content' of a user's message is empty")
+        reading.report.error("missing-value", node, "'content' of a user message is empty")
         return None
     if isinstance(node, Scalar):
         return node.value if isinstance(node.value, str) else node.text
@@ -215,7 +215,7 @@ def _text(node: Node, _reading: Reading) -> Block:
 
 def _file(node: Node, reading: Reading) -> Block | None:
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        reading.report.error("bad-value", node, f"the path of a file is expected, found {kind_of(node)}")
+        reading.report.error("bad-value", node, f"expected the path of a file, found {kind_of(node)}")
         return None
     found = reading.find(node, "file")
     if found is None:
@@ -228,7 +228,7 @@ def _file(node: Node, reading: Reading) -> Block | None:
         return DocumentBlock(node.value, found, digest)
     text = reading.text_of(found, node, hint=_BINARY)
     if text is not None and is_pdf:
-        reading.report.error("bad-value", node, f"'{node.value}' is no PDF: it does not begin with '%PDF-'")
+        reading.report.error("bad-value", node, f"'{node.value}' is not a PDF: it does not start with '%PDF-'")
         return None
     return None if text is None else FileBlock(node.value, found, text)
 
@@ -241,7 +241,7 @@ def _image(node: Node, reading: Reading) -> Block | None:
     ):
         return ImageBlock(node.value)
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        reading.report.error("bad-value", node, f"the path or URL of a picture is expected, found {kind_of(node)}")
+        reading.report.error("bad-value", node, f"expected the path or URL of a picture, found {kind_of(node)}")
         return None
     found = reading.find(node, "picture")
     return None if found is None else _picture(node, found, reading)

@@ -126,8 +126,8 @@ class _PromptReader:
                 self._keep(piece, piece.name or f"prompt-{self._entries}", None, item)
             return
         if "role" in item.items:
-            hint = "a list of messages is one prompt: put it into a list of its own, '- - role: …'"
-            self._refuse(item, "a prompt is no message", hint)
+            hint = "a list of messages is a single prompt: wrap it in another list, '- - role: …'"
+            self._refuse(item, "a prompt must be a list of messages", hint)
             return
         authored = shape_of(AuthoredPrompt).decode(item.items, item, self.reading, "a prompt")
         if authored is not INVALID:
@@ -182,14 +182,14 @@ class _PromptReader:
             suffix = Path(path).suffix.lower()
             if suffix not in TEXTS + MESSAGES:
                 allowed = ", ".join(TEXTS + MESSAGES)
-                self._refuse(node, f"'{shown(path)}' is no file of prompts", f"prompts are read from {allowed}")
+                self._refuse(node, f"'{shown(path)}' is not a prompt file", f"prompts can be read from {allowed}")
                 continue
             text = self.reading.text_of(path, node)
             if text is None:
                 continue
             pieces = list(self._of_text(path, text) if suffix in TEXTS else self._of_messages(path, text, suffix))
             if not text.strip() or (suffix == ".txt" and not pieces):
-                self.reading.report.error("missing-value", node, f"'{shown(path)}' holds no prompt: it is empty")
+                self.reading.report.error("missing-value", node, f"'{shown(path)}' contains no prompt: it is empty")
                 continue
             written = node.value.strip().removeprefix("file://")
             name = written if GIT_URL.match(written) else os.path.relpath(path, self.reading.places.suite)
@@ -227,12 +227,12 @@ class _PromptReader:
         if root is None:
             return
         if isinstance(root, Scalar) and not isinstance(root.value, str):
-            self._refuse(root, f"a file of a prompt holds text or messages, found {kind_of(root)}")
+            self._refuse(root, f"a prompt file contains text or messages, found {kind_of(root)}")
         elif is_empty(root):
             self.reading.report.error("missing-value", root, "this prompt is empty")
         elif isinstance(root, MapNode) and "role" not in root.items:
             hint = "write a list of messages, each with 'role' and 'content'"
-            self._refuse(root, "a file of a prompt holds text or messages, found a mapping without 'role'", hint)
+            self._refuse(root, "a prompt file contains text or messages, found a mapping without 'role'", hint)
         else:
             yield root
 
@@ -242,7 +242,7 @@ class _PromptReader:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
             line, column = place_of(error) if isinstance(error, json.JSONDecodeError) else (0, 1)
-            said = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deep"
+            said = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
             point = _Point(path, line, column - 1)
             place = _Lines(point, point._replace(column=column))
             self.reading.report.error("bad-json", place, f"not JSON: {said[:1].lower()}{said[1:]}")

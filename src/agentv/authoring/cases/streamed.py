@@ -153,14 +153,14 @@ class StreamedCases(Generic[R]):
         unit, top = self._source.unit, Span(self.path, 1, 1, 1, 2)
         if bad > SHOWN:
             count = f"{bad:,}" if bad <= WRONG else f"more than {WRONG:,}"
-            message = f"{count} {unit}s are wrong; the mistakes of the first {SHOWN} are shown"
+            message = f"{count} {unit}s are invalid; showing the errors of the first {SHOWN}"
             report.error("more-bad-lines", top, message)
         elif noted > SHOWN:
-            message = f"{noted:,} {unit}s are remarked on; the remarks on the first {SHOWN} are shown"
+            message = f"{noted:,} {unit}s have warnings; showing those of the first {SHOWN}"
             report.warning("more-bad-lines", top, message)
 
     def _changed(self, number: int) -> LoadError:
-        message = f"this {self._source.unit} was changed while the run went on, and is not run"
+        message = f"this {self._source.unit} was changed during the run and is not run"
         return LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
 
     def _hold(self, cases: tuple[Case, ...]) -> None:

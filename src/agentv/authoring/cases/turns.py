@@ -42,19 +42,19 @@ class TurnReader:
         valid = True
         if self.defaults.prompts:
             key = "turns" if keys.turns is not None else "mode"
-            message = "a case with 'turns' says itself what is asked, and the suite's 'prompts' say it too"
+            message = "a case with 'turns' defines its own questions, but the suite has 'prompts' as well"
             report.error("bad-turn", places[key], message, hint="keep one of them")
             valid = False
         if keys.mode is not None:
             report.older("mode: conversation", "turns", places["mode"])
         if keys.turns is None:
             if "turns" not in case.not_missing:
-                message = "'mode: conversation' needs 'turns', the list of its questions"
+                message = "'mode: conversation' needs 'turns', a list of questions"
                 report.error("missing-key", places["mode"], message)
             return None
         if not is_empty(keys.expected_output):
             message = "a case with 'turns' has one answer a turn, so its 'expected_output' says not which is meant"
-            hint = "give it to the turn whose answer it is"
+            hint = "move it to the turn it belongs to"
             report.error("reference-beside-turns", places["expected_output"], message, hint=hint)
             valid = False
         shared = None if keys.skip_defaults else self.defaults.input_files
@@ -74,7 +74,7 @@ class TurnReader:
             reading.report.error("bad-value", node, f"'turns' must be a list of turns, found {kind_of(node)}")
             return Result((), valid=False)
         if not node.items:
-            reading.report.error("missing-value", node, "'turns' is empty; it must hold a turn")
+            reading.report.error("missing-value", node, "'turns' is empty; it needs at least one turn")
             return Result((), valid=False)
         turns = (self._turn(item, number, reading) for number, item in enumerate(node.items, 1))
         kept = [turn for turn in turns if turn is not None]
@@ -106,7 +106,7 @@ class TurnReader:
         entries = self._entries(authored, criteria, reading)
         if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
             at = translated.map.keys["criteria"]
-            reading.report.warning("criteria-not-judged", at, f"nothing judges the criteria of {what}")
+            reading.report.warning("criteria-not-judged", at, f"no assertion uses the criteria of {what}")
         if messages is None or reference is None:
             return None
         return Turn(messages, tuple(_named(entry, what) for entry in entries), criteria, reference)
@@ -128,7 +128,7 @@ def _input(given: Node | None, turn: MapNode, what: str, reading: Reading) -> tu
         return None
     messages = read_messages(given, "user", reading)
     if messages and reading.renders and not any(message.content for message in messages):
-        message = f"'input' of {what} is empty once its placeholders are filled in"
+        message = f"'input' of {what} is empty after its placeholders are filled in"
         reading.report.error("missing-input", given, message)
     return messages
 

@@ -96,7 +96,7 @@ class _Row:
         for key, node in self.case.items.items():
             canonical = CASE.older.get(key, key)
             if canonical not in _HELD:
-                self.refuse(key, "no column says it")
+                self.refuse(key, "no column represents it")
             elif canonical == "input":
                 self.input = None if is_empty(node) else node
             elif canonical == "assert":
@@ -112,13 +112,15 @@ class _Row:
 
     def _cell(self, key: str, column: str, text: str) -> None:
         if text != text.strip() or not text:
-            self.refuse(key, "white space at the edges of a cell is lost" if text else "an empty cell says nothing")
+            self.refuse(
+                key, "white space at the start or end of a cell is lost" if text else "an empty cell is ignored"
+            )
         self.cells[column] = text
 
     def _mapping(self, key: str, canonical: str, node: Node) -> None:
         if not isinstance(node, MapNode):
             if not is_empty(node):
-                self.refuse(key, "it is no mapping")
+                self.refuse(key, "it is not a mapping")
             return
         for name, item in node.items.items():
             way = f"{key}.{name}"
@@ -127,23 +129,23 @@ class _Row:
             elif canonical == "metadata" and isinstance(item, ListNode):
                 self._list(way, f"__metadata:{name}[]", item)
             elif not isinstance(item, Scalar) or not isinstance(item.value, str):
-                self.refuse(way, "a cell holds text alone")
+                self.refuse(way, "a cell can only contain text")
             elif canonical == "vars":
                 self.cells[name] = item.value
             elif not item.value.strip():
-                self.refuse(way, "an empty cell says nothing")
+                self.refuse(way, "an empty cell is ignored")
             else:
                 self.cells[f"__metadata:{name}"] = item.value
 
     def _list(self, way: str, column: str, node: ListNode) -> None:
         texts = [item.value for item in node.items if isinstance(item, Scalar) and isinstance(item.value, str)]
         if len(texts) < len(node.items) or not texts or any(text != text.strip() or not text for text in texts):
-            self.refuse(way, "a list in a cell holds texts alone, without white space at their edges")
+            self.refuse(way, "a list in a cell can only contain texts without leading or trailing white space")
         self.cells[column] = ",".join(text.replace(",", "\\,") for text in texts)
 
     def _assertions(self, key: str, node: Node) -> None:
         if not isinstance(node, ListNode):
-            self.refuse(key, "it is no list")
+            self.refuse(key, "it is not a list")
             return
         metrics: set[str | None] = set()
         for number, entry in enumerate(node.items, 1):
@@ -155,7 +157,7 @@ class _Row:
             metrics.add(metric)
             self.cells[f"__expected{number}"] = text
         if len(metrics) > 1:
-            self.refuse(key, "a row gives one name to all its assertions")
+            self.refuse(key, "a row has one name for all its assertions")
         elif metrics != {None} and metrics:
             self.cells["__metric"] = str(metrics.pop())
 
@@ -193,7 +195,7 @@ def _expected(entry: Node) -> tuple[str, str | None] | _Unfit:
 def _short(name: str, value: Node | None, mark: Node | None) -> str | _Unfit:
     if mark is not None:
         if not isinstance(mark, Scalar) or not _MARK.fullmatch(mark.text):
-            return _Unfit("its threshold is no plain number")
+            return _Unfit("its threshold is not a plain number")
         name = f"{name}({mark.text})"
     if value is None or (isinstance(value, Scalar) and value.value is None):
         return name
@@ -206,22 +208,22 @@ def _value(name: str, value: Node) -> str | _Unfit:
     if isinstance(value, ListNode) and bare in LIST_TYPES:
         texts = [item.text for item in value.items if isinstance(item, Scalar)]
         if len(texts) < len(value.items) or any("," in text or text != text.strip() or not text for text in texts):
-            return _Unfit("an item that holds a comma, or white space at its edges, has no short form")
+            return _Unfit("an item with a comma, or with leading or trailing white space, has no short form")
         return ",".join(texts)
     if isinstance(value, Scalar):
         if value.text != value.text.strip() or not value.text:
-            return _Unfit("white space at the edges of a value is lost")
+            return _Unfit("leading and trailing white space of a value is lost")
         return value.text
     if bare in DOCUMENTS:
         return jsonl_text([value]).strip()
-    return _Unfit(f"a value of '{name}' that is a list or a mapping has no short form")
+    return _Unfit(f"a list or mapping as the value of '{name}' has no short form")
 
 
 def _refuse_missing_variables(rows: Sequence[_Row]) -> None:
     names = {name for row in rows for name in row.cells if not name.startswith("__")}
     for row in rows:
         for name in sorted(names - row.cells.keys()):
-            row.refuse(f"vars.{name}", "other cases have it, and an empty cell would be the empty text")
+            row.refuse(f"vars.{name}", "other cases set it, and an empty cell would be read as empty text")
 
 
 def _asked(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[str, Node]:
@@ -236,11 +238,11 @@ def _asked(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[str, Node]
         return {**rest, "input": _behind(before, given[0])}
     for row in rows:
         if row.input is None:
-            row.refuse("input", "other cases have one of their own")
+            row.refuse("input", "other cases have their own")
         elif not isinstance(row.input, Scalar) or not isinstance(row.input.value, str):
             row.refuse("input", "messages have no column")
         elif holds_placeholder(row.input):
-            row.refuse("input", "a cell is no template, and other cases are asked something else")
+            row.refuse("input", "a cell cannot contain a template, and other cases have a different input")
     taken = {name for row in rows for name in row.cells}
     name = next(name for name in _names() if name not in taken)
     for row in rows:

@@ -25,14 +25,14 @@ from agentv.registry.fields import DeclaredAssertion
 from agentv.templating import Scope
 
 _MISPLACED: Mapping[str, str] = {
-    "input": "an exam's inputs fill the prompt's placeholders: write 'inputs' with a name for each",
+    "input": "the inputs of an exam fill the prompt's placeholders: write 'inputs' with one entry per name",
     "vars": "did you mean 'inputs'?",
     "variables": "did you mean 'inputs'?",
     "id": "did you mean 'name'?",
     "criteria": "did you mean 'rubric'?",
-    "rubrics": "did you mean 'rubric'? Several rubrics are each an llm-rubric under 'assert'",
-    "threshold": "every assertion of an exam has to pass; a rubric's mark is 'pass_threshold' under 'judge'",
-    "defaults": "'defaults' belongs to the exam, beside 'cases'",
+    "rubrics": "did you mean 'rubric'? For several rubrics, write one llm-rubric each under 'assert'",
+    "threshold": "every assertion of an exam must pass; the threshold of a rubric is 'pass_threshold' under 'judge'",
+    "defaults": "'defaults' belongs at the top level of the exam",
     **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge' of the case"),
 }
 """What eval files and people call the keys of a case → the hint at one that is not a key of an exam's."""
@@ -128,7 +128,7 @@ class ExamCases:
         """All cases were read: report the inputs that none of them uses."""
         for at, name in self._unused.items():
             if at not in self._used:
-                message = f"no placeholder of the prompt, nor of what checks the case, uses the input '{name}'"
+                message = f"the input '{name}' is not used by the prompt or by the assertions of the case"
                 self.header.reading.report.warning("unused-input", at, message)
 
     def _written(self, node: MapNode, reading: Reading) -> _Written:
@@ -148,10 +148,10 @@ class ExamCases:
         elif not isinstance(name, Scalar):
             reading.report.error("bad-value", name, f"'name' must be text, found {kind_of(name)}")
         elif is_empty(name):
-            reading.report.error("missing-value", name, "'name' is empty; the log names the cases that failed by it")
+            reading.report.error("missing-value", name, "'name' is empty; the log lists failed cases by name")
         elif name.text in self.names:
             first = span_of(self.names[name.text]).line
-            message = f"two cases are called '{name.text}'; the first is at line {first}"
+            message = f"two cases are named '{name.text}'; the first is at line {first}"
             reading.report.error("duplicate-id", name, message)
         else:
             self.names[name.text] = name.at
@@ -159,7 +159,7 @@ class ExamCases:
     def _check_given(self, case: _Written, reading: Reading) -> None:
         given = case.keys.inputs is not None or case.keys.inputs_from is not None
         if not given and not misspelt(case.node, "inputs", "inputs_from"):
-            hint = "write 'inputs: {}' where the prompt needs none"
+            hint = "if the prompt needs no inputs, write 'inputs: {}'"
             reading.report.error("missing-key", case.node, "a case needs 'inputs' or 'inputs_from'", hint=hint)
 
     def _check_checks(self, case: _Written, reading: Reading) -> None:
@@ -168,18 +168,18 @@ class ExamCases:
             hint = (
                 None
                 if is_empty(keys.rubric)
-                else "a checklist is an llm-rubric under 'assert', with the list as its value"
+                else "write a checklist as an llm-rubric under 'assert', with the list as its value"
             )
             report.error("bad-value", keys.rubric, f"'rubric' must be text, found {kind_of(keys.rubric)}", hint=hint)
         elif keys.rubric is not None and is_empty(keys.rubric):
-            report.error("missing-value", keys.rubric, "'rubric' is empty; write what the judge gives points for")
+            report.error("missing-value", keys.rubric, "'rubric' is empty; describe what the judge should grade")
         for item in keys.assert_.items if isinstance(keys.assert_, ListNode) else ():
             said = item.get("required") if isinstance(item, MapNode) else None
             if isinstance(said, Scalar) and said.value is False:
-                hint = "'weight: 0' shows an assertion without counting it"
+                hint = "to show an assertion without counting it, use 'weight: 0'"
                 report.error("bad-value", said, "every assertion of an exam is required", hint=hint)
         if keys.assert_ is not None and is_empty(keys.assert_):
-            report.error("missing-value", keys.assert_, "'assert' is empty; it is a list of assertions")
+            report.error("missing-value", keys.assert_, "'assert' is empty; it needs a list of assertions")
         elif keys.assert_ is None and keys.rubric is None and not misspelt(case.node, "assert", "rubric"):
             hint = "add 'assert' or 'rubric'"
             report.error(
@@ -188,7 +188,7 @@ class ExamCases:
         if keys.rubric is None and not misspelt(case.node, "rubric"):
             for key in _JUDGED:
                 if key in case.own_judge.items:
-                    message = f"'{key}' says how a rubric is judged, and this case has no 'rubric'"
+                    message = f"'{key}' configures how a rubric is graded, but this case has no 'rubric'"
                     report.error("missing-key", case.own_judge.keys[key], message)
 
     def _look(self, case: _Written, reading: Reading) -> None:
@@ -239,12 +239,12 @@ class ExamCases:
         """A judge of the case's own that nobody asks, or that is asked about itself."""
         model = written.own_judge.items.get("model")
         if model is not None and not any(map(judges, case.assertions)):
-            message = "nothing asks this judge: the case has no 'rubric', and no assertion that needs one"
+            message = "this judge is never called: the case has no 'rubric' and no assertion that needs a judge"
             reading.report.warning("unused-judge", model, message)
         target = case.target or next(iter(self.header.suite.targets), None)
         node = written.judge.items.get("model")
         if node is not None and case.judge is not None and target is not None and case.judge.name == target.name:
-            reading.report.warning("judge-is-target", node, f"'{target.name}' judges its own answers")
+            reading.report.warning("judge-is-target", node, f"'{target.name}' grades its own answers")
 
 
 def read_judge(node: Node | None, reading: Reading) -> ExamJudge:
@@ -268,7 +268,7 @@ def read_judge(node: Node | None, reading: Reading) -> ExamJudge:
 def check_model(node: Node | None, reading: Reading) -> None:
     """Report what should name a model and does not."""
     if node is not None and not names_model(node):
-        reading.report.error("bad-value", node, f"'model' must name one model, found {kind_of(node)}")
+        reading.report.error("bad-value", node, f"'model' must be the name of one model, found {kind_of(node)}")
 
 
 def names_model(node: Node) -> bool:

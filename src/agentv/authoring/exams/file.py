@@ -28,14 +28,14 @@ from agentv.model.suite.exam import Exam, PromptMeta
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 
 _TOP: Mapping[str, str] = {
-    "tests": "an exam's cases stand under 'cases'",
+    "tests": "the cases of an exam are under 'cases'",
     **dict.fromkeys(("model", "target", "targets", "judge", "timeout_s"), "it belongs under 'defaults'"),
-    **dict.fromkeys(("description", "status", "owner", "tags", "id"), "it belongs into meta.yaml"),
+    **dict.fromkeys(("description", "status", "owner", "tags", "id"), "it belongs in meta.yaml"),
     **dict.fromkeys(("assert", "assertions", "rubric"), "it belongs to a case"),
     **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge' of a case or of 'defaults'"),
     **dict.fromkeys(("should_trigger", "should_not_trigger"), "it belongs under 'triggering'"),
     **dict.fromkeys(
-        ("prompt", "prompts"), "the prompt is the file prompt.xml, prompt.md or prompt.txt beside the exam"
+        ("prompt", "prompts"), "the prompt is the file prompt.xml, prompt.md or prompt.txt next to the exam"
     ),
 }
 _DEFAULTS: Mapping[str, str] = {
@@ -116,7 +116,7 @@ class ExamReader:
                 header.reading.report.error("missing-key", self.root, "an exam needs 'cases'")
             return
         if not isinstance(node, ListNode) or not node.items:
-            hint = "each case begins with '- '" if isinstance(node, MapNode) else None
+            hint = "start each case with '- '" if isinstance(node, MapNode) else None
             code = "no-tests" if is_empty(node) else "bad-value"
             header.reading.report.error(
                 code, node, f"'cases' must be a list of cases, found {kind_of(node)}", hint=hint
@@ -159,7 +159,7 @@ class ExamReader:
         file = Path(self.path)
         other = next((name for name in EXAM_FILES if name != file.name and file.with_name(name).is_file()), None)
         if file.name in EXAM_FILES and other is not None:
-            message = f"a prompt has one exam, and here are {' and '.join(EXAM_FILES)}"
+            message = f"a prompt has one exam, found {' and '.join(EXAM_FILES)}"
             self.reading.report.error("bad-prompt-file", self.root.at, message, hint="keep one of them")
 
     def _named_target(self, header: Header) -> TargetSpec | None:

@@ -55,13 +55,13 @@ def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> I
 def _mapping(node: Node, what: str, reading: Reading) -> MapNode | None:
     """Values by their names, none of which is left blank."""
     if not isinstance(node, MapNode):
-        hint = "write '{}' where the prompt needs none" if is_empty(node) else "write 'name: value'"
+        hint = "if the prompt needs no inputs, write '{}'" if is_empty(node) else "write 'name: value'"
         reading.report.error("bad-value", node, f"{what} must be a mapping, found {kind_of(node)}", hint=hint)
         return None
     for key, value in node.items.items():
         if isinstance(value, Scalar) and value.value is None:
-            message = f"the input '{key}' holds nothing"
-            reading.report.error("missing-value", node.keys[key], message, hint=f'for an empty text write {key}: ""')
+            message = f"the input '{key}' has no value"
+            reading.report.error("missing-value", node.keys[key], message, hint=f'for an empty text, write {key}: ""')
     return node
 
 
@@ -76,7 +76,7 @@ def _from_directory(node: Node, reading: Reading) -> tuple[str, MapNode] | None:
     root, valid = read_yaml(path, text.encode(), reading.report)
     if root is None:
         if valid:
-            reading.report.error("empty-file", node, f"{shown(path)} holds no inputs")
+            reading.report.error("empty-file", node, f"{shown(path)} contains no inputs")
         return None
     found = _mapping(root, f"{Path(path).name}", reading)
     return None if found is None else (path, found)
@@ -89,7 +89,7 @@ def _find(node: Scalar, reading: Reading) -> str | None:
     folders = [os.path.normpath(Path(home) / written.lstrip("/")) for home in homes]
     inside = list(filter(reading.places.admits, folders))
     if not inside:
-        reading.report.error(OUTSIDE, node, f"'{written}' lies outside the repository", hint=ALLOW)
+        reading.report.error(OUTSIDE, node, f"'{written}' is outside the repository", hint=ALLOW)
         return None
     folders = inside
     tried = [str(Path(folder) / name) for folder in folders for name in INPUT_FILES]
@@ -100,11 +100,11 @@ def _find(node: Scalar, reading: Reading) -> str | None:
         return found
     notes = [f"tried {shown(path)}" for path in tried]
     if any(is_file(folder) for folder in folders):
-        message = f"'inputs_from' names the directory that holds inputs.yml, and '{written}' is a file"
+        message = f"'inputs_from' must be the directory that contains inputs.yml, but '{written}' is a file"
         reading.report.error("missing-file", node, message, hint=f"write '{Path(written).parent}'")
         return None
     here = next((folder for folder in folders if is_directory(folder)), None)
-    message = f"'{written}' holds no inputs.yml" if here else f"the directory '{written}' does not exist"
+    message = f"'{written}' contains no inputs.yml" if here else f"the directory '{written}' does not exist"
     hint = _misnamed(here) if here else _near(written, list(homes))
     reading.report.error("missing-file", node, message, hint=hint, notes=notes)
     return None
@@ -112,7 +112,7 @@ def _find(node: Scalar, reading: Reading) -> str | None:
 
 def _misnamed(folder: str) -> str | None:
     near = nearest(INPUT_FILES[0], [one.name for one in Path(folder).iterdir() if one.is_file()])
-    return f"'{near}' is there: rename it to inputs.yml" if near else None
+    return f"found '{near}': rename it to inputs.yml" if near else None
 
 
 def _near(written: str, homes: Sequence[str]) -> str | None:

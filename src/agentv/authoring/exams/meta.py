@@ -29,13 +29,11 @@ _NOT_IN_IDS = "/\\"
 class AuthoredMeta(Declared):
     """The outermost mapping of `meta.yaml`. Other keys are free."""
 
-    id: Annotated[Text | None, Nonempty(), Doc("what commands call the prompt; its directory's name where missing")] = (
-        None
-    )
+    id: Annotated[Text | None, Nonempty(), Doc("id of the prompt in commands; default: the directory name")] = None
     description: Annotated[
-        Text | None, Nonempty(), Doc("what it is for: a system that sees nothing else decides by it to load the prompt")
+        Text | None, Nonempty(), Doc("when to use the prompt; a system loads the prompt based on this text alone")
     ] = None
-    status: Annotated[PromptStatus, Verbatim(), Doc("how far it has come; `agentv prompt promote` writes it")] = "draft"
+    status: Annotated[PromptStatus, Verbatim(), Doc("status of the prompt; `agentv prompt promote` sets it")] = "draft"
     owner: Annotated[Text | None, Nonempty(), Doc("target to evaluate")] = None
     tags: Annotated[Unread, Doc("labels")] = None
 
@@ -61,7 +59,7 @@ def read_meta(directory: str, reading: Reading) -> PromptMeta:
     if isinstance(root, MapNode):
         return _meta(root, PromptMeta(unsaid.id, path), reading.rendering(False))
     if root is not None and not (isinstance(root, Scalar) and root.value is None):
-        reading.report.error("bad-value", root, f"{META} is a mapping, found {kind_of(root)}")
+        reading.report.error("bad-value", root, f"{META} must be a mapping, found {kind_of(root)}")
     return PromptMeta(unsaid.id, path)
 
 
@@ -94,8 +92,8 @@ def _says_nothing(key: str, node: Node) -> bool:
 
 def _description(text: str | None, root: MapNode, reading: Reading) -> str | None:
     if text is not None and len(text) > LONGEST_DESCRIPTION:
-        message = f"a description has at most {LONGEST_DESCRIPTION:,} characters, and this one has {len(text):,}"
-        hint = "systems that load a prompt by it show no more"
+        message = f"this description has {len(text):,} characters; the maximum is {LONGEST_DESCRIPTION:,}"
+        hint = "systems that load prompts by description show no more"
         reading.report.error("bad-value", root.items["description"], message, hint=hint)
     return text
 
@@ -106,7 +104,7 @@ def _id(text: str | None, root: MapNode, reading: Reading) -> str | None:
         return None
     if text.isprintable() and not text.startswith("-") and not any(one in text for one in _NOT_IN_IDS):
         return text
-    message = "an id is one line without '/' and '\\', and does not begin with '-': commands are given it"
+    message = "an id is one line without '/' and '\\' that does not start with '-', so that commands can take it"
     reading.report.error("bad-value", root.items["id"], message)
     return None
 
@@ -118,7 +116,7 @@ def _warn_of_misspelt(root: MapNode, known: Mapping[str, object], reading: Readi
             continue
         near = nearest(key, [one for one in known if one not in root.items])
         if near is not None:
-            message = f"agentv reads no key '{key}' in {META}"
+            message = f"unknown key '{key}' in {META}"
             reading.report.warning("unknown-key", root.keys[key], message, hint=f"did you mean '{near}'?")
 
 

@@ -64,7 +64,7 @@ class ExamPrompt:
         texts = [self._text(section, inputs, scope, report) for section in self.text.sections]
         for section, text in zip(self.text.sections, texts, strict=True):
             if not report.failed and section.role == "user" and not text.strip():
-                report.error("missing-value", inputs.at, "with these inputs the prompt asks nothing: its text is empty")
+                report.error("missing-value", inputs.at, "with these inputs, the prompt is empty")
         if report.failed:
             return None
         pairs = [pair for pair in zip(self.text.sections, texts, strict=True) if pair[1].strip()]
@@ -106,9 +106,9 @@ class ExamPrompt:
     def _report_missing(self, name: str, section: Section, inputs: Inputs, report: Report) -> None:
         spare = [key for key in inputs.values.items if not self.uses(key)]
         where = _shown(placeholder_in(section, name))
-        message = f"this case lacks the input '{name}', which the prompt shows at {where}"
+        message = f"this case lacks the input '{name}', which the prompt uses at {where}"
         near = nearest(name, spare)
-        hint = f"'{near}' is there: did you mean '{name}'?" if near else None
+        hint = f"found '{near}': did you mean '{name}'?" if near else None
         report.error("undefined-variable", inputs.at, message, hint=hint)
 
     def _report(self, error: RenderError, section: Section, inputs: Inputs, report: Report) -> None:
@@ -116,11 +116,11 @@ class ExamPrompt:
         if error.code == "unset-environment":
             add = report.error if self.reading.strict_env else report.warning
             meant = error.name in inputs.values.items
-            hint = f"for the input write {{{{ {error.name} }}}}, without the $" if meant else None
+            hint = f"for the input, write {{{{ {error.name} }}}}, without the $" if meant else None
             add(error.code, place, error.message, hint=hint)
             return
         said = error.message.removesuffix(f"; {LITERAL_HINT}").removesuffix(".").removeprefix("cannot render: ")
-        message = f"the prompt at {_shown(place)} cannot be filled in with these inputs: {said}"
+        message = f"the prompt at {_shown(place)} cannot be rendered with these inputs: {said}"
         report.error(error.code, inputs.at, message)
 
 

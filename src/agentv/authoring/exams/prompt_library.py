@@ -44,7 +44,7 @@ def library_of(working: str, reading: Reading) -> str | None:
         return next(filter(is_directory, above), None)
     if is_directory(config.prompts_dir):
         return config.prompts_dir
-    missing = f"'prompts_dir' leads to {shown(config.prompts_dir)}, and no directory is there"
+    missing = f"'prompts_dir' is {shown(config.prompts_dir)}, which does not exist"
     reading.report.error("missing-file", config.nodes["prompts_dir"], missing)
     return None
 

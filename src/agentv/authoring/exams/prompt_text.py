@@ -64,12 +64,12 @@ def read_prompt(directory: str | Path, reading: Reading, at: Place | None = None
     beside = [file for name in PROMPT_FILES if (file := Path(directory) / name).is_file()]
     if not beside:
         tried = [f"tried {shown(str(Path(directory) / name))}" for name in PROMPT_FILES]
-        reading.report.error("missing-file", at, "there is no prompt beside this exam", notes=tried)
+        reading.report.error("missing-file", at, "there is no prompt next to this exam", notes=tried)
         return None
     path = str(beside[0])
     top = Span(path, 1, 1, 1, 2)
     if len(beside) > 1:
-        message = f"a prompt has one text, and here are {' and '.join(one.name for one in beside)}"
+        message = f"a prompt has one text, found {' and '.join(one.name for one in beside)}"
         reading.report.error("bad-prompt-file", top, message, hint="keep one of them")
         return None
     text = reading.text_of(path, Scalar(path, shown(path), top))
@@ -130,7 +130,7 @@ class _Sections:
         if rooted and not ended:
             self._refuse(len(self._text.rstrip()), "'<prompt>' is not closed", "write </prompt> after the last section")
         if not any(section.role == "user" for section in found):
-            self._refuse(0, "these sections ask nothing: none of them is <user>", None, whole_line=True)
+            self._refuse(0, "the sections contain no question: there is no <user> section", None, whole_line=True)
         return tuple(found)
 
     def _has_sections(self) -> bool:
@@ -191,8 +191,8 @@ class _Sections:
         return self._text.count("\n", 0, place) + 1, place - self._text.rfind("\n", 0, place)
 
     def _refuse_outside(self, place: int) -> NoReturn:
-        message = "this text is outside the sections <system>, <user> and <assistant>, so no message would hold it"
-        hint = "move it into a section; where the tags are meant as text, indent them"
+        message = "this text is outside the sections <system>, <user> and <assistant>, so it would not be sent"
+        hint = "move it into a section; if the tags are meant as text, indent them"
         self._refuse(place, message, hint, whole_line=True)
 
     def _refuse(self, place: int, message: str, hint: str | None, *, whole_line: bool = False) -> NoReturn:

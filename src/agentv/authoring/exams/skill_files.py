@@ -38,12 +38,12 @@ class AuthoredEval(Declared):
     """One entry of `evals`. Further keys are kept as metadata."""
 
     prompt: Annotated[Text, Nonempty(), Verbatim(), Doc("what the user asks")]
-    id: Annotated[Text | None, Nonempty(), Verbatim(), Doc("unique in the file; its place where missing")] = None
-    name: Annotated[Text | None, Verbatim(), Doc("what people call it")] = None
-    expected_output: Annotated[Text | None, Verbatim(), Doc("what a good answer is")] = None
-    files: Annotated[tuple[Annotated[str, AsWritten()], ...], Verbatim(), Doc("from the skill's directory")] = ()
-    expectations: Annotated[Unread, Doc("sentences that must hold of the answer")] = None
-    assertions: Annotated[Unread, Doc("the same; an entry may be an assertion of agentv's too")] = None
+    id: Annotated[Text | None, Nonempty(), Verbatim(), Doc("unique in the file; default: its position")] = None
+    name: Annotated[Text | None, Verbatim(), Doc("display name")] = None
+    expected_output: Annotated[Text | None, Verbatim(), Doc("description of a good answer")] = None
+    files: Annotated[tuple[Annotated[str, AsWritten()], ...], Verbatim(), Doc("relative to the skill's directory")] = ()
+    expectations: Annotated[Unread, Doc("sentences that must be true of the answer")] = None
+    assertions: Annotated[Unread, Doc("the same as expectations; an entry may also be an agentv assertion")] = None
 
 
 def skill_exam(root: Node, path: str, reading: Reading) -> SkillExam | None:
@@ -116,7 +116,7 @@ def _check_name(root: MapNode, skill: Skill, reading: Reading) -> None:
     said = root.get("skill_name")
     if said is not None and (not isinstance(said, Scalar) or said.text != skill.meta.id):
         what = f"'{said.text}'" if isinstance(said, Scalar) else kind_of(said)
-        message = f"these evals are of {what}, and the closest {SKILL} is of '{skill.meta.id}'"
+        message = f"these evals belong to {what}, but the closest {SKILL} belongs to '{skill.meta.id}'"
         reading.report.warning("bad-value", said, message)
 
 
@@ -165,7 +165,7 @@ def _checks(item: MapNode, reading: Reading) -> Node | None:
     """
     given = [key for key in ("expectations", "assertions") if not is_empty(item.get(key))]
     if len(given) > 1:
-        message = "'assertions' is a newer word for 'expectations'; keep one of them"
+        message = "'assertions' is a newer name of 'expectations'; keep one of them"
         reading.report.error("two-spellings", item.keys["assertions"], message)
         return None
     if given:

@@ -48,7 +48,7 @@ def skill_above(directory: str, at: Node, reading: Reading) -> Skill | None:
     tried = [str(Path(parent) / SKILL) for parent in upwards(directory, reading.places.root)]
     path = next((one for one in tried if is_file(one)), None)
     if path is None:
-        message = f"this file tests a skill, and no {SKILL} stands beside it or above it"
+        message = f"this file tests a skill, but there is no {SKILL} in its directory or above"
         reading.report.error("missing-file", at, message, notes=[f"tried {shown(one)}" for one in tried])
         return None
     return read_skill(path, reading)
@@ -67,8 +67,8 @@ def read_skill(path: str, reading: Reading) -> Skill | None:
         return None
     front = _FRONT.match(text)
     if front is None:
-        hint = "begin the file with a line '---', 'name: …', 'description: …' and another line '---'"
-        report.error("bad-value", top, f"{SKILL} begins with its name and its description", hint=hint)
+        hint = "start the file with a line '---', 'name: …', 'description: …' and another line '---'"
+        report.error("bad-value", top, f"{SKILL} must start with its name and description", hint=hint)
         return None
     report = report.section()
     meta = _meta(read_yaml(path, text[: front.end("yaml")].encode(), report).value, path, report)
@@ -99,7 +99,7 @@ def _meta(said: Node | None, path: str, report: Report) -> PromptMeta:
     name = Path(path).parent.name
     if not isinstance(said, MapNode):
         if said is not None:
-            report.error("bad-value", said, f"the front matter of {SKILL} is a mapping, found {kind_of(said)}")
+            report.error("bad-value", said, f"the front matter of {SKILL} must be a mapping, found {kind_of(said)}")
         return PromptMeta(name, path)
     texts = {key: _text(key, said, report) for key in ("name", "description")}
     places = {key: span_of(node.at) for key, node in said.items.items()}

@@ -32,26 +32,28 @@ class AuthoredTriggering(Declared):
     """`triggering:` of an exam, as a mapping."""
 
     should_trigger: Annotated[Unread, Doc("queries that should load the prompt")] = None
-    should_not_trigger: Annotated[Unread, Doc("queries that should not")] = None
-    queries: Annotated[Unread, Doc("a list of `query` and `should_trigger`, or the file that holds it")] = None
-    runs: Annotated[AtLeastOne | None, Verbatim(), Doc("how often each query is asked; 1, of a file 3")] = None
-    threshold: Annotated[
-        Fraction, Verbatim(), Doc("share of its runs from which on a query counts as loading the prompt")
-    ] = THRESHOLD
-    catalogue: Annotated[bool | None, Verbatim(), Doc("whether the other prompts' descriptions are shown; true")] = None
+    should_not_trigger: Annotated[Unread, Doc("queries that should not load it")] = None
+    queries: Annotated[Unread, Doc("a list of `query` and `should_trigger`, or the path of a file with one")] = None
+    runs: Annotated[
+        AtLeastOne | None, Verbatim(), Doc("how often each query is asked; 1, or 3 for queries from a file")
+    ] = None
+    threshold: Annotated[Fraction, Verbatim(), Doc("minimum share of runs in which the query loads the prompt")] = (
+        THRESHOLD
+    )
+    catalogue: Annotated[bool | None, Verbatim(), Doc("show the descriptions of the other prompts; true")] = None
 
     def faults(self) -> Iterator[Issue]:
         """A threshold that every query reaches."""
         if self.threshold <= TOLERANCE:
-            yield Issue(("threshold",), "at a threshold of 0 every query counts as one that loads the prompt")
+            yield Issue(("threshold",), "with threshold 0, every query counts as loading the prompt")
 
 
 @dataclass(frozen=True, slots=True)
 class AuthoredQuery(Declared):
     """One entry of a list of queries."""
 
-    query: Annotated[Text, Nonempty(), Verbatim(), Doc("what a user asks")]
-    should_trigger: Annotated[bool, Verbatim(), Doc("whether the prompt should be loaded for it")]
+    query: Annotated[Text, Nonempty(), Verbatim(), Doc("a query of a user")]
+    should_trigger: Annotated[bool, Verbatim(), Doc("true: the query should load the prompt")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +129,12 @@ def _texts(node: Node | None, loads: bool, reading: Reading) -> Iterator[Query]:
         return
     if not isinstance(node, ListNode):
         message = f"'{key}' must be a list of queries, found {kind_of(node)}"
-        reading.report.error("bad-value", node, message, hint="each query begins with '- '")
+        reading.report.error("bad-value", node, message, hint="start each query with '- '")
         return
     for item in node.items:
         if not isinstance(item, Scalar):
-            hint = "quote a query that holds ': '" if isinstance(item, MapNode) else None
-            reading.report.error("bad-value", item, f"a query is text, found {kind_of(item)}", hint=hint)
+            hint = "quote a query that contains ': '" if isinstance(item, MapNode) else None
+            reading.report.error("bad-value", item, f"a query must be text, found {kind_of(item)}", hint=hint)
         elif is_empty(item):
             reading.report.error("missing-value", item, "this query is empty")
         else:
@@ -147,7 +149,7 @@ def _listed(node: ListNode, reading: Reading, *, of_file: bool) -> Iterator[Quer
     shape = shape_of(AuthoredQuery)
     for item in node.items:
         if not isinstance(item, MapNode):
-            message = f"an entry has 'query' and 'should_trigger', found {kind_of(item)}"
+            message = f"an entry must have 'query' and 'should_trigger', found {kind_of(item)}"
             reading.report.error("bad-value", item, message)
             continue
         kept = of_file and item.items.keys() >= shape.rules.keys()
@@ -166,5 +168,5 @@ def check_twice(queries: Sequence[Query], reading: Reading) -> None:
         if other is not query:
             span = span_of(other.node.at)
             end = "" if other.loads is query.loads else ", and expects the opposite"
-            message = f"this query stands at {shown(span.file)}:{span.line} already{end}"
+            message = f"this query already appears at {shown(span.file)}:{span.line}{end}"
             reading.report.error("duplicate-id", query.node, message)

@@ -57,11 +57,11 @@ def cases_of(
     header.cases.notes.seen = True
     settings, queries = read_queries(node, reading, of_file=of_file)
     if not reading.report.failed and not queries:
-        reading.report.error("missing-value", node, f"'triggering' holds no query; it is {FORMS}")
+        reading.report.error("missing-value", node, f"'triggering' contains no queries; it must be {FORMS}")
     check_twice(queries, reading)
     if not (prompt.description or "").strip():
-        file = shown(prompt.path) if prompt.path else "a meta.yaml beside the prompt"
-        message = f"whether '{prompt.id}' is loaded is decided by its description, and it has none"
+        file = shown(prompt.path) if prompt.path else "a meta.yaml next to the prompt"
+        message = f"'{prompt.id}' has no description to decide by whether it is loaded"
         reading.report.error("missing-value", node, message, hint=f"write 'description: …' into {file}")
     if settings is None or reading.report.failed:
         return ()
@@ -91,7 +91,7 @@ class _Maker:
         try:
             written = json.dumps([*facts, self.settings.runs], ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            message = "this query or its prompt holds half of a character (a lone surrogate), which no request can hold"
+            message = "this query or its prompt contains half of a character (a lone surrogate), which cannot be sent"
             self.reading.report.error("not-unicode", query.node, message)
             return None
         self.header.cases.notes.judging.ask(span)

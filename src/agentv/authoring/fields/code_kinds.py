@@ -59,7 +59,7 @@ def _read_python(node: Node, reading: Reading, key: str) -> Any:
     if refuses_code(node, reading, key):
         return INVALID
     if isinstance(node, Scalar) and isinstance(node.value, str) and not node.value.strip():
-        message = f"'{key}' is empty; it must hold Python code, or a function, written file.py:name"
+        message = f"'{key}' is empty; it needs Python code, or a function, written file.py:name"
         reading.report.error("missing-value", node, message)
         return INVALID
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
@@ -105,7 +105,7 @@ def _read_command(node: Node, reading: Reading, key: str) -> Any:
         argv = tuple(item.text for item in node.items if isinstance(item, Scalar))
         if argv[0].strip():
             return declared.Command(argv=argv, cwd=cwd)
-    return refuse(node, reading, key, "a command, that is a list of words or a line for the shell")
+    return refuse(node, reading, key, "a command: a list of words or a shell command")
 
 
 def _read_transform(node: Node, reading: Reading, key: str) -> Any:

@@ -126,7 +126,7 @@ class OptionsSchema:
     def _read_data(self, rule: Rule, node: Node, reading: Reading, key: str, *, filled: bool) -> Any:
         """An option of a case that is data, or of its suite, where the case's variables may be a part of it."""
         if filled and fills_code(self.cls, rule.name):
-            refuse_data(node, reading.report, f"be a part of '{key}', which is code or an address")
+            refuse_data(node, reading.report, f"be part of '{key}', which is code or an address")
             return INVALID
         if reading.data and rule.name in TARGETS and isinstance(node, Scalar) and refuses_target(node, reading.report):
             return INVALID
@@ -138,7 +138,7 @@ class OptionsSchema:
         """Whether a key that is not read may stand there. If not, it is reported."""
         if rule is not None:
             name = rule.name.rstrip("_")
-            message = f"'{key}' is another spelling of '{name}', which is given too; keep one of them"
+            message = f"'{key}' is another spelling of '{name}', which is set too; keep one of them"
             reading.report.error("two-spellings", at.keys[key], message)
         elif key.startswith("x-"):
             return True
@@ -446,8 +446,8 @@ def _nonempty(kind: FieldType, _marker: declared.Nonempty) -> FieldType:
     def read(node: Node, reading: Reading, key: str) -> Any:
         if is_empty(node):
             wanted = kind.wanted.removeprefix("a list of ")
-            blank = "holds only white space" if isinstance(node, Scalar) and node.value else "is empty"
-            reading.report.error("missing-value", node, f"'{key}' {blank}; it must hold {wanted}")
+            blank = "contains only white space" if isinstance(node, Scalar) and node.value else "is empty"
+            reading.report.error("missing-value", node, f"'{key}' {blank}; it needs {wanted}")
             return INVALID
         return kind.read(node, reading, key)
 

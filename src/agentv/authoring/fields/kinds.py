@@ -81,7 +81,7 @@ def _as_is(value: Any) -> Any:
 
 
 def _quoted(node: Node) -> str | None:
-    return f'for text write "{node.text}"' if isinstance(node, Scalar) and node.value is not None else None
+    return f'for text, write "{node.text}"' if isinstance(node, Scalar) and node.value is not None else None
 
 
 def _boolean(node: Node) -> str | None:
@@ -91,13 +91,13 @@ def _boolean(node: Node) -> str | None:
     if node.value in ("true", "false"):
         return f"in quotes it is text: write {node.value}"
     meant = _OLD_BOOLEANS.get(node.value.lower())
-    return f"in YAML 1.2 '{node.value}' is text: write {meant}" if meant else None
+    return f"in YAML 1.2, '{node.value}' is text: write {meant}" if meant else None
 
 
 def _number(node: Node) -> str | None:
     """A number in quotes, or out of the environment, is text; and some are beyond all bounds."""
     if isinstance(node, Scalar) and type(node.value) in (int, float) and not -_LARGEST < node.value < _LARGEST:
-        return f"it must be finite, and lie between -{_LARGEST:g} and {_LARGEST:g}"
+        return f"it must be finite and between -{_LARGEST:g} and {_LARGEST:g}"
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return None
     if measured := _MEASURED.fullmatch(node.value.strip()):
@@ -108,7 +108,7 @@ def _number(node: Node) -> str | None:
         return None
     authored = getattr(node.at, "value", node.value)
     if authored != node.value:
-        return f"a placeholder gave text: add '| {type(number).__name__}' inside its braces"
+        return f"the placeholder produced text: add '| {type(number).__name__}' inside its braces"
     return f"in quotes it is text: write {number}"
 
 
@@ -199,7 +199,7 @@ def _read_loaded(node: Node, reading: Reading, key: str) -> Any:
     if text is None or found is None:
         return INVALID
     if not text.strip():
-        reading.report.error("missing-value", node, f"'{key}' names '{node.text}', which is empty")
+        reading.report.error("missing-value", node, f"'{key}' refers to '{node.text}', which is empty")
         return INVALID
     read = _yaml_data if found.endswith((".yaml", ".yml")) else _json_data
     return read(found, text, node, reading)
@@ -210,7 +210,7 @@ def _yaml_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
 
     content, valid = read_yaml(path, text.encode(), reading.report)
     if content is None and valid:
-        reading.report.error("missing-value", node, f"'{node.text}' holds nothing but comments")
+        reading.report.error("missing-value", node, f"'{node.text}' contains only comments")
     return INVALID if content is None or not valid else declared.Loaded(plain(content), path)
 
 
@@ -218,15 +218,15 @@ def _json_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
     try:
         return declared.Loaded(json.loads(text), path)
     except (ValueError, RecursionError) as error:
-        said = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        reading.report.error("bad-json", node, f"'{node.text}' is not JSON that can be read: {said}")
+        said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        reading.report.error("bad-json", node, f"'{node.text}' is not valid JSON: {said}")
         return INVALID
 
 
 def _read_globs(node: Node, reading: Reading, key: str) -> Any:
     items = node.items if isinstance(node, ListNode) else [node]
     if not items or not all(isinstance(item, Scalar) and type(item.value) is str and item.value for item in items):
-        return refuse(node, reading, key, "a list of paths, in which * and ** stand for anything")
+        return refuse(node, reading, key, "a list of paths, which may contain * and **")
     texts = [item for item in items if isinstance(item, Scalar)]
     found: Any = declared.FileGlobs(tuple(item.text.strip() for item in texts), reading.places.suite)
     for item in texts:

@@ -23,30 +23,32 @@ class AuthoredRetry(Declared):
     max_retries: Annotated[
         Annotated[int, Between(0, 100)] | None,
         Alias(("maxRetries",)),
-        Doc("attempts beyond the first, 3; rate limits use up none of them; 0: never try again"),
+        Doc("attempts after the first, 3; rate limits do not count; 0: never retry"),
     ] = None
     retry_initial_delay_ms: Annotated[
         Milliseconds | None,
         Alias(("initial_delay_ms",)),
-        Doc("the longest wait after the first attempt, 1000; the real one is a random share of it"),
+        Doc("maximum wait after the first attempt, 1000; the actual wait is a random share of it"),
     ] = None
     retry_max_delay_ms: Annotated[
-        Milliseconds | None, Alias(("max_delay_ms",)), Doc("the longest wait after any attempt, 60000")
+        Milliseconds | None, Alias(("max_delay_ms",)), Doc("maximum wait after any attempt, 60000")
     ] = None
     retry_backoff_factor: Annotated[
-        Annotated[float, Between(1)] | None, Alias(("backoff_factor",)), Doc("by what the wait grows each time, 2")
+        Annotated[float, Between(1)] | None,
+        Alias(("backoff_factor",)),
+        Doc("factor by which the wait grows each time, 2"),
     ] = None
     retry_status_codes: Annotated[
         tuple[Status, ...] | None,
         Alias(("status_codes",)),
-        Doc("the statuses of HTTP after which to try again; without it 408, 409, 429 and all from 500 on"),
+        Doc("HTTP statuses to retry; default: 408, 409, 429 and 500 or higher"),
     ] = None
 
     def faults(self) -> Iterable[Issue]:
         """A first wait that is longer than the longest."""
         first, longest = self.retry_initial_delay_ms, self.retry_max_delay_ms
         if first is not None and longest is not None and first > longest:
-            message = f"the first wait of {first:g} ms is longer than the longest, {longest:g} ms"
+            message = f"the first wait of {first:g} ms is longer than the maximum, {longest:g} ms"
             yield Issue(("retry_initial_delay_ms",), message)
 
     def over(self, base: Retry) -> Retry:
@@ -65,11 +67,9 @@ class AuthoredRetry(Declared):
 class AuthoredRate(Declared):
     """How much a target is asked at most."""
 
-    requests_per_minute: Annotated[
-        PerMinute | None, Alias(("rpm", "requests")), Doc("calls that begin within a minute")
-    ] = None
+    requests_per_minute: Annotated[PerMinute | None, Alias(("rpm", "requests")), Doc("maximum calls per minute")] = None
     tokens_per_minute: Annotated[
-        PerMinute | None, Alias(("tpm", "tokens")), Doc("tokens of questions and answers within a minute")
+        PerMinute | None, Alias(("tpm", "tokens")), Doc("maximum tokens per minute, input and output")
     ] = None
 
     def faults(self) -> Iterable[Issue]:
@@ -107,7 +107,7 @@ def gathered(node: MapNode, report: Report) -> MapNode:
     places: dict[str, Place] = dict(own.keys) if isinstance(own, MapNode) else {}
     for key, one in flat.items():
         if own is not None and (key in inside or not isinstance(own, MapNode)):
-            message = f"'{key}' is given here and in 'retry'; keep one of them"
+            message = f"'{key}' is set both here and in 'retry'; keep one of them"
             report.error("two-spellings", node.keys[key], message)
         else:
             report.older(key, f"retry.{key}" if key != "maxRetries" else "retry.max_retries", node.keys[key])

@@ -30,8 +30,8 @@ _WANTED = "code that writes it"
 class PromptCommand(Declared):
     """A command that prints a judge prompt."""
 
-    command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a line for the shell")]
-    config: Annotated[Mapping[str, Json], Doc("handed to the command as `config`")] = field(default=EMPTY)
+    command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a shell command")]
+    config: Annotated[Mapping[str, Json], Doc("passed to the command as `config`")] = field(default=EMPTY)
 
 
 ReadCommand = Callable[[MapNode, Reading, str], Any]
@@ -61,7 +61,7 @@ def _is_prompt_code(node: Node) -> bool:
 
 def _hint(node: Node) -> str | None:
     forms = "file.py:function, judge-prompt.ts or {command: [node, judge-prompt.mjs]}"
-    return f"for code write {forms}" if isinstance(node, ListNode) else None
+    return f"for code, write {forms}" if isinstance(node, ListNode) else None
 
 
 def _read_file(node: Node, reading: Reading, key: str) -> Any:
@@ -95,10 +95,10 @@ def check_parameters(function: FunctionRef, node: Scalar, reading: Reading) -> b
     if not unknown or len(required) == 1:  # a lone parameter gets the context, whatever its name
         return True
     names = ", ".join(f"'{name}'" for name in unknown)
-    message = f"'{function.name}' asks for {names}, which no judge prompt can give it"
+    message = f"'{function.name}' has the parameters {names}, which a judge prompt does not provide"
     notes = (
         f"it is defined at {shown(function.path or '')}:{line}",
-        f"it may ask for {', '.join(WRITER_NAMES)}",
+        f"available parameters: {', '.join(WRITER_NAMES)}",
     )
     reading.report.error("bad-value", node, message, hint=did_you_mean(unknown[0], WRITER_NAMES), notes=notes)
     return False

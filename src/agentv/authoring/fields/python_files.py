@@ -44,7 +44,7 @@ def check_function(path: str, source: str, name: str, node: Scalar, reading: Rea
     try:
         defined = definitions(source)
     except SyntaxError as error:
-        message = f"this file is no Python: {error.msg}"
+        message = f"this file is not valid Python: {error.msg}"
         reading.report.error("bad-python-file", _place_of(error, path), message, notes=_named_at(node))
         return False
     except (ValueError, RecursionError, MemoryError) as error:
@@ -91,7 +91,7 @@ def _place_of(error: SyntaxError, path: str) -> Span:
 def _named_at(node: Scalar) -> tuple[str, ...]:
     """What leads from the Python file back to the text that names it."""
     span = span_of(node.at)
-    return (f"'{node.text}' is named at {shown(span.file)}:{span.line}",) if span.file else ()
+    return (f"'{node.text}' is used at {shown(span.file)}:{span.line}",) if span.file else ()
 
 
 def _name_in(node: Scalar, name: str, reading: Reading) -> Place:

@@ -177,7 +177,7 @@ class Reading:
         """Report a key that means nothing here; of very many in one mapping the first."""
         before = self.report.occurrences(mapping.keys)
         if before >= SHOWN_KEYS:
-            message = f"{what} has more than {SHOWN_KEYS} keys that mean nothing; the others are not shown"
+            message = f"{what} has more than {SHOWN_KEYS} unknown keys; the others are not shown"
             if before == SHOWN_KEYS:
                 self.report.error("unknown-key", mapping.keys[key], message)
             return
@@ -212,7 +212,7 @@ class Reading:
         text = node.text.strip()
         if not self.places.leaves(text, span_of(node.at).file):
             return False
-        self.report.error(OUTSIDE, node, f"{what} '{text}' lies outside the repository", hint=ALLOW)
+        self.report.error(OUTSIDE, node, f"{what} '{text}' is outside the repository", hint=ALLOW)
         return True
 
     def pdf_digest(self, path: str) -> str | None:
@@ -253,16 +253,16 @@ class Reading:
     def _issue_of_picture(self, path: str) -> tuple[str, str]:
         """Code and words; both empty where nothing is wrong."""
         if not is_file(path):  # nor a pipe, which would never end
-            return "missing-file", "is no file"
+            return "missing-file", "is not a file"
         try:
             with Path(path).open("rb") as file:
                 data = file.read(LFS_LONGEST + 1)
         except OSError as error:
             return "missing-file", f"cannot be read: {error.strerror}"
         if is_lfs_pointer(data.decode(errors="replace")):
-            return "lfs-pointer", "is a pointer of Git LFS, and not the picture itself"
+            return "lfs-pointer", "is a Git LFS pointer, not the picture itself"
         if is_none(path, data):
-            return "bad-value", "is empty" if not data else "is no picture, whatever its name says"
+            return "bad-value", "is empty" if not data else "is not a picture, despite its name"
         return "", ""
 
     def text_of(self, path: str, node: Scalar, hint: str | None = None) -> str | None:
@@ -273,7 +273,7 @@ class Reading:
         try:
             text = self.reader.read(path).decode("utf-8-sig")
         except IsADirectoryError:
-            self.report.error("missing-file", node, f"'{node.text}' is a directory, and a file is expected")
+            self.report.error("missing-file", node, f"'{node.text}' is a directory, expected a file")
         except OutsideError:
             self.report.error(OUTSIDE, node, f"cannot read '{node.text}': {REASON}", hint=ALLOW)
         except OSError as error:
@@ -283,9 +283,7 @@ class Reading:
             self.report.error("not-utf-8", node, message, hint=hint)
         else:
             if is_lfs_pointer(text):
-                self.report.error(
-                    "lfs-pointer", node, f"'{node.text}' is a pointer of Git LFS, and not the file itself"
-                )
+                self.report.error("lfs-pointer", node, f"'{node.text}' is a Git LFS pointer, not the file itself")
                 return None
             if len(self._texts) < KEPT_TEXTS:
                 self._texts[path] = text
@@ -305,7 +303,7 @@ class Reading:
         if isinstance(found, Scalar):
             return found.value if isinstance(found.value, str) else found.text
         if found is not None:
-            self.report.error("bad-value", node, "text is expected; its placeholder stands for a list or mapping")
+            self.report.error("bad-value", node, "expected text, but the placeholder produced a list or mapping")
         return None
 
 
@@ -401,8 +399,8 @@ def _placeholder(name: str, lines: Sequence[str], within: Span) -> Span | None:
 def _warn_of_variables(node: Scalar, reading: Reading) -> None:
     for name in environment_names(node.value):
         if name in reading.scope.vars:
-            message = f"'${{{{ {name} }}}}' is the environment variable, and '{name}' is a variable too"
-            hint = f"for the variable write {{{{ {name} }}}}, for the environment {{{{ env.{name} }}}}"
+            message = f"'${{{{ {name} }}}}' is the environment variable, but there is also a variable '{name}'"
+            hint = f"for the variable, write {{{{ {name} }}}}; for the environment, {{{{ env.{name} }}}}"
             reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
 
 
@@ -416,7 +414,7 @@ def _cut_off(key: str, mapping: MapNode) -> str | None:
     text = mapping.items.get(before)
     if before == key or not isinstance(text, Scalar) or not isinstance(text.value, str):
         return None
-    return f"quote the value of '{before}': inside {{ }} a comma ends a text that is not quoted"
+    return f"quote the value of '{before}': inside {{ }}, a comma ends an unquoted text"
 
 
 def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
@@ -425,7 +423,7 @@ def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
     if meant is not None and meant in listed:
         return f"did you mean '{meant}'?"
     if key in _OF_ENTRIES and "assert" in mapping.items:
-        return f"'{key}' belongs to an assertion: indent it as its 'type'"
+        return f"'{key}' belongs to an assertion: indent it like its 'type'"
     return None
 
 

@@ -28,10 +28,10 @@ Name: TypeAlias = Annotated[Text | None, Nonempty(), Verbatim()]
 class AuthoredRepeat(Declared):
     """How many times a case runs, where that depends on what comes of it."""
 
-    max: Annotated[AtLeastOne, Doc("how many times at most")]
-    until: Annotated[Until, Doc("samples end where they show on which side of its threshold a case's pass rate lies")]
+    max: Annotated[AtLeastOne, Doc("maximum number of samples")]
+    until: Annotated[Until, Doc("stop sampling once it is clear on which side of its threshold a case's pass rate is")]
     alpha: Annotated[
-        Annotated[float, Between(0.0001, 0.5)] | None, Doc("the largest chance that this is wrong, 0.05")
+        Annotated[float, Between(0.0001, 0.5)] | None, Doc("maximum error rate of this decision, 0.05")
     ] = None
 
 
@@ -41,26 +41,25 @@ class AuthoredRun(Declared):
 
     workers: Annotated[AtLeastOne | None, Doc("number of trials to run concurrently")] = None
     repeat: Annotated[
-        AtLeastOne | AuthoredRepeat | None, Doc("how many times each case runs, or until when and how often at most")
+        AtLeastOne | AuthoredRepeat | None, Doc("how many times each case runs, or until when and the maximum")
     ] = None
     aggregate: Annotated[
-        Literal["mean", "pass_any", "pass_all", "majority"] | None, Doc("how the samples of a case make its verdict")
+        Literal["mean", "pass_any", "pass_all", "majority"] | None,
+        Doc("how the samples of a case are combined into its verdict"),
     ] = None
-    timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
-    max_errors: Annotated[AtLeastOne | None, Doc("stop after so many errored trials")] = None
+    timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
+    max_errors: Annotated[AtLeastOne | None, Doc("stop after this many errored trials")] = None
     budget_usd: Annotated[
-        float | None, Between(0.0001), Doc("US dollars that a run may spend on targets, judges and embeddings")
+        float | None, Between(0.0001), Doc("maximum cost of a run in US dollars: targets, judges and embeddings")
     ] = None
-    budget_tokens: Annotated[AtLeastOne | None, Doc("tokens that they may take, of questions and answers")] = None
+    budget_tokens: Annotated[AtLeastOne | None, Doc("maximum number of tokens of a run, input and output")] = None
     cluster: Annotated[
-        Name, Doc("a key of metadata or vars, or a template, whose equal values make cases dependent")
+        Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")
     ] = None
-    cache: Annotated[
-        bool | None, Doc("answers of earlier runs are used again, and those of this one kept for later")
-    ] = None
-    retry: Annotated[AuthoredRetry | None, Doc("when a failed call is made again; a target's own says more")] = None
+    cache: Annotated[bool | None, Doc("reuse answers of earlier runs, and keep those of this run")] = None
+    retry: Annotated[AuthoredRetry | None, Doc("when to retry a failed call; overridden by the target's own")] = None
     trust_data: Annotated[
-        bool | None, Doc("rows that `tests` pulls in, and CSV files, may name code and read the environment")
+        bool | None, Doc("allow rows of files in `tests`, and CSV files, to name code and read the environment")
     ] = None
 
 
@@ -68,28 +67,28 @@ class AuthoredRun(Declared):
 class AuthoredSuite(Declared):
     """The outermost mapping of an eval file."""
 
-    name: Annotated[Label, Doc("what results call this suite; the file's name where missing")] = None
-    description: Annotated[Label, Doc("shown, not judged")] = None
-    version: Annotated[Label, Doc("of these cases, kept in the results")] = None
+    name: Annotated[Label, Doc("name of this suite in results; default: the file name")] = None
+    description: Annotated[Label, Doc("shown, not graded")] = None
+    version: Annotated[Label, Doc("version of these cases, kept in the results")] = None
     author: Annotated[Unread, Doc("author")] = None
-    license: Annotated[Label, Doc("under which terms")] = None
+    license: Annotated[Label, Doc("licence of the cases")] = None
     tags: Annotated[Unread, Doc("a list or a map of labels")] = None
     metadata: Annotated[JsonObject, Verbatim(), Doc("kept in every row")] = field(default=EMPTY)
-    requires: Annotated[Unread, Doc("what this suite needs, for people")] = None
+    requires: Annotated[Unread, Doc("requirements of this suite, for people")] = None
     targets: Annotated[Unread, Doc("the systems under test: names, provider:rest strings or inline targets")] = None
     judge: Annotated[Unread, Doc("the target that grades rubrics")] = None
-    prompts: Annotated[Unread, Doc("what is asked: texts, messages or files; every case runs with each")] = None
+    prompts: Annotated[Unread, Doc("prompts: texts, messages or files; every case runs with each")] = None
     input: Annotated[Unread, Doc("messages put before every case's input")] = None
     input_files: Annotated[Unread, Doc("files attached to every case with a string input")] = None
     assert_: Annotated[Unread, Doc("assertions added to every case")] = None
-    default_test: Annotated[Unread, Doc("a partial case that every case builds on")] = None
-    threshold: Annotated[Fraction | None, Doc("pass mark of a case, 0..1")] = None
+    default_test: Annotated[Unread, Doc("a partial case that every case extends")] = None
+    threshold: Annotated[Fraction | None, Doc("minimum score of a case to pass, 0..1")] = None
     cluster: Annotated[
-        Name, Doc("a key of metadata or vars, or a template, whose equal values make cases dependent")
+        Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")
     ] = None
     run: Annotated[Unread, Doc("how the suite runs")] = None
     env: Annotated[Unread, Doc("environment for targets and scripts of this suite")] = None
-    tests: Annotated[Unread, Doc("the cases: a list, or where they are")] = None
+    tests: Annotated[Unread, Doc("the cases: a list, or the path of a file with cases")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +96,27 @@ class AuthoredCase(Declared):
     """One entry of `tests:`."""
 
     id: Annotated[Label, Doc("unique in the suite")] = None
-    description: Annotated[Label, Doc("shown, not judged")] = None
-    criteria: Annotated[Unread, Doc("what a right answer does")] = None
+    description: Annotated[Label, Doc("shown, not graded")] = None
+    criteria: Annotated[Unread, Doc("description of a correct answer")] = None
     input: Annotated[Unread, Doc("a text, a message, or a list of messages")] = None
-    expected_output: Annotated[Unread, Doc("the reference answer; it grades nothing by itself")] = None
+    expected_output: Annotated[Unread, Doc("the reference answer; not graded by itself")] = None
     vars: Annotated[Unread, Doc("values for {{ name }}")] = None
-    expand: Annotated[bool | None, Doc("a list in vars stands for one case for each of its items")] = None
+    expand: Annotated[bool | None, Doc("a list in vars produces one case per item")] = None
     assert_: Annotated[Unread, Doc("this case's assertions")] = None
     rubrics: Annotated[Unread, Doc("shorthand for one llm-rubric over the list")] = None
-    skip_defaults: Annotated[bool, Doc("nothing of the suite's assertions, input or files applies")] = False
+    skip_defaults: Annotated[bool, Doc("ignore the suite's assertions, input and files")] = False
     metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and kept in the row")] = field(
         default=EMPTY
     )
-    threshold: Annotated[Fraction | None, Doc("pass mark of this case, 0..1")] = None
+    threshold: Annotated[Fraction | None, Doc("minimum score of this case to pass, 0..1")] = None
     repeat: Annotated[AtLeastOne | None, Doc("how many times this case runs")] = None
-    timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
-    tags: Annotated[Unread, Doc("labels to choose cases by")] = None
-    target: Annotated[Unread, Doc("the target of this case alone")] = None
-    judge: Annotated[Unread, Doc("the judge of this case alone")] = None
-    turns: Annotated[Unread, Doc("questions that are asked one after the other, each with its own assertions")] = None
-    mode: Annotated[Literal["conversation"] | None, Verbatim(), Doc("older: `turns` says it already")] = None
-    conversation_id: Annotated[Name, Doc("cases that share one continue each other, in the order of the file")] = None
+    timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
+    tags: Annotated[Unread, Doc("labels to select cases by")] = None
+    target: Annotated[Unread, Doc("the target of this case only")] = None
+    judge: Annotated[Unread, Doc("the judge of this case only")] = None
+    turns: Annotated[Unread, Doc("questions asked one after the other, each with its own assertions")] = None
+    mode: Annotated[Literal["conversation"] | None, Verbatim(), Doc("older: `turns` implies it")] = None
+    conversation_id: Annotated[Name, Doc("cases with the same value continue each other, in file order")] = None
     depends_on: Annotated[Unread, Doc("the id of a case that must pass first, or a list of ids")] = None
 
 
@@ -126,8 +125,8 @@ class AuthoredTurn(Declared):
     """One entry of `turns:`."""
 
     input: Annotated[Unread, Doc("a text, a message, or a list of messages")] = None
-    criteria: Annotated[Unread, Doc("what a right answer to this turn does")] = None
-    expected_output: Annotated[Unread, Doc("the reference for this turn's answer")] = None
+    criteria: Annotated[Unread, Doc("description of a correct answer to this turn")] = None
+    expected_output: Annotated[Unread, Doc("the reference answer of this turn")] = None
     assert_: Annotated[Unread, Doc("assertions that grade this turn's answer")] = None
 
 
@@ -135,25 +134,27 @@ class AuthoredTurn(Declared):
 class AuthoredPrompt(Declared):
     """An entry of `prompts:` that is an object."""
 
-    id: Annotated[Label, Doc("unique in the suite; rows show it")] = None
-    label: Annotated[Label, Doc("its name where it has no id; beside one, for people")] = None
-    prompt: Annotated[Unread, Alias(("raw",)), Doc("a text, a list of messages, or a file that holds one")] = None
+    id: Annotated[Label, Doc("unique in the suite; shown in rows")] = None
+    label: Annotated[Label, Doc("its name if it has no id; otherwise for people")] = None
+    prompt: Annotated[Unread, Alias(("raw",)), Doc("a text, a list of messages, or a file with one")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class AuthoredTarget(Declared):
     """What every target takes, whatever its provider."""
 
-    name: Annotated[Text | None, Doc("what suites call it")] = None
+    name: Annotated[Text | None, Doc("name of the target in suites")] = None
     provider: Annotated[Label, Doc("what kind of system it is")] = None
-    judge: Annotated[Text | None, Doc("the target that grades this one's answers")] = None
+    judge: Annotated[Text | None, Doc("the target that grades this target's answers")] = None
     env: Annotated[Mapping[str, Text], Doc("environment of this target's own processes")] = field(default_factory=dict)
     workers: Annotated[AtLeastOne | None, Doc("maximum number of concurrent calls")] = None
-    timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
-    retry: Annotated[AuthoredRetry | None, Doc("when a failed call is made again")] = None
+    timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
+    retry: Annotated[AuthoredRetry | None, Doc("when to retry a failed call")] = None
     rate: Annotated[AuthoredRate | None, Doc("rate limit")] = None
-    allow_empty: Annotated[bool, Doc("an empty answer is an answer")] = False
-    fingerprint: Annotated[FileGlobs | None, Doc("files that it depends on beside those that its settings name")] = None
+    allow_empty: Annotated[bool, Doc("true: an empty answer counts as an answer")] = False
+    fingerprint: Annotated[
+        FileGlobs | None, Doc("further files that it depends on, besides those that its settings name")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +162,11 @@ class AuthoredSettings(Declared):
     """The keys that every assertion takes (SPEC section 7.1)."""
 
     name: Annotated[Label, Doc("shown, and the key of the score"), Alias(("metric",))] = None
-    weight: Annotated[float, Between(0), Doc("0: reported, not counted")] = 1.0
-    required: Annotated[bool | Fraction, Doc("a gate: true, the grade must pass; a number, it must score that")] = False
-    min_score: Annotated[Fraction | None, Doc("the grade passes at or above it")] = None
-    negate: Annotated[bool, Doc("the grade and its checks inverted")] = False
-    timeout_s: Annotated[Seconds | None, Doc("seconds that code or a judge may take")] = None
+    weight: Annotated[float, Between(0), Doc("weight of the score; 0: reported, not counted")] = 1.0
+    required: Annotated[bool | Fraction, Doc("true: the grade must pass; a number: minimum score")] = False
+    min_score: Annotated[Fraction | None, Doc("minimum score of the grade to pass")] = None
+    negate: Annotated[bool, Doc("invert the grade and its checks")] = False
+    timeout_s: Annotated[Seconds | None, Doc("time limit for code or a judge, in seconds")] = None
     transform: Annotated[Transform | None, Doc("reshapes the output for this assertion")] = None
 
 

@@ -9,7 +9,7 @@ from agentv.authoring.source.report import Report
 from agentv.templating import RenderError, undeclared
 
 UNTRUSTED: Final = "untrusted-data"
-ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' into the eval file, or give --trust-data"
+ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' in the eval file, or use --trust-data"
 
 NAMED = frozenset({"openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm"})
 """Providers of models that data may name with a model: the other settings, above all addresses, are not the row's."""
@@ -44,7 +44,7 @@ def refuses_target(node: Scalar, report: Report) -> bool:
     name, colon, _ = str(node.value).partition(":")
     if not colon or not refuses_provider(name.strip().lower(), alone=True):
         return False
-    refuse_data(node, report, f"name the target '{name}:…', which could start a command or ask any server")
+    refuse_data(node, report, f"name the target '{name}:…', which could start a command or call any server")
     return True
 
 

@@ -24,17 +24,17 @@ from agentv.registry.fields import Declared, Doc, Fraction, Nonempty, Text
 class AuthoredConfig(Declared):
     """The outermost mapping of a config file."""
 
-    target: Annotated[Text | None, Doc("the target where neither flag, case nor suite names one")] = None
-    judge: Annotated[Text | None, Doc("the judge where nothing else names one")] = None
-    threshold: Annotated[Fraction | None, Doc("pass mark of a case, 0..1")] = None
+    target: Annotated[Text | None, Doc("the default target, if no flag, case or suite sets one")] = None
+    judge: Annotated[Text | None, Doc("the default judge, if nothing else sets one")] = None
+    threshold: Annotated[Fraction | None, Doc("minimum score of a case to pass, 0..1")] = None
     run: Annotated[Unread, Doc("how suites run")] = None
     prompts_dir: Annotated[
-        Text | None, Nonempty(), Doc("the library of prompts; relative to the directory that holds `.agentv`")
+        Text | None, Nonempty(), Doc("the prompt library, relative to the directory that contains `.agentv`")
     ] = None
     eval_patterns: Annotated[
         tuple[Text, ...] | None,
         Nonempty(),
-        Doc("eval files of `eval` and `validate` without a path; relative to the directory that holds `.agentv`"),
+        Doc("eval files of `eval` and `validate` without a path, relative to the directory that contains `.agentv`"),
     ] = None
 
 
@@ -78,7 +78,7 @@ def _read(path: str, reading: Reading) -> Config:
     if root is None or (isinstance(root, Scalar) and root.value is None):
         return Config()
     if not isinstance(root, MapNode):
-        reading.report.error("bad-value", root, f"a config file is a mapping, found {kind_of(root)}")
+        reading.report.error("bad-value", root, f"a config file must be a mapping, found {kind_of(root)}")
         return Config()
     reading = reading.rendering(holds_placeholder(root))
     read = shape_of(AuthoredConfig).decode(root.items, root, reading, "a config file")

@@ -156,12 +156,12 @@ class HeaderReader:
         own = authored.run if authored.run is not None else MapNode({}, {}, translated.map.at)
         if isinstance(own, MapNode) and older:
             for key in older.keys() & own.items.keys():
-                message = f"'{key}' is given here and in 'execution'; keep one of them"
+                message = f"'{key}' is set both here and in 'execution'; keep one of them"
                 reading.report.error("two-spellings", own.keys[key], message)
             places = {key: translated.map.keys[f"run.{key}"] for key in older}
             own = MapNode({**older, **own.items}, {**places, **own.keys}, own.at)
         if authored.cluster is not None and isinstance(own, MapNode) and "cluster" in own.items:
-            message = "'cluster' is given here and in the suite; keep one of them"
+            message = "'cluster' is set both here and in the suite; keep one of them"
             reading.report.error("two-spellings", own.keys["cluster"], message)
         return _clustered(over(read_run(own, reading), config.run), authored, self.request)
 

@@ -50,10 +50,10 @@ _BY_FORM: Schema = {
         "else": {"if": {"required": ["type"]}, "then": {"$ref": "#/$defs/typed"}, "else": {"$ref": "#/$defs/one-key"}},
     },
 }
-_SENTENCE: Schema = {"description": "a sentence; a judge model decides whether it holds", **NAME}
+_SENTENCE: Schema = {"description": "a sentence; a judge model decides whether it is true", **NAME}
 _INCLUDE: Schema = {
     "type": "object",
-    "properties": {"include": {"description": "the name or the path of a template", **NAME}},
+    "properties": {"include": {"description": "the name or path of a template", **NAME}},
     "patternProperties": FREE_KEYS,
     "additionalProperties": False,
 }

@@ -13,8 +13,8 @@ _FILLED: Schema = {"pattern": r"\S", "minItems": 1, "minProperties": 1}
 
 _BLOCKS: dict[str, Schema] = {
     "text": {"description": "the text", "not": {"type": "null"}},
-    "file": {"description": "the path of a file, which is shown under its path", **NAME},
-    "image": {"description": "the path or the URL of a picture", **NAME},
+    "file": {"description": "the path of a file; the path is included in the message", **NAME},
+    "image": {"description": "the path or URL of a picture", **NAME},
 }
 
 
@@ -47,9 +47,9 @@ MESSAGE_DEFS: dict[str, Schema] = {
                 "if": {"type": "array"},
                 "then": {"items": {"$ref": "#/$defs/block"}},
             },
-            "name": {"description": "of who speaks", **TEXT},
+            "name": {"description": "of the speaker", **TEXT},
             "tool_calls": {
-                "description": "the calls that an assistant's message makes",
+                "description": "the tool calls of an assistant message",
                 "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "null"}, PLACEHOLDER],
             },
         },

@@ -105,7 +105,7 @@ def _targets_file(words: Vocabulary) -> _Document:
 
 def _template(words: Vocabulary) -> _Document:
     values: dict[str, Schema] = {
-        "assert": {"description": "the assertions that take the place of the include", **ASSERTIONS, "minItems": 1},
+        "assert": {"description": "the assertions that replace the include", **ASSERTIONS, "minItems": 1},
         "name": {"description": "for people", **TEXT},
         "description": {"description": "for people", **TEXT},
     }
@@ -183,11 +183,11 @@ _TURN_KEYS = ("input", "criteria", "expected_output", "assert_")
 _TURN_VALUES: Mapping[str, Schema] = {key: _CASE_VALUES[key] for key in _TURN_KEYS}
 
 _DEFAULT_TEST_VALUES: dict[str, Schema] = {
-    "vars": {"description": "values for {{ name }}; a case's own win key by key", **_OBJECT_OR_NOTHING},
-    "expand": {"description": "a list in vars stands for one case for each of its items", "type": ["boolean", "null"]},
-    "metadata": {"description": "kept in every row; a case's own wins key by key", **_OBJECT_OR_NOTHING},
+    "vars": {"description": "values for {{ name }}; a case overrides single keys", **_OBJECT_OR_NOTHING},
+    "expand": {"description": "a list in vars produces one case per item", "type": ["boolean", "null"]},
+    "metadata": {"description": "kept in every row; a case overrides single keys", **_OBJECT_OR_NOTHING},
     "assert": {"description": "assertions added to every case", **ASSERTIONS},
-    "threshold": {"description": "pass mark of every case", "$ref": "#/$defs/case/properties/threshold"},
+    "threshold": {"description": "minimum score of every case to pass", "$ref": "#/$defs/case/properties/threshold"},
     "options": {"description": "not supported yet", **_OBJECT_OR_NOTHING, "maxProperties": 0},
 }
 

@@ -58,7 +58,7 @@ def _nested(inner: Mapping[str, str], place: str, known: set[str]) -> Schema:
         elif canonical in _RUN:
             properties[key] = {"$ref": _RUN[canonical]}
         elif canonical.removeprefix("run.") not in RUN.not_yet:
-            raise TypeError(f"'{key}' means '{canonical}', which is declared nowhere")
+            raise TypeError(f"'{key}' means '{canonical}', which is not declared")
     return {
         "description": "an older place of these keys",
         "deprecated": True,

@@ -104,7 +104,7 @@ def _settings(provider: Provider, common: Iterable[str]) -> Schema:
         for older, key in SETTINGS.items()
         if key in own["properties"] and older not in own["properties"]
     }
-    config = {"config": {"description": "settings, nested as newer AgentV writes them", "$ref": place}}
+    config = {"config": {"description": "settings, nested as in newer AgentV versions", "$ref": place}}
     properties = {**own["properties"], **older, **dict.fromkeys(common, True), **config}
     kept = {key: value for key, value in own.items() if key not in {"required", "allOf"}}
     return {"description": provider.summary, **kept, "properties": properties}

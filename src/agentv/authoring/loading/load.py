@@ -122,8 +122,8 @@ def is_named_eval_file(path: str) -> bool:
 def _in_directory(written: str) -> Iterator[str]:
     found = collected(written)
     if not found:
-        patterns = "*.eval.yaml, *.eval.yml, *.eval.py or EVAL.yaml, and eval.yml beside a prompt"
-        raise UsageError(f"{written} holds no eval file", f"eval files are called {patterns}; others are given by name")
+        patterns = "*.eval.yaml, *.eval.yml, *.eval.py or EVAL.yaml, and eval.yml next to a prompt"
+        raise UsageError(f"{written} contains no eval files", f"eval files are named {patterns}; give others by name")
     for path in found:
         yield _absolute(Path(path))
 
@@ -149,7 +149,7 @@ def _walk(directory: Path) -> Iterator[Path]:
 
 def _refuse_others(written: str) -> None:
     if not is_named_eval_file(written):
-        raise UsageError(f"{written} is no eval file", f"eval files end in {', '.join(SUFFIXES)} or .eval.py")
+        raise UsageError(f"{written} is not an eval file", f"eval files end in {', '.join(SUFFIXES)} or .eval.py")
 
 
 def load_assertion(

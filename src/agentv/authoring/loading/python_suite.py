@@ -41,7 +41,7 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
     if at is None:
         return None
     if not for_run:
-        report.remark("unchecked-cases", at, f"'{NAME}' is not made here: it is checked when it runs")
+        report.remark("unchecked-cases", at, f"'{NAME}' is not run here: it is checked when it runs")
         return None
     try:
         made = value_of(lambda: _made(path), lambda value: _document(path, value), _call_request(path))
@@ -78,13 +78,13 @@ def _defined(path: str, report: Report) -> Span | None:
     if NAME not in found.names and not found.open:
         near = nearest(NAME, found.names)
         hint = f"rename '{near}' to '{NAME}'" if near else "make one with agentv.Suite"
-        report.error(BAD_SUITE, top, f"a Python eval file defines '{NAME}', or a function '{NAME}()'", hint=hint)
+        report.error(BAD_SUITE, top, f"a Python eval file must define '{NAME}', or a function '{NAME}()'", hint=hint)
         return None
     required = found.functions.get(NAME, ())
     at = found.names.get(NAME, top)
     if required:
-        message = f"'{NAME}' is called without arguments, and requires {', '.join(required)}"
-        report.error(BAD_SUITE, at, message, hint="give them defaults")
+        message = f"'{NAME}' is called without arguments, but requires {', '.join(required)}"
+        report.error(BAD_SUITE, at, message, hint="give its parameters defaults")
         return None
     return at
 

@@ -50,7 +50,7 @@ def read_sidecar(context: SuiteContext) -> Sidecar:
             report.error("bad-eval-file", root, f"a sidecar is a mapping, found {kind_of(root)}")
         return Sidecar(nothing, valid)
     for key in root.items.keys() & TESTS:
-        message = f"the cases stand in {cases.name}; its sidecar takes no '{key}'"
+        message = f"the cases are in {cases.name}; its sidecar takes no '{key}'"
         report.error("bad-eval-file", root.keys[key], message)
     return Sidecar(root, valid, b"{{" in data or b"{%" in data)
 

@@ -75,7 +75,7 @@ class SuiteReader:
         try:
             root = node_of(document, top)
         except RecursionError:
-            self._report.error("too-deep", top, "this mapping is nested too deep, or holds itself")
+            self._report.error("too-deep", top, "this mapping is nested too deeply, or contains itself")
             return None
         assert isinstance(root, MapNode)  # noqa: S101  # it was made of a mapping
         self._reading = self._reading.rendering(holds_placeholder(root))
@@ -129,7 +129,7 @@ class SuiteReader:
         root, valid = self._read_root(data, whole=exam or may_be_exam(data))
         if root is None:
             if valid:
-                what = "holds nothing but comments" if data.strip() else "is empty"
+                what = "contains only comments" if data.strip() else "is empty"
                 self._report.error("empty-file", self._context.top, f"this file {what}")
             return None
         if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
@@ -184,9 +184,9 @@ class SuiteReader:
         return builder.build(tests or root, self._not_missing)
 
     def _report_no_tests(self, root: MapNode) -> None:
-        hint = "this is a template: an eval file includes it" if _looks_like_template(root) else None
+        hint = "this is a template: include it in an eval file" if _looks_like_template(root) else None
         cases = cases_beside(self.path) if hint is None else None
-        hint = f"this is the sidecar of {Path(cases).name}; name that file instead" if cases else hint
+        hint = f"this is the sidecar of {Path(cases).name}; give that file instead" if cases else hint
         self._report.error("missing-key", root, "an eval file needs 'tests'", hint=hint)
 
     def _show_header(self, root: MapNode) -> None:

@@ -55,7 +55,7 @@ class SuiteBuilder:
         links = self.collector.end(self.context.top)
         header.cases.end(report)
         if not notes.seen and not report.failed:
-            report.error("no-tests", tests or self.context.top, "this file holds no case")
+            report.error("no-tests", tests or self.context.top, "this file contains no cases")
         if not request.for_run:
             registry.check()
         untargeted = notes.untargeted and "target" not in not_missing

@@ -11,9 +11,9 @@ from agentv.errors import Diagnostic
 from agentv.model.suite.repository import Checkout
 
 OUTSIDE: Final = "outside-repository"
-ALLOW: Final = "--allow-outside reads it; use it for files of your own"
-REASON: Final = "it lies outside the repository"
-UNQUOTED: Final = "the file lies outside the repository, so nothing of it is shown"
+ALLOW: Final = "to read your own files there, use --allow-outside"
+REASON: Final = "it is outside the repository"
+UNQUOTED: Final = "the file is outside the repository, so its content is not shown"
 
 _CODE = (".py", ".sh", ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 
@@ -89,7 +89,7 @@ class Boundary:
             return replace(found, private=True)
         from agentv.codes import FILES  # only what is wrong outside needs the texts
 
-        message = FILES.get(found.code, "This file is wrong.").rstrip(".")
+        message = FILES.get(found.code, "This file is invalid.").rstrip(".")
         return replace(found, message=message, hint=None, notes=(UNQUOTED,), rename=None, private=True)
 
     def _real(self, path: str) -> str:

@@ -66,7 +66,7 @@ def _variables(path: str, text: str, report: Report) -> dict[str, str]:
         elif not _IDLE.match(text, place):
             line = text.count("\n", 0, place) + 1
             # other programs read this file too, so what they understand is no mistake
-            report.warning("bad-dotenv", Span(path, line, 1, line, 2), "this line does not read NAME=value; ignored")
+            report.warning("bad-dotenv", Span(path, line, 1, line, 2), "this line is not NAME=value; ignored")
         place = end + 1
     return found
 

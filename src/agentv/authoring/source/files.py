@@ -96,7 +96,7 @@ class DiskReader:
 def _refuse_endless(path: str) -> None:
     """Refuse devices and pipes, which may never end; but for one that a shell has opened, as in `--env-file <(…)`."""
     if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116  # as exists
-        raise OSError(EINVAL, "it is a device or a pipe, and a file is expected", path)
+        raise OSError(EINVAL, "it is a device or a pipe, expected a file", path)
 
 
 def repository_root(directory: str) -> str:

@@ -38,7 +38,7 @@ _FORMS = {
 }
 """Host → the form of the URLs of files, without the host, and how it is shown."""
 
-NOTHING_ABOVE = "a file of a git host names nothing above its own repository"
+NOTHING_ABOVE = "a file from a git host cannot refer to files outside its repository"
 """Why no path at all was tried."""
 
 _UNPRINTABLE = lazy_pattern(r"[\x00-\x1f\x7f]")
@@ -59,7 +59,7 @@ class BadUrlError(ValueError):
 
 def no_repositories(wanted: RepositoryFile) -> Checkout | Unavailable:
     """Stands where no repository is ever asked for."""
-    raise RuntimeError(f"{wanted.name} is asked for where no repository is in reach")  # a bug
+    raise RuntimeError(f"{wanted.name} is needed, but repositories cannot be fetched here")  # a bug
 
 
 def parse_url(url: str) -> RepositoryFile:
@@ -70,18 +70,18 @@ def parse_url(url: str) -> RepositoryFile:
     """
     match = GIT_URL.match(url)
     if match is None:
-        raise BadUrlError("this is no URL of a git host", "")
+        raise BadUrlError("this is not a URL of a git host", "")
     host = match["host"]
     pattern, form = _FORMS[host]
     address, _, fragment = url[match.end() :].partition("#")
     path, _, query = address.partition("?")
     if fragment:
         raise BadUrlError(
-            f"a file is taken whole, and '#{fragment}' is a part of it", f"write it without '#{fragment}'"
+            f"only whole files can be used, but '#{fragment}' is a part of one", f"write it without '#{fragment}'"
         )
     found = re.fullmatch(pattern, path)
     if found is None:
-        raise BadUrlError(f"this URL names no file of a repository on {host}", f"write {form}")
+        raise BadUrlError(f"this URL does not point to a file of a repository on {host}", f"write {form}")
     said = parse_qs(query).get("ref_type", [""])[0]  # GitLab's own addition
     kind = said if said in {"heads", "tags"} else ""
     rest = _parts(found["rest"], form)
@@ -92,12 +92,12 @@ def _parts(written: str, form: str) -> tuple[str, ...]:
     try:
         rest = unquote(written, errors="strict")
     except UnicodeDecodeError:
-        raise BadUrlError("this URL is not UTF-8 once its '%' signs are read", f"write {form}") from None
+        raise BadUrlError("this URL is not UTF-8 after decoding its '%' escapes", f"write {form}") from None
     parts = tuple(rest.split("/"))
     if _UNPRINTABLE.search(rest):
-        raise BadUrlError("this URL holds a control character", f"write {form}")
+        raise BadUrlError("this URL contains a control character", f"write {form}")
     if ".." in parts:
-        raise BadUrlError("this URL leaves its repository by '..'", f"write {form}")
+        raise BadUrlError("this URL leaves its repository with '..'", f"write {form}")
     if "" in parts or "." in parts:
         raise BadUrlError("a part of the path in this URL is empty, or '.'", f"write {form}")
     if len(parts) < 2:
@@ -126,7 +126,7 @@ class GitFiles:
             self.report.error(found.code, node, found.message, hint=_meant(wanted, found.known), notes=notes)
             return None
         if found.age_s is not None:
-            message = f"{wanted.name} cannot be read now; '{found.ref}' is used as it was {_age(found.age_s)} ago"
+            message = f"{wanted.name} cannot be read now; using '{found.ref}' as of {_age(found.age_s)} ago"
             self.report.warning("stale-repository", node, message, notes=[found.reason])
         if self.boundary is not None:
             self.boundary.add(found)
@@ -136,8 +136,8 @@ class GitFiles:
             self.report.error("missing-file", node, missing, hint=_sibling(found))
             return None
         if _holds_pointer(path):
-            message = f"'{found.path}' is kept in Git LFS, and {wanted.name} holds only a pointer to it"
-            self.report.error("lfs-pointer", node, message, hint="download it, and name it by its path")
+            message = f"'{found.path}' is stored in Git LFS; {wanted.name} contains only a pointer to it"
+            self.report.error("lfs-pointer", node, message, hint="download it, and use its path")
             return None
         return path
 
@@ -160,13 +160,13 @@ def _missing(found: Checkout, what: str, repository: str) -> str | None:
     above = [str(one) for one in (path, *path.parents)]
     link = next((one for one in above if one in found.outside), None)
     if link is not None:
-        return f"'{link}' of {repository} is a link that leads out of it, and is not followed"
+        return f"'{link}' of {repository} is a symlink that leads out of the repository; it is not followed"
     if (tree / path).exists():
         return None
     folder = next(tree / one for one in path.parents if (tree / one).exists())
     if folder != tree and folder.is_dir() and not any(folder.iterdir()):
         inside = folder.relative_to(tree)
-        return f"{what} '{path}' lies in '{inside}', a submodule of {repository}; submodules are not fetched"
+        return f"{what} '{path}' is in '{inside}', a submodule of {repository}; submodules are not fetched"
     return f"{what} '{path}' does not exist in {repository} at '{found.ref}'"
 
 

@@ -95,16 +95,16 @@ def _useless(comment: Ignore, errors: set[str]) -> Iterator[Diagnostic]:
     from agentv.codes import FILES
 
     if not comment.codes:
-        message = "this comment names nothing that it ignores"
+        message = "this comment lists no codes to ignore"
         yield Diagnostic("unused-ignore", message, comment.at, "warning", "write ignore[CODE]")
     for code, place in comment.codes.items():
         if code not in FILES:
             message = f"no diagnostic has the code '{code}'"
             yield Diagnostic("unknown-code", message, place, "warning", did_you_mean(code, FILES))
         elif code in errors:
-            yield Diagnostic("unused-ignore", f"'{code}' is an error here, which nothing silences", place, "warning")
+            yield Diagnostic("unused-ignore", f"'{code}' is an error here; errors cannot be ignored", place, "warning")
         elif code not in comment.used:
-            message = f"line {comment.line} gives no warning '{code}'"
+            message = f"line {comment.line} has no warning '{code}'"
             yield Diagnostic("unused-ignore", message, place, "warning", "remove it")
 
 

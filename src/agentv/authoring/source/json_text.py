@@ -111,7 +111,7 @@ def _read(text: str, at: Span, report: Report) -> Any:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 class _TwiceError(Exception):

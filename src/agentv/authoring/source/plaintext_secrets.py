@@ -44,14 +44,16 @@ def check_keys(path: str, data: bytes, report: Report) -> None:
     for found in _KEY.finditer(data):
         owner = _OWNERS[int((found.lastgroup or "k0")[1:])]
         what = "a private key" if owner == _OWNERS[-1] else f"a key of {owner}"
-        report.warning(CODE, _span(path, data, found.start(), found.end()), f"{what} is written out here", hint=_HINT)
+        report.warning(
+            CODE, _span(path, data, found.start(), found.end()), f"{what} is written in plain text here", hint=_HINT
+        )
 
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:
     """Report the settings of a target whose key says that they are secret, and that are no placeholder."""
     for key, scalar in _literals(items, ""):
         if scalar.at is not NOWHERE and not (report.hints and _KEY.search(scalar.text.encode())):
-            report.warning(CODE, scalar, f"'{key}' is written out here", hint=_HINT)
+            report.warning(CODE, scalar, f"'{key}' is written in plain text here", hint=_HINT)
 
 
 def _literals(items: Mapping[str, Node], secret: str, within: str = "") -> Iterator[tuple[str, Scalar]]:

@@ -40,7 +40,7 @@ def as_authored(value: Any, what: str, code: str) -> Any:
 
 def _plain(value: Any, depth: int) -> Any:
     if depth > DEEPEST:
-        raise NotPlainError(f"gives a value that is nested more than {DEEPEST} levels deep, or holds itself")
+        raise NotPlainError(f"returns a value that is nested more than {DEEPEST} levels deep, or contains itself")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
@@ -50,12 +50,12 @@ def _plain(value: Any, depth: int) -> Any:
     authored = getattr(value, "authored", None)
     if callable(authored) and not isinstance(value, type):
         return _plain(authored(), depth + 1)
-    raise NotPlainError(f"gives a value of the type '{type(value).__name__}', which no eval file could hold")
+    raise NotPlainError(f"returns a value of the type '{type(value).__name__}', which an eval file cannot contain")
 
 
 def _key(key: Any) -> str:
     if not isinstance(key, str):
-        raise NotPlainError(f"gives a mapping with the key {key!r}, and keys are text")
+        raise NotPlainError(f"returns a mapping with the key {key!r}; keys must be text")
     return key
 
 

@@ -217,7 +217,7 @@ class Report:
             return found
         listed = ", ".join(str(line) for line in lines[:LISTED])
         more = f" and {len(lines) - LISTED:,} more" if len(lines) > LISTED else ""
-        note = f"and so at line{'s' if len(lines) > 1 else ''} {listed}{more}"
+        note = f"also at line{'s' if len(lines) > 1 else ''} {listed}{more}"
         return replace(found, notes=(*found.notes, note))
 
 

@@ -312,7 +312,7 @@ class _Translation:
             if key in spellings.not_yet:
                 tolerated = key in spellings.tolerated and not self._for_run
                 add = self._report.warning if tolerated else self._report.error
-                add("not-yet", at, f"'{key}' is known and not supported yet")
+                add("not-yet", at, f"'{key}' is recognized but not supported yet")
             elif inside is None:
                 self._put(spellings.older.get(key, key), key, value, at)
             elif isinstance(value, MapNode):
@@ -333,7 +333,7 @@ class _Translation:
     def _put(self, canonical: str, written: str, value: Node, at: Place) -> None:
         if canonical in self._items:
             other = self._spelled[canonical]
-            self._report.error("two-spellings", at, f"'{written}' and '{other}' say the same; keep one of them")
+            self._report.error("two-spellings", at, f"'{written}' and '{other}' mean the same; keep one of them")
             return
         if written != canonical and written not in self._spellings.equal:
             self._report.older(written, canonical, at)

@@ -160,7 +160,9 @@ class _Composer:
         while (event := self._next()) is not None:
             if isinstance(event, DocumentStartEvent):
                 if root is not None:
-                    raise _RefusedError("several-documents", event, "one file holds one document; a second begins here")
+                    raise _RefusedError(
+                        "several-documents", event, "a file must contain one document; a second one starts here"
+                    )
                 root = self._document()
         return root
 
@@ -174,7 +176,7 @@ class _Composer:
             kind = type(event)
             held += 1
             if held > limit:
-                raise _RefusedError("too-large", event, f"more than {limit:,} values in one case, or beside the cases")
+                raise _RefusedError("too-large", event, f"more than {limit:,} values in one case, or outside the cases")
             if kind is ScalarEvent:
                 if top is not None and top.keys is not None and top.key is None:
                     self._key(top, event)
@@ -242,7 +244,7 @@ class _Composer:
             opened.sink = self._stream[1](MapNode(root.items, root.keys or {}, root.at))
 
     def _refuse_tag(self, event: Any) -> None:
-        self._report.error("unknown-tag", event, f"the tag {shorthand(event.tag)} means nothing here")
+        self._report.error("unknown-tag", event, f"the tag {shorthand(event.tag)} is not supported")
 
     def _refuse_key(self, top: _Open | None, event: Any) -> None:
         if top is not None and top.keys is not None and top.key is None:
@@ -296,9 +298,9 @@ class _Composer:
         place, here = span_of(first), span_of(event)
         where = f"line {place.line}" if place.line != here.line else f"column {place.column}"
         message = f"'{event.value}' appears twice in one mapping; the first is at {where}"
-        notes = [f"and so does '{other.value}' at line {span_of(other).line}" for _, other in twice[1:]]
+        notes = [f"again '{other.value}' at line {span_of(other).line}" for _, other in twice[1:]]
         dash = place.line != here.line and (notes or event.value == "id")
-        hint = "a new entry of a list begins with '- '" if dash else None
+        hint = "start a new list entry with '- '" if dash else None
         self._report.error("duplicate-key", event, message, hint=hint, notes=notes)
 
     def _merge(self, closed: _Open) -> None:
@@ -320,7 +322,7 @@ class _Composer:
         node, size, depth = found
         self._size += size
         if self._size > SIZE_LIMIT:
-            raise _RefusedError("too-large", event, f"aliases stand for more than {SIZE_LIMIT:,} values")
+            raise _RefusedError("too-large", event, f"aliases expand to more than {SIZE_LIMIT:,} values")
         if len(stack) + depth > DEPTH_LIMIT:
             raise _RefusedError("too-deep", event, f"nested more than {DEPTH_LIMIT} levels deep by this alias")
         if stack and depth >= stack[-1].depth:
@@ -343,5 +345,5 @@ class _Composer:
         try:
             return Scalar(read(text), text, event)
         except ValueError:
-            self._report.error("bad-value", event, f"'{text}' is not what its tag {shorthand(event.tag)} says")
+            self._report.error("bad-value", event, f"'{text}' does not match its tag {shorthand(event.tag)}")
             return Scalar(text, text, event)

@@ -24,8 +24,8 @@ _RESERVED = b"@`%"
 
 
 _AT_ITS_BEGIN = {
-    "found unexpected end of stream": "the quote that begins here is never closed",
-    "could not find expected ':'": "a key is expected here, and no ':' follows",
+    "found unexpected end of stream": "the quote that starts here is never closed",
+    "could not find expected ':'": "expected a key, but no ':' follows",
 }
 """What is best said where the thing begins, and not where the parser gave up: its problem → our words."""
 
@@ -55,7 +55,7 @@ def _never_closed(problem: str, mark: Any, data: bytes) -> str | None:
         return None
     if b"".join(_LINE_END.split(data)[mark.line :])[mark.column :].strip():
         return None
-    return f"the {'{' if '}' in problem else '['} that begins here is never closed"
+    return f"the {'{' if '}' in problem else '['} that starts here is never closed"
 
 
 def _span(path: str, data: bytes, mark: Any) -> Span:
@@ -77,8 +77,8 @@ def unreadable(path: str, data: bytes) -> Diagnostic | None:
     if found is None:
         return None
     name = BREAKS[found[0].decode()]
-    message = f"the line separator {name} would be read as the end of a line"
-    hint = f'in double quotes write it as "\\u{name[2:]}"'
+    message = f"the line separator {name} would be read as a line break"
+    hint = f'in double quotes, write it as "\\u{name[2:]}"'
     return Diagnostic("bad-yaml", message, span_at(path, data, found.start()), hint=hint)
 
 
@@ -99,15 +99,15 @@ def hint_at(data: bytes, span: Span, problem: str = "") -> str | None:
 def _hints(line: bytes, rest: bytes) -> Iterator[str]:
     """In the order of their likelihood; `rest` is the line from the place on."""
     if b"\t" in line[: len(line) - len(line.lstrip())] or rest.startswith(b"\t"):
-        yield "indent with spaces: YAML allows no tabs there"
+        yield "indent with spaces: YAML does not allow tabs here"
     if re.search(rb"(?:^|[:\-\[,])\s*\{[{%]", line):
-        yield "quote a text that begins with {{ or {%"
+        yield "quote a text that starts with {{ or {%"
     if rest[:1] and rest[:1] in _RESERVED and rest != line:
-        yield f"quote a text that begins with {rest[:1].decode()}"
+        yield f"quote a text that starts with {rest[:1].decode()}"
     if rest.startswith((b": ", b":")) and b":" in line[: len(line) - len(rest)]:
-        yield "quote a text that holds ': '"
+        yield "quote a text that contains ': '"
     if _SURROGATES.search(line):
-        yield "write the character itself, or its code after \\U with eight digits"
+        yield "write the character itself, or \\U and its code in eight digits"
 
 
 def _context(error: YAMLError, span: Span) -> str:
@@ -115,7 +115,7 @@ def _context(error: YAMLError, span: Span) -> str:
     if not context:
         return ""
     mark = getattr(error, "context_mark", None)
-    began = f" that begins at line {mark.line + 1}" if mark is not None and mark.line + 1 != span.line else ""
+    began = f" that starts at line {mark.line + 1}" if mark is not None and mark.line + 1 != span.line else ""
     return f" {context}{began}"
 
 

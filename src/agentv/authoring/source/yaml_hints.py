@@ -43,7 +43,7 @@ def stop_at(lines: list[str], line: int, column: int) -> Stop:
 def likely(problem: str, stop: Stop) -> Iterator[str]:
     """The likely fixes for what the parser says, best first."""
     if _SMART_QUOTES.search(stop.before + stop.rest):
-        yield "quotes are \" and ', not “ and ”"
+        yield "use the quotes \" and ', not “ and ”"
     for begins, hints in _HINTS.items():
         if problem.startswith(begins):
             yield from hints(stop)
@@ -64,11 +64,11 @@ def _no_mapping(stop: Stop) -> Iterator[str]:
 def _no_key(stop: Stop) -> Iterator[str]:
     last = stop.before.rstrip()[-1:]
     if last == "'" and stop.rest[:1].isalpha():
-        yield "in single quotes an apostrophe is written ''"
+        yield "in single quotes, write an apostrophe as ''"
     elif last in ("'", '"') and last:
-        yield "this quote closes a text; look above for one that was not closed"
+        yield "this quote ends a text; look above for one that was not closed"
     elif last in ("]", "}") and last:
-        yield f"quote a text that begins with {'[' if last == ']' else '{'}"
+        yield f"quote a text that starts with {'[' if last == ']' else '{'}"
     elif not stop.before.strip():
         yield from _indent(stop)
 
@@ -77,7 +77,7 @@ def _indent(stop: Stop) -> Iterator[str]:
     """As far in as the first key of the line above, behind its dash."""
     found = _FIRST_KEY.match(stop.above)
     if found is not None and stop.above and found.end() != len(stop.before):
-        yield f"indent it by {found.end()} spaces, as line {stop.above_line}"
+        yield f"indent it by {found.end()} spaces, like line {stop.above_line}"
 
 
 def _no_comma(stop: Stop) -> Iterator[str]:
@@ -92,11 +92,11 @@ def _no_content(stop: Stop) -> Iterator[str]:
 
 def _no_colon(stop: Stop) -> Iterator[str]:
     if _BLOCK_TEXT.search(stop.above):
-        yield f"indent the text further than the key of line {stop.above_line}"
+        yield f"indent the text more than the key in line {stop.above_line}"
 
 
 def _no_alias(_stop: Stop) -> Iterator[str]:
-    yield "quote a text that begins with * or &"
+    yield "quote a text that starts with * or &"
 
 
 def _no_document(_stop: Stop) -> Iterator[str]:

@@ -107,7 +107,7 @@ class TargetRegistry:
                 return None
             return read_target(found, self.providers, reading, self.retry)
         if found is not None:
-            reading.report.error("bad-value", found, f"a target is a name or a mapping, found {kind_of(found)}")
+            reading.report.error("bad-value", found, f"a target must be a name or a mapping, found {kind_of(found)}")
         return None
 
     def _refuses_settings(self, node: MapNode, reading: Reading) -> bool:
@@ -116,9 +116,7 @@ class TargetRegistry:
         name = provider_name(provider.text) if isinstance(provider, Scalar) else ""
         if not refuses_provider(name, alone=False):
             return False
-        refuse_data(
-            node, reading.report, "spell out a target; it may name one of .agentv/targets.yaml, or 'provider:model'"
-        )
+        refuse_data(node, reading.report, "write a name: a target in .agentv/targets.yaml, or 'provider:model'")
         return True
 
     def judge_of(self, name: str) -> Node | None:
@@ -154,7 +152,7 @@ class TargetRegistry:
         _, colon, rest = written.partition(":")
         name = provider_name(written)
         if name in self.providers.not_yet:
-            reading.report.error("not-yet", at, f"the provider '{name}' is known and not supported yet")
+            reading.report.error("not-yet", at, f"the provider '{name}' is recognized but not supported yet")
             return None
         provider = self.providers.find(name)
         if provider is None or (not colon and not provider.bare):
@@ -177,7 +175,7 @@ class TargetRegistry:
             return
         hint = did_you_mean(written.partition(":")[0].strip(), [*self._entries, *self.providers.names])
         if bare is not None:
-            hint = f"as a provider it needs a setting: write '{bare.name}:…'" if bare.settings.short else None
+            hint = f"as a provider, it needs a setting: write '{bare.name}:…'" if bare.settings.short else None
         elif hint is None and self._entries:
             notes.append(f"there are {', '.join(self._entries)}")
         if written == DEFAULT:
@@ -205,7 +203,7 @@ def _fill(registry: TargetRegistry, root: Node, reading: Reading) -> None:
     if isinstance(root, ListNode):
         root = MapNode({"targets": root}, {"targets": root.at}, root.at)
     if not isinstance(root, MapNode):
-        reading.report.error("bad-value", root, f"targets.yaml is a mapping with 'targets', found {kind_of(root)}")
+        reading.report.error("bad-value", root, f"targets.yaml must be a mapping with 'targets', found {kind_of(root)}")
         return
     for key in root.items:
         if key not in {"targets", "defaults"} and not key.startswith("x-"):
@@ -228,7 +226,7 @@ def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Rea
         if key not in {"target", "judge"}:
             reading.unknown_key(key, defaults, ("target", "judge"), "'defaults'")
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
-            reading.report.error("bad-value", node, f"'{key}' must name a target, found {kind_of(node)}")
+            reading.report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
     registry.default_target = _text_node(defaults.get("target"))
     registry.default_judge = _text_node(defaults.get("judge"))
 
@@ -249,7 +247,7 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
     entries = registry._entries  # noqa: SLF001  # the registry is being made
     if name.text in entries:
         first = span_of(entries[name.text].at).line
-        message = f"two targets are called '{name.text}'; the first is at line {first}"
+        message = f"two targets are named '{name.text}'; the first is at line {first}"
         reading.report.error("duplicate-target", name, message)
         return
     entries[name.text] = flat

@@ -77,7 +77,7 @@ class SuiteTargets:
             request.given_target is not None or request.targets or not is_empty(node) or self.registry.default_target
         )
         if request.for_run and untargeted and not named:
-            message = f"no {'model' if exam else 'target'} is named, so there is nothing to ask"
+            message = f"no {'model' if exam else 'target'} is set, so there is nothing to test"
             reading.report.error("no-target", span, message, notes=(PASTE_IN_EXAM if exam else PASTE).splitlines())
 
     def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> Iterator[TargetSpec]:
@@ -108,10 +108,10 @@ def _one(found: TargetSpec | None, at: Node | None) -> Iterator[tuple[TargetSpec
 
 def _say_twice(name: str, at: Node | None, first: Node | None, reading: Reading) -> None:
     if at is None or first is None:
-        reading.report.error("duplicate-target", None, f"the command line names the target '{name}' twice")
+        reading.report.error("duplicate-target", None, f"--target '{name}' is given twice")
         return
-    message = f"two targets are called '{name}'; the first is at line {span_of(_name_of(first).at).line}"
-    hint = "give each a 'name' of its own" if isinstance(at, MapNode) or isinstance(first, MapNode) else None
+    message = f"two targets are named '{name}'; the first is at line {span_of(_name_of(first).at).line}"
+    hint = "give each a different 'name'" if isinstance(at, MapNode) or isinstance(first, MapNode) else None
     reading.report.error("duplicate-target", _name_of(at), message, hint=hint)
 
 

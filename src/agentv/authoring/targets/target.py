@@ -173,7 +173,7 @@ def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, readin
                 reading.report.older(key, name, at.keys.get(key))
             if name in own:
                 reading.report.error(
-                    "two-spellings", at.keys[key], f"'{key}' and '{name}' say the same; keep one of them"
+                    "two-spellings", at.keys[key], f"'{key}' and '{name}' mean the same; keep one of them"
                 )
             own[name] = node
     said = at.items["provider"]
@@ -185,7 +185,7 @@ def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, readin
         message = f"'{provider.name}' takes nothing after the colon, found '{rest}'"
         reading.report.error("bad-target", said, message)
     elif short in own:
-        message = f"'{short}' is given here and after the colon of 'provider'; keep one of them"
+        message = f"'{short}' is set both here and after the colon of 'provider'; keep one of them"
         reading.report.error("two-spellings", at.keys.get(short, at.at), message)
     else:
         own[short] = Scalar(rest, rest, said.at)
@@ -254,7 +254,7 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
         return None
     name = provider_name(said.value)
     if name in providers.not_yet:
-        reading.report.error("not-yet", said, f"the provider '{name}' is known and not supported yet")
+        reading.report.error("not-yet", said, f"the provider '{name}' is recognized but not supported yet")
         return None
     provider = providers.find(name)
     problem = providers.problem(name) if provider is None else None

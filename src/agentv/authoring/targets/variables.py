@@ -88,12 +88,12 @@ def _missing(spec: TargetSpec, variable: Variable, env: Mapping[str, str], sever
 
 def _notes(variable: Variable, env: Mapping[str, str], *, in_file: bool) -> Iterator[str]:
     if in_file and variable.secret:
-        yield f"where your variable has another name, give the target {variable.setting}: ${{{{ NAME }}}}"
+        yield f"if your variable has another name, add {variable.setting}: ${{{{ NAME }}}} to the target"
     elif in_file:
         yield f"or write '{variable.setting}' in the target"
     near = nearly_set(variable.names, env)
     if near is not None:
-        yield f"{near} is set: is that the one that is meant?"
+        yield f"{near} is set: did you mean that one?"
 
 
 def how_to_set(variable: Variable) -> str:

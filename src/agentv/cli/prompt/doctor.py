@@ -18,7 +18,7 @@ from agentv.model.values.formatting import plural
 def command(names: tuple[str, ...], **formats: Any) -> int:
     """Check prompts and report every mistake with its position. Without an ID, check the whole library.
 
-    Reads prompts, exams, inputs and logs; makes no calls. A comment `# agentv: ignore[CODE]` silences a warning.
+    Reads prompts, exams, inputs and logs; makes no calls. A comment `# agentv: ignore[CODE]` ignores a warning.
 
     Exit status: 1 if there are findings.
     """

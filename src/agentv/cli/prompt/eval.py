@@ -43,7 +43,7 @@ def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     """Run the exams of prompts and record every attempt in the prompt's .eval.jsonl.
 
     ID is the id of a prompt, or a path to its directory or its exam. An attempt that runs only part of an exam, or uses
-    another model than the exam names, is no evidence for a promotion.
+    another model than the exam names, is not evidence for a promotion.
 
     Exit status: 0 all cases passed; 1 a case failed; 2 a file or the command is wrong and nothing ran; 3 a trial
     errored or did not run; 130 interrupted.

@@ -48,13 +48,13 @@ def command(runs: tuple[str, ...], older_than: timedelta | None, keep: int | Non
     by_age = older_than is not None or keep is not None
     if bool(runs) == by_age:
         raise UsageError(
-            "no runs selected: name them, or use --older-than and --keep", "agentv results list shows what there is"
+            "no runs selected: give run ids, or use --older-than and --keep", "list them with agentv results list"
         )
     meant = named_runs(runs) if runs else runs_by_age(older_than, keep or 0, datetime.now(UTC))
     for why in meant.passed_over:
         click.echo(safe(why), err=True)
     if not meant.paths:
-        click.echo("no run to delete")
+        click.echo("no runs to delete")
         return ExitStatus.ERRORED if meant.refused else ExitStatus.PASSED
     if not yes and not _agreed(meant):
         click.echo("nothing was deleted")
@@ -78,7 +78,9 @@ def _agreed(meant: Meant) -> bool:
 
     asked = f"delete {plural(len(meant.paths), 'run')}, {meant.size / _MEGABYTE:.1f} MB?"
     if not sys.stdin.isatty():
-        raise UsageError(f"there is no terminal to confirm on: {asked}", "--yes deletes without asking")
+        raise UsageError(
+            f"cannot ask for confirmation without a terminal: {asked}", "use --yes to delete without asking"
+        )
     width, color = width_and_color()
     click.echo(render_runs(meant.listed(), len(meant.paths), width=width, color=color), color=color)
     return click.confirm(asked, err=True)

@@ -36,7 +36,7 @@ def command(run: str, out: tuple[str, ...], limit: int | None, *, partial: bool,
     for file in out:
         check_export(Path(file), found.path)
     if not found.index.exists() or not found.index.stat().st_size:
-        raise UsageError(f"there is nothing to export: no trial of the run {found.run_id} has ended")
+        raise UsageError(f"nothing to export: no trial of the run {found.run_id} has finished")
     selection, number = selection_of(chosen), None
     if limit is not None or selection != Selection():
         picked = chosen_of(found, selection, limit)

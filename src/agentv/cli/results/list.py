@@ -30,7 +30,7 @@ def command(*, limit: int, as_json: bool) -> int:
     if as_json:
         click.echo(runs_json(runs, here=here))
     elif not runs:
-        click.echo(f"no run in {shown_from(listing.directory, here)}")
+        click.echo(f"no runs in {shown_from(listing.directory, here)}")
     else:
         width, color = width_and_color()
         click.echo(render_runs(runs, listing.total, width=width, color=color), color=color)

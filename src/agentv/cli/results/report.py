@@ -37,12 +37,12 @@ def command(run: str, against: str | None, *, partial: bool, **files: str | None
     if not wanted:
         raise UsageError("no report given", "give --html FILE, --md FILE or --junit FILE")
     if len(set(wanted.values())) < len(wanted):
-        raise UsageError("two reports for one file", "give each a FILE of its own")
+        raise UsageError("two reports use the same file", "give each its own FILE")
     if against is not None and ".html" not in wanted:
         raise UsageError("--against requires --html", "add --html FILE, or use `agentv compare`")
     found = open_run(run, doing="report", partial=partial)
     if next(found.results(), None) is None:
-        raise UsageError(f"there is nothing to report: no trial of the run {found.run_id} has ended")
+        raise UsageError(f"nothing to report: no trial of the run {found.run_id} has finished")
     earlier = open_run(against, doing="compare with", partial=partial) if against is not None else None
     exported = Exported(found, against=earlier)
     for suffix, file in wanted.items():

@@ -18,7 +18,7 @@ FALL = 0.5
 """What is left of the calls at once when the server has no room."""
 
 LONGEST_HINT_S = 60.0
-"""Seconds that a reply which is no refusal can hold calls up: longer, and the server is asked whether it is so."""
+"""Maximum seconds that a successful reply can delay calls; then a call checks whether the limit still applies."""
 
 _LONG_AGO = 0.0
 

@@ -52,7 +52,7 @@ class RetriedCall(Generic[A]):
     _outer_deadline: Deadline | None = field(default_factory=LIMIT.get)
 
     async def outcome(self, first: A | Failure | Awaitable[A | Failure] | None = None) -> tuple[A | Failure, float]:
-        """What the call comes to, and how many seconds its last attempt took.
+        """The result of the call, and the seconds of its last attempt.
 
         Args:
             first: what the first attempt gave, where it is made already.
@@ -83,7 +83,7 @@ class RetriedCall(Generic[A]):
                     return INTERRUPTED, 0.0
 
     async def _admitted(self) -> Permit | Failure | None:
-        """A permit of the gate, or why the call is not to be made; None where there is no gate."""
+        """A permit of the limiter, or why the call must not be made; None if there is no limiter."""
         reservation = self.reservation
         if reservation is None:
             return await self._let_in()
@@ -155,12 +155,12 @@ class RetriedCall(Generic[A]):
         asked_s = failure.retry_after_s
         if asked_s is None or asked_s <= left_s:
             return failure
-        told = f"the server asks to wait {asked_s:g} s, and the call has {max(left_s, 0):.3g} s left"
+        told = f"the server asks to wait {asked_s:g} s, but the call has {max(left_s, 0):.3g} s left"
         message = f"{failure.message}; {told}"
         if limiter.is_shut:
             return replace(failure, message=message, stops=True)
         if limiter.is_first_refusal():
-            self.channel.report_pause(self.channel.spec, f"{message}; it is asked once more in {PROBE_S:g} s")
+            self.channel.report_pause(self.channel.spec, f"{message}; retrying once in {PROBE_S:g} s")
         return replace(failure, message=message, retry_after_s=PROBE_S)
 
     def _decision(self, failure: Failure, now: float) -> Again | GiveUp:

@@ -42,7 +42,7 @@ class Budget:
 
     @property
     def left(self) -> Amount:
-        """What is neither spent nor reserved; infinite where there is no limit."""
+        """The amount neither spent nor reserved; infinite if there is no limit."""
         gone = self.spent + self.held
         return Amount(
             inf if self.usd is None else self.usd - gone.usd, inf if self.tokens is None else self.tokens - gone.tokens
@@ -54,7 +54,7 @@ class Budget:
         return (not need.usd or need.usd <= left.usd + _ROUNDING) and (not need.tokens or need.tokens <= left.tokens)
 
     def hold(self, need: Amount) -> None:
-        """Reserve it for a call that begins."""
+        """Reserve it for a call that starts."""
         self.held += need
         self.underway += 1
 
@@ -88,7 +88,7 @@ class Experience:
         return Amount(usd, known)
 
     def taken(self, ceiling: Ceiling, outcome: TargetResponse | Embeddings | Failure | None) -> Amount:
-        """What a call took, given what it came to; None: it was given up.
+        """The cost of a call, given its result; None: it was given up.
 
         A call that gave no answer counts in full, but where no server worked for it: it was refused with a status of
         HTTP, or no connection was made.
@@ -112,7 +112,7 @@ class Experience:
         return amount
 
     def _counted(self, name: str, told: float | None, most: float | None, largest: float | None) -> float:
-        """What was told; else the most that it can be, or has been."""
+        """The reported value; else the maximum that it can be, or has been."""
         if told is not None:
             return told
         if most is None and not largest:

@@ -113,7 +113,7 @@ class BudgetLimiter:
 
     @property
     def uncounted(self) -> bool:
-        """Whether no larger limit in dollars would help, since nobody knows what the calls cost."""
+        """Whether a larger limit in dollars would not help, because the cost of the calls is unknown."""
         return self._uncounted is not None
 
     def target_spend(self, key: Hashable, name: str, kind: Kind) -> TargetSpend:
@@ -139,9 +139,9 @@ class BudgetLimiter:
         self._queue.look()
 
     def cannot_count(self, name: str) -> None:
-        """A call took tokens whose price nobody knows, so that no limit in dollars can be kept: make no more."""
-        message = f"'{name}' does not say what its calls cost, so that a budget in dollars cannot be kept"
-        self._uncounted = self._uncounted or f"{message}; one in tokens can (--budget-tokens)"
+        """A call used tokens with an unknown price, so a limit in dollars cannot be enforced: make no more calls."""
+        message = f"'{name}' does not report what its calls cost, so a budget in dollars cannot be enforced"
+        self._uncounted = self._uncounted or f"{message}; use a budget in tokens (--budget-tokens)"
         self._queue.look()
 
     def close(self) -> None:
@@ -149,12 +149,12 @@ class BudgetLimiter:
         self._queue.close(INTERRUPTED)
 
     def use(self) -> BudgetUse:
-        """What became of the budget so far."""
+        """The usage of the budget so far."""
         budget, spent = self.budget, self.budget.spent
         return BudgetUse(budget.usd, budget.tokens, round(spent.usd, 10), int(spent.tokens), self.refused is not None)
 
     def silent(self) -> Iterator[tuple[str, str]]:
-        """The targets whose calls told not all that the budget counts: name, and `usd` or `tokens`."""
+        """The targets whose calls did not report everything that the budget counts: name, and `usd` or `tokens`."""
         limited = [name for name in ("usd", "tokens") if getattr(self.budget, name) is not None]
         for one in self._spends.values():
             yield from ((one.name, name) for name in limited if name in one.experience.silent)

@@ -94,7 +94,7 @@ class CallThrottle:
             limiter.close()
 
     def learn(self, spec: TargetSpec, failure: CallFailure) -> None:
-        """Take in that a target can answer nobody any more, which was found on another machine."""
+        """Record that a target was stopped on another machine."""
         if self.stops.of(spec).note(failure):
             self._report_stop(spec, failure)
 

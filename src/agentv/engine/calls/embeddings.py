@@ -53,13 +53,13 @@ class EmbeddingCache:
             if isinstance(asked, Failure):
                 return asked
             if len(asked.vectors) != len(missing):
-                return Failure("bad-answer", f"{len(asked.vectors)} embeddings came back for {len(missing)} texts")
+                return Failure("bad-answer", f"received {len(asked.vectors)} embeddings for {len(missing)} texts")
             found |= dict(zip(missing, asked.vectors, strict=True))
             spent = asked
         return Embeddings(tuple(found[_key(text)] for text in texts), spent.token_usage, spent.cost_usd)
 
     async def _asked(self, keys: Sequence[bytes], texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """What the other one says; whoever waits for these texts is reported how it ended."""
+        """The other call's result; everyone who waits for these texts gets it."""
         pending: _Pending = asyncio.get_running_loop().create_future()
         self._underway.update(dict.fromkeys(keys, pending))
         found: Embeddings | Failure | None = None

@@ -27,7 +27,7 @@ class InterruptibleSleep:
             self._sleeping.discard(woken)
 
     def end(self) -> None:
-        """Wake everybody, and let nobody sleep any more."""
+        """Wake all sleepers, and end all later sleeps at once."""
         self._over = True
         for woken in self._sleeping:
             _wake(woken, False)

@@ -49,14 +49,14 @@ class RateLimiter:
         self._tokens = _bucket(rate.tokens_per_minute, 1.0)
 
     def wait_s(self, now: float, tokens: float) -> float:
-        """Seconds until a call of so many tokens may start."""
+        """Seconds until a call with this many tokens may start."""
         return max(
             self._requests.wait_s(now, 1.0) if self._requests else 0.0,
             self._tokens.wait_s(now, tokens) if self._tokens else 0.0,
         )
 
     def start(self, now: float, tokens: float) -> None:
-        """A call of about so many tokens starts."""
+        """Record the start of a call with about this many tokens."""
         if self._requests:
             self._requests.spend(now, 1.0)
         if self._tokens:

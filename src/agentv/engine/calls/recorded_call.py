@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 Given = TargetResponse | Failure | Awaitable[TargetResponse | Failure]
 Unanswered = Callable[[Call], Failure]
-"""What becomes of a call that has no answer, where nobody is to be asked."""
+"""Result of a call without a stored answer, when no calls may be made."""
 
 
 def call_key(spec: TargetSpec, request: TargetRequest) -> str:
@@ -107,8 +107,8 @@ class RecordedCall:
 def no_answer(call: Call) -> Failure:
     """Why a trial of a run that grades another's answers has none."""
     del call
-    why = "the case, or its target, is another, or the answer held a secret"
-    return Failure("no-kept-answer", f"the run to regrade holds no answer to this that can be used: {why}")
+    why = "the case or its target changed, or the answer contained a secret"
+    return Failure("no-kept-answer", f"the run to regrade has no usable answer to this: {why}")
 
 
 class RecordedTarget:
@@ -157,5 +157,5 @@ def _spoken(answer: TargetResponse, key: str, request: TargetRequest) -> TargetR
 
 
 def _name(key: str, number: int) -> str:
-    """What stands for a nonce. It is made of the call's own hash, so that no text in the call can hold it."""
+    """Placeholder of a nonce, derived from the call's own hash, so that no text in the call can contain it."""
     return f"[nonce-{number}-{key[:32]}]"

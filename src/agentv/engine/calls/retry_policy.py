@@ -46,7 +46,7 @@ class Tries:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Make the call again, after so many seconds."""
+    """Retry the call after this many seconds."""
 
     after_s: float
 
@@ -81,15 +81,15 @@ def decide(failure: Failure, tries: Tries, retry: Retry, left_s: float, chance: 
         return GiveUp()
     limited = is_limited(failure)
     if not limited and tries.failed > retry.max_retries:
-        return GiveUp(f"given up after {tries.total} attempts")
+        return GiveUp(f"gave up after {tries.total} attempts")
     asked_s = failure.retry_after_s if isinstance(failure, CallFailure) else None
     wait_s = _wait_s(asked_s, tries.limited if limited else tries.failed, retry, chance)
     if wait_s < left_s:
         return Again(wait_s)
-    after = f"given up after {tries.total} attempt{'s' if tries.total > 1 else ''}"
+    after = f"gave up after {tries.total} attempt{'s' if tries.total > 1 else ''}"
     if asked_s is not None and asked_s >= left_s:
-        return GiveUp(f"{after}: the server asks to wait {asked_s:g} s, and the call has {max(left_s, 0):.3g} s left")
-    return GiveUp(f"{after}: the time for the call is used up")
+        return GiveUp(f"{after}: the server asks to wait {asked_s:g} s, but the call has {max(left_s, 0):.3g} s left")
+    return GiveUp(f"{after}: no time left for the call")
 
 
 def _wait_s(asked_s: float | None, number: int, retry: Retry, chance: float) -> float:

@@ -88,7 +88,7 @@ class ServerLimiter:
         self._queue.look()
 
     def close(self) -> None:
-        """Let nobody in any more, those who wait included."""
+        """Refuse all calls, including waiting ones."""
         self._queue.close(INTERRUPTED)
 
     def _decision(self, waiter: Waiter) -> Permit | Failure | Wait:
@@ -109,7 +109,7 @@ class ServerLimiter:
     def _no_room(self, now: float) -> Failure:
         """Why a call is not made that would have to wait for longer than it may."""
         last_refusal, wait_s = self._last_refusal, self.pace.paused_until - now
-        message = f"not called: the server told an earlier call to wait {wait_s:.3g} s more"
+        message = f"not called: the server asked an earlier call to wait {wait_s:.3g} s longer"
         if last_refusal is None:
             return CallFailure("http-status", message, retryable=True)
         return replace(last_refusal, message=f"{message}: {last_refusal.message}", attempts=())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The most that one call can take, known before it is made; None: nothing is known.
+    """Maximum cost of one call, known before it is made; None: unknown.
 
     Attributes:
         usd: US dollars.
@@ -30,7 +30,7 @@ UNKNOWN = Ceiling()
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """What calls take: US dollars, and tokens of questions and answers together."""
+    """Cost of calls: US dollars, and tokens of input and output together."""
 
     usd: float = 0.0
     tokens: float = 0
@@ -44,7 +44,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class BudgetUse:
-    """What became of a budget.
+    """Usage of a budget.
 
     Attributes:
         usd, tokens: that the run might spend; None: not limited.

@@ -15,7 +15,7 @@ CASE = "case"
 """What forms a cluster where no key does."""
 
 ClusterId = tuple[str, ...]
-"""What two trials have in common whose outcomes are not independent."""
+"""The common key of trials whose outcomes are not independent."""
 
 
 class Clustered(Protocol):

@@ -28,7 +28,7 @@ the mean score rose while the pass rate fell; or the runs decided cases by diffe
 Change = Literal["input", "checks", "threshold", "text"]
 """What differs in an edited case, as far as rows can say; `text`: something that they do not hold."""
 
-Measure = Literal["mean score", "pass rate", "share of passed cases"]
+Measure = Literal["mean score", "pass rate", "share of cases that passed"]
 """The pass rate is that of samples; the share of passed cases is compared where samples may end early."""
 """What decides: the mean scores of cases, and the shares of their samples that passed."""
 

@@ -84,7 +84,7 @@ class AssertionContext:
             RuntimeError: the context was made by hand, without a run behind it.
         """
         if self._services is None:
-            raise RuntimeError("this context has no run behind it, so nothing can be asked or started")
+            raise RuntimeError("this context belongs to no run, so it cannot call anything")
         return self._services
 
     @cached_property
@@ -179,19 +179,19 @@ class Assertion(Protocol):
     """The frozen options of one assertion type, and how they grade an answer. Stateless."""
 
     def label(self) -> str:
-        """What the entry looks for, in a few words; part of its default name."""
+        """Short description of what the entry checks; part of its default name."""
         ...
 
     def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
-        """Judge one answer. An assertion that cannot judge returns `Grade.errored`."""
+        """Grade one answer. An assertion that cannot grade returns `Grade.errored`."""
         ...
 
 
 class ComparingAssertion(Protocol):
-    """An assertion that looks at several answers to one case together (`compares`)."""
+    """An assertion that compares several answers to one case (`compares`)."""
 
     async def choose(self, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
-        """The grade of each answer, in their order."""
+        """The grade of each answer, in order."""
         ...
 
 
@@ -199,20 +199,20 @@ class Judge(Protocol):
     """A model that grades rubrics."""
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
-        """Ask the judge about one answer and read its verdict."""
+        """Call the judge for one answer and parse its verdict."""
         ...
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
-        """Which of several answers is the best by the criteria; asked twice, in opposite orders."""
+        """The best of several answers by the criteria; the judge is called twice, in opposite orders."""
         ...
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
-        """Send a prompt as it stands; the model's answer, whose `output` is never empty."""
+        """Send a prompt unchanged; returns the model's answer, whose `output` is never empty."""
         ...
 
 
 class Services(Protocol):
-    """What a run offers to the assertions that ask or start something."""
+    """Services of a run for assertions that make calls or start processes."""
 
     @property
     def executor(self) -> Executor:
@@ -221,21 +221,21 @@ class Services(Protocol):
 
     @property
     def javascript(self) -> JavaScriptHost:
-        """The JavaScript runtime, started at its first use."""
+        """The JavaScript runtime, started when first used."""
         ...
 
     def judge(self, name: str | None) -> Judge:
-        """The judge of that name, or the one in force for this trial."""
+        """The judge with that name, or the trial's own."""
         ...
 
     def embedder(self, name: str | None) -> Embedder:
-        """The target of that name that embeds texts, or the one that stands in for this trial."""
+        """The embedder with that name, or the trial's own."""
         ...
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
-        """Grade a nested list, with all the rules that hold for the outermost one."""
+        """Grade a nested list, with the same rules as for the outermost one."""
         ...
 
     async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
-        """The value that an expression over the answer has."""
+        """The value of an expression over the answer."""
         ...

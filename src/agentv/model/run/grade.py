@@ -1,4 +1,4 @@
-"""Grades: what one assertion says of one answer, and the arithmetic over them (SPEC sections 7.1 and 10)."""
+"""Grades of answers by assertions, and their arithmetic (SPEC sections 7.1 and 10)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Grade:
     An errored grade has `error` set; its score and verdict mean nothing and are never averaged.
 
     Attributes:
-        own_mark: the type judged by a threshold of its own, so `passed`, not `score`, is what counts.
+        own_mark: the type has its own threshold, so `passed`, not `score`, is what counts.
         by_mark: how many of the checks, the last ones, say no more than whether the score reached the mark.
         cost_usd: what the judge or script spent on this grade, in US dollars.
         undecided: it fails because nothing could be made of a judge's words, so that its complement fails too.
@@ -54,16 +54,16 @@ class Grade:
 
     @classmethod
     def of(cls, passed: bool, text: str, evidence: str | None = None) -> Grade:
-        """The grade of a type that knows only yes and no."""
+        """The grade of a type that is either right or wrong."""
         return cls(1.0 if passed else 0.0, passed, (Check(text, passed, evidence),))
 
     @classmethod
     def errored(cls, code: str, message: str, *, details: JsonObject = EMPTY) -> Grade:
-        """The grade of an assertion that could not judge."""
+        """The grade of an assertion that could not grade."""
         return cls(0.0, False, (), message, details, Failure(code, message))
 
     def negated(self) -> Grade:
-        """The exact complement: score, verdict and every check inverted. What was not judged stays as it is."""
+        """The exact complement: score, verdict and every check inverted. An errored grade is unchanged."""
         if self.error is not None or self.undecided:
             return self
         checks = tuple(Check(_negated(check.text), not check.passed, check.evidence) for check in self.checks)
@@ -82,7 +82,7 @@ class Grade:
         )
 
     def passing_at(self, mark: float) -> Grade:
-        """The same grade judged by another pass mark, unless nothing was judged."""
+        """The same grade with another threshold; an errored grade is unchanged."""
         if self.error is not None or self.undecided:
             return self
         passed = reaches(self.score, mark)
@@ -94,7 +94,7 @@ class Grade:
 
     @property
     def counted(self) -> float:
-        """What goes into a weighted mean (SPEC section 10)."""
+        """The value for a weighted mean (SPEC section 10)."""
         if self.own_mark:
             return 1.0 if self.passed else 0.0
         return self.score
@@ -105,7 +105,7 @@ def _negated(text: str) -> str:
 
 
 def reaches(score: float, mark: float) -> bool:
-    """Whether a score passes a mark, rounding forgiven."""
+    """Whether a score reaches a threshold, within the rounding error."""
     return score >= mark - TOLERANCE
 
 

@@ -1,4 +1,4 @@
-"""The question that goes to a judge, and the verdict that comes back (SPEC section 9)."""
+"""The question to a judge, and its verdict (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RubricItem:
         outcome: what the answer must do; may be empty where score ranges say it all.
         required: checklist: whether the grade falls with this item.
         score_ranges: (lowest points, highest points, what earns them), of 0..10, ascending; empty in a checklist.
-        min_score: points, 0..10, that the item must reach lest the grade fall; None: it need not reach any.
+        min_score: minimum points, 0..10; below them the grade fails; None: no minimum.
     """
 
     id: str
@@ -90,13 +90,13 @@ class RubricItem:
 
 
 class PromptWriter(Protocol):
-    """Code of the user's that writes a judge prompt."""
+    """User code that writes a judge prompt."""
 
     async def write(self, values: Mapping[str, Json], context: Any) -> str | tuple[Message, ...] | Failure:
         """The prompt as text or messages.
 
         Args:
-            values: what a template could show, by its names; what is judged stands between its markers.
+            values: the variables of a template, by name; the graded text is between its delimiters.
             context: the answer's, as custom assertions get it, with `output` between its markers too.
         """
         ...
@@ -104,18 +104,18 @@ class PromptWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What a judge is asked to look at.
+    """What a judge grades by.
 
     Attributes:
         text: the rubric or criteria as prose; empty in checklist mode, and where the prompt alone says it all.
         items: of a checklist, or with score ranges; empty in the other modes.
         prompt: the text of a prompt template that replaces the built-in one.
         prompt_path: the file that template came from, for messages.
-        writer: code of the user's that writes the prompt, in place of a template.
+        writer: user code that writes the prompt, instead of a template.
         scale: lowest and highest points, in scale mode.
         pass_threshold: points of the scale at which an answer passes.
         votes: number of verdicts to request, odd; the median counts.
-        max_chars: characters of the answer, and of its tool calls, that the judge is shown.
+        max_chars: maximum characters of the answer, and of its tool calls, in the judge prompt.
         context: the pieces of text that were retrieved for the answer, in the modes that look at them.
         category_scores: (category, score), of `factuality`.
     """
@@ -137,7 +137,7 @@ class Rubric:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge said, parsed.
+    """The parsed verdict of a judge.
 
     Attributes:
         score: 0..1. Freeform: as the judge gave it. Checklist: Σ satisfied weights / Σ weights. Score ranges:
@@ -148,8 +148,8 @@ class Verdict:
         passed: scale: whether the points reach the threshold; None where the score decides.
         undecided: scale: there was no verdict in the reply, which fails the answer and is no judgement of it.
         votes: what each vote counted for, in their order; empty where there was one.
-        shared: the same question had been put in this run, so nothing was asked again.
-        details: what else the grade shall tell: points, what was left out of a long answer.
+        shared: the same question was already asked in this run, so no call was made.
+        details: further details of the grade: points, the length cut from a long answer.
     """
 
     score: float
@@ -173,7 +173,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFailure(Failure):
-    """Why a judge gave no verdict, what it said instead (cut), and what its calls had cost by then."""
+    """Why a judge gave no verdict, its reply (cut), and the cost of its calls so far."""
 
     reply: str = ""
     token_usage: TokenUsage | None = None

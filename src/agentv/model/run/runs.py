@@ -1,4 +1,4 @@
-"""Runs that lie on disk, as lists of them show them."""
+"""Stored runs, as shown in lists."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ RunState = Literal["finished", "interrupted", "being written", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """One run of a list.
+    """One run in a list.
 
     Attributes:
         directory: its absolute path.
         suites, targets: their names, in the order of the files.
         done: trials that have a row.
-        planned: trials that there were to do; None where that is not on record.
+        planned: number of planned trials; None if unknown.
         summary: its totals; None of a run that is being written, or cannot be read.
-        duration_ms: None of a run that was killed, which nobody timed.
+        duration_ms: None for a killed run.
         problem: why it is unreadable.
     """
 

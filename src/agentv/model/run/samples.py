@@ -38,7 +38,7 @@ class SampledCase:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What the cases with several samples came to, as many for each as were planned: none whose samples may end early.
+    """Totals of the cases with several samples, without those whose samples may end early.
 
     Attributes:
         cases: those of which a sample was judged.

@@ -11,13 +11,13 @@ from agentv.model.values.values import EMPTY, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class AssertionScore:
-    """A verdict of a user's own assertion; `passed` or `score` must be given.
+    """The verdict of a custom assertion; `passed` or `score` is required.
 
     Attributes:
         passed: the verdict; None: `score >= 0.5` decides.
-        score: 0..1, clamped; None: 1 or 0 as it passed.
+        score: 0..1, clamped; None: 1 if passed, else 0.
         assertions: one check per aspect.
-        details: data of the author's own, kept in the row.
+        details: any data, kept in the row.
     """
 
     passed: bool | None = None

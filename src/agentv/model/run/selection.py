@@ -9,11 +9,11 @@ from agentv.model.run.trial import Status
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Trials by what their rows say. Of one kind any does, of several kinds each must; what is empty asks nothing.
+    """Filters for trials. Values of the same kind are ORed, different kinds are ANDed; an empty filter matches all.
 
     Attributes:
-        statuses: how they ended.
-        cases, suites, targets, tags: names, or patterns as in a shell (`*`, `?`, `[a-z]`), capitals distinguished.
+        statuses: outcomes.
+        cases, suites, targets, tags: names, or patterns as in a shell (`*`, `?`, `[a-z]`), case-sensitive.
     """
 
     statuses: tuple[Status, ...] = ()

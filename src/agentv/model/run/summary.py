@@ -18,7 +18,7 @@ from agentv.model.values.values import Json
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many of each outcome."""
+    """Number of each outcome."""
 
     total: int = 0
     passed: int = 0
@@ -30,7 +30,7 @@ class Counts:
 Interval = tuple[float, float]
 
 Cut = Literal["fail-fast", "max-errors", "decided"]
-"""What ends a run by how its cases ended: the ones that ran are no random part of all."""
+"""Reasons to stop a run because of its results: the cases that ran are not a random part of all."""
 
 _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
 _OF_THE_RULE = ("rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
@@ -54,7 +54,7 @@ class GroupTotals:
     mean_score_interval: Interval | None = None
 
     def cut_short(self) -> GroupTotals:
-        """Without intervals: none holds for a run that ended by how its cases ended."""
+        """Without intervals: none is valid for a run that stopped because of its results."""
         return replace(self, pass_rate_interval=None, rule_pass_rate_interval=None, mean_score_interval=None)
 
 

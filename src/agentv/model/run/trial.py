@@ -1,4 +1,4 @@
-"""Trials, and what became of them (SPEC sections 1, 10 and 13)."""
+"""Trials and their results (SPEC sections 1, 10 and 13)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution of one case on one target, yet to come.
+    """One planned execution of one case on one target.
 
     Attributes:
         judge: the judge in force where an assertion names none; `forced` when it wins over those too.
         sample: 1..repeat.
-        key: content hash of all that determines the outcome.
+        key: hash of everything that determines the outcome.
         repeat: how many samples its case gets on this target.
         aggregate: how the verdicts of those samples become the case's.
         alpha: samples of its case end where they show on which side of the threshold the pass rate lies, wrongly with
@@ -72,10 +72,10 @@ class TrialResult:
     Attributes:
         score: 0..1; None when errored or skipped: errors never count as quality.
         error: why there is no verdict; None otherwise.
-        input: what the target got, at its last call where there were several.
+        input: what the target received, in its last call if there were several.
         turns: the answer to each turn, of a case with `turns` or `conversation_id`.
         attempts: how many times the target was called.
-        retries: the calls that gave no answer and were made again.
+        retries: the calls that gave no answer and were retried.
         timestamp: when it finished, ISO 8601 in UTC.
         stopped: why its case gets no more samples, where they may end early and it is the last of them.
         reused: the answers were there before: another run, a cassette or the cache gave them, or an older row of this

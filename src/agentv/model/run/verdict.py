@@ -13,12 +13,12 @@ from agentv.model.values.response import Failure
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """What a list of graded assertions comes to.
+    """The verdict over a list of graded assertions.
 
     Attributes:
         score: Σ weight × counted / Σ weight, 0..1; meaningless where there is an error.
         passed: the score reaches the threshold and every gate holds.
-        error: why no judgement was possible; None otherwise.
+        error: why there is no verdict; None otherwise.
     """
 
     score: float
@@ -26,10 +26,10 @@ class Combined:
     error: Failure | None = None
 
 
-ZERO_HINT = "give a higher one, or mark an assertion 'required: true'"
+ZERO_HINT = "use a higher one, or mark an assertion 'required: true'"
 """What mends a threshold of 0."""
 
-NOTHING_COUNTS = Failure("nothing-counts", "nothing was judged: no assertion has a weight, and none is required")
+NOTHING_COUNTS = Failure("nothing-counts", "nothing was graded: no assertion has a weight, and none is required")
 
 
 def combined(scores: Sequence[Score], threshold: float) -> Combined:
@@ -67,7 +67,7 @@ def combined(scores: Sequence[Score], threshold: float) -> Combined:
 
 
 def excludes_nothing(threshold: float | None, entries: Iterable[AssertionEntry]) -> bool:
-    """Whether every answer passes: a score of 0 reaches the threshold, and it falls at no gate."""
+    """Whether every answer passes: a score of 0 reaches the threshold, and nothing is required."""
     if threshold is None or not reaches(0.0, threshold):
         return False
     return all(reaches(0.0, entry.settings.required) for entry in entries)  # False is a gate of 0, True one of 1
@@ -87,7 +87,7 @@ def passes_gate(score: Score) -> bool:
 
 
 def counts(score: Score) -> bool:
-    """Whether an assertion has a say in the verdict: by its weight, or as a gate."""
+    """Whether an assertion affects the verdict: by its weight, or as a gate."""
     return score.entry.settings.weight > 0 or score.entry.settings.required is not False
 
 

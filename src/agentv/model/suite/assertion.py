@@ -46,7 +46,7 @@ class AssertionOptions(Protocol):
     """The frozen options of one assertion type. They grade too: see `agentv.model.run.context.Assertion`."""
 
     def label(self) -> str:
-        """What the entry looks for, in a few words; part of its default name."""
+        """Short description of what the entry checks; part of its default name."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The targets that a project can name, as `agentv targets` tells of them. No value of a variable is ever in here."""
+"""The targets of a project, as shown by `agentv targets`. Contains no value of a variable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KeyFact:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What a call for the sake of the check came to.
+    """Result of a check call.
 
     Attributes:
         state: `untried`: there is nothing to call.
@@ -40,7 +40,7 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ListedTarget:
-    """One target that suites and the command line can name.
+    """One target that suites and the command line can use.
 
     Attributes:
         model: of a model API.
@@ -85,7 +85,7 @@ class ListedProvider:
 
     @property
     def usable(self) -> bool:
-        """Whether its example would work as things stand."""
+        """Whether its example would work now."""
         return self.fix is None and all(key.found or not key.needed for key in self.keys)
 
 
@@ -105,5 +105,5 @@ class TargetsListing:
 
     @property
     def failed(self) -> bool:
-        """Whether a target was checked in vain."""
+        """Whether a check failed."""
         return any(one.check is not None and one.check.state == "failed" for one in self.targets)

@@ -29,7 +29,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A case that must pass before another one runs, and where the file says so."""
+    """A case that must pass before another one runs, and its position in the file."""
 
     id: str
     span: Span | None = None
@@ -37,12 +37,12 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How one case hangs on others of its suite.
+    """Dependencies of one case on others of its suite.
 
     Attributes:
         depends_on: ids of the cases that must pass first.
         follows: id of the case before it in its conversation.
-        story: hash of all that was authored for the cases before it; they determine what it comes to.
+        story: hash of everything authored for the cases before it, which determine its result.
     """
 
     depends_on: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from agentv.model.values.values import EMPTY, JsonObject
 
 PromptStatus = Literal["draft", "tested", "ready"]
 STATUSES: tuple[PromptStatus, ...] = get_args(PromptStatus)
-"""In the order of a prompt's life."""
+"""Statuses of a prompt, in order."""
 
 DESCRIPTION = "meta.yaml#description"
 """What stands for the description among the files of an exam: the rest of `meta.yaml` is not part of what sat."""
@@ -33,14 +33,14 @@ def normalised(data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """That a suite is the exam of a prompt, and what its sitting is recorded with.
+    """Marks a suite as the exam of a prompt, and contains the data to record it.
 
     Attributes:
         prompt: the prompt's id.
         directory: the prompt's, absolute: where its log is.
         texts: what the exam rests on: path from the prompt's directory, parts joined by `/` → the bytes, `normalised`.
             The description stands under `DESCRIPTION`, in UTF-8; there is none where the prompt has none.
-        other_model: it sits on another model than the one that it names.
+        other_model: it runs on another model than the one that it specifies.
         queries: id of the case that asks about a query → whether the query should trigger the prompt.
     """
 
@@ -74,14 +74,14 @@ class PromptMeta:
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """One row of `.eval.jsonl`: an exam that was sat, to its end or not.
+    """One row of `.eval.jsonl`: a complete or incomplete exam.
 
     Attributes:
         ts: when it ended, ISO 8601 in UTC; rows of eva may hold other text.
         total: cases and queries, each on every target.
         failed_cases: ids of those that failed, errored or were not run, in the exam's order.
-        prompt_sha256, files: what sat: the hash over `files`, and path → sha256; None and empty in eva's rows.
-        errored: how many were not judged, since the target, the judge or the network broke.
+        prompt_sha256, files: the examined texts: the hash over `files`, path → sha256; None and empty in rows of eva.
+        errored: how many were not graded, because the target, the judge or the network failed.
         partial: a part of the exam, or another model than the exam names.
         line: of the log, from 1; 0: not written yet.
     """

@@ -1,4 +1,4 @@
-"""The files that a suite's grades hang on, as they were when the suite was loaded: before any target was called."""
+"""The files that a suite's grades depend on, as they were when the suite was loaded, before any call."""
 
 from __future__ import annotations
 

@@ -14,13 +14,13 @@ ChangeKind = Literal["edited", "added", "removed"]
 
 
 def called(path: str) -> str:
-    """What people call a text of an exam: a file by its path, the description so."""
+    """Display name of a text of an exam: a path, or the description."""
     return "description" if path == DESCRIPTION else path
 
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """A text of an exam that is not as it was when the exam was sat.
+    """A text that changed after the exam.
 
     Attributes:
         path: from the prompt's directory; the description is called so.
@@ -36,8 +36,8 @@ class ListedPrompt:
 
     Attributes:
         directory: absolute.
-        edited: its status rests on a text that has been changed since.
-        last: the most recent row of its log; None: the exam was never sat.
+        edited: the text that its status is based on has changed.
+        last: the most recent row of its log; None: the exam never ran.
         changes: what is not as it was at the last sitting; empty too where that one tells of no text.
         compared: the last sitting says which texts it rests on.
         wrong: meta.yaml or the log cannot be read as it should; doctor says how.
@@ -67,13 +67,13 @@ class PromotionGate:
 
     @property
     def open(self) -> bool:
-        """Whether nothing is in the way."""
+        """Whether the promotion is allowed."""
         return self.to is not None and not self.reasons
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompt:
-    """Everything that is known of one prompt.
+    """All data on one prompt.
 
     Attributes:
         listed: what the list tells of it.
@@ -109,7 +109,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class TextDifference:
-    """One text of an exam, as it sat and as it is.
+    """One text of an exam, as examined and as it is now.
 
     Attributes:
         before, after: the texts; None: there was, or is, none.
@@ -134,7 +134,7 @@ class PromptDiff:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """What became of a wish to change a prompt's status.
+    """Result of a promotion or demotion.
 
     Attributes:
         written: the file holds the new status.
@@ -155,15 +155,15 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class ExamReport:
-    """One exam that a run was, and what it means for its prompt.
+    """One exam in a run, and its effect on the prompt.
 
     Attributes:
         log: absolute path of the log.
-        notes: what people should know of the log, such as a torn line that was set aside.
+        notes: messages about the log, such as an incomplete line that was moved away.
         fault: why the row could not be appended; None: it was.
         status: of the prompt now.
         gate: None where nobody asked.
-        partial: why the sitting is no evidence.
+        partial: why the exam is not evidence.
     """
 
     prompt: str

@@ -30,10 +30,10 @@ Until = Literal["decided"]
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often and how patiently a failed call is tried again; the defaults are AgentV's.
+    """When to retry a failed call; the defaults are AgentV's.
 
     Attributes:
-        max_retries: attempts beyond the first; those for which the server had no room are not counted. 0: one attempt.
+        max_retries: attempts after the first; attempts refused because of a rate limit do not count. 0: one attempt.
         initial_delay_ms, max_delay_ms, backoff_factor: of the longest wait after each attempt.
         status_codes: of HTTP, that another attempt may turn into an answer; empty: what the statuses mean.
     """
@@ -50,7 +50,7 @@ DEFAULT_RETRY = Retry()
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How much a target is asked at most; None: no limit of its own."""
+    """Rate limits of a target; None: no limit of its own."""
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -77,7 +77,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """A system under test, or a judge, as configured: the provider's frozen settings and what all targets share.
+    """A configured system under test, or judge: the provider's frozen settings and the keys of every target.
 
     Attributes:
         settings: the provider's own options, an instance of its settings dataclass, an `agentv.ports.Connectable`.
@@ -115,12 +115,12 @@ class TargetSpec:
 
     @property
     def missing(self) -> tuple[Variable, ...]:
-        """What must be set before it can be asked."""
+        """Settings that must be set before it can be called."""
         return tuple(one for one in self.variables if one.missing)
 
 
 def embeds(spec: TargetSpec) -> bool:
-    """Whether a target's API turns texts into vectors."""
+    """Whether a target's API computes embeddings."""
     return bool(getattr(spec.settings, "embeds", False))
 
 
@@ -152,10 +152,10 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test of a suite.
+    """One test in a suite.
 
     Attributes:
-        expected_output: the reference answer as messages; passive, it grades nothing by itself.
+        expected_output: the reference answer as messages; not graded by itself.
         assertions: in merge order (SPEC section 7.4), includes expanded.
         target, judge: this case's own; None: the suite's.
         turns: questions that are asked one after the other; `input` is then what comes before the first.
@@ -201,11 +201,11 @@ class Cases(Protocol):
     """The cases of a suite: a tuple, or a file that is read again at each pass so that memory stays flat."""
 
     def __iter__(self) -> Iterator[Case]:
-        """A fresh pass over all cases, in the order of the file."""
+        """Iterate over all cases, in file order."""
         ...
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of cases."""
         ...
 
 
@@ -219,14 +219,14 @@ class Suite:
         generators: functions of the user's that were called to know the cases, as `file.py:name`.
         prompts: id → label, of the prompts that every case runs with; empty where cases give their input.
         judge: the suite's own judge.
-        forced_judge: the one of the command line, which wins over all.
-        default_judge: the project's, where nothing else names one.
+        forced_judge: the one of the command line, which overrides all others.
+        default_judge: the project's, if nothing else sets one.
         judges: those that assertions name, and those that targets name, by their names; what embeds for them, too.
         secrets: values out of its targets, judges and environment that must never be written.
         unsearched: names of keys and variables whose values cannot be told from ordinary text.
         tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
         files: path → sha256 of every file that was read for this suite.
-        links: the cases that hang on others, by id; empty for most suites, which then run in any order.
+        links: the cases that depend on others, by id; empty for most suites, which then run in any order.
         compares: an assertion compares the answers that a case gets from its prompts and targets.
         exam: what makes it the exam of a prompt; None: it is none.
         root: the repository that it stands in, absolute.

@@ -27,7 +27,7 @@ class JsonPath:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Nothing stands where a path leads. `message` says where it ended and what is there instead."""
+    """A path matches nothing. `message` says where it ended and what is there instead."""
 
     message: str
 
@@ -36,7 +36,7 @@ class Missing:
 
 
 def parse(path: str) -> JsonPath:
-    """The path behind a text: `$.a.b[0]`, `$['a b']`, or without the dollar, `a.b.0`. `$` alone is all of it.
+    """Parse a path: `$.a.b[0]`, `$['a b']`, or without the dollar, `a.b.0`. `$` alone is all of it.
 
     Raises:
         ValueError: it is no path, or one that may lead to several values.
@@ -51,7 +51,8 @@ def parse(path: str) -> JsonPath:
         step = _STEP.match(rest, at)
         if step is None:
             raise ValueError(
-                f"not a path to one value: {text!r} at {rest[at:]!r}; such as $.choices[0].message.content"
+                f"not a path to one value: {text!r} at {rest[at:]!r}; expected a path such as "
+                "$.choices[0].message.content"
             )
         index = step["index"]
         steps.append(int(index) if index is not None else step["name"] or step["key"] or "")
@@ -60,7 +61,7 @@ def parse(path: str) -> JsonPath:
 
 
 def read(path: JsonPath, value: Json) -> Json | Missing:
-    """The value that a path leads to."""
+    """The value at a path."""
     for depth, step in enumerate(path.steps):
         found = _entered(value, step)
         if isinstance(found, Missing):
@@ -73,11 +74,11 @@ def _entered(value: Json, step: str | int) -> Json | Missing:
     if isinstance(value, Mapping):
         if isinstance(step, str):
             return value[step] if step in value else Missing(f"the object has {_keys(value)}")
-        return Missing(f"an object stands there, no list; it has {_keys(value)}")
+        return Missing(f"found an object instead of a list; it has {_keys(value)}")
     if isinstance(value, Sequence) and not isinstance(value, str):
         index = step if isinstance(step, int) else int(step) if step.isdecimal() and len(step) < 10 else None
         if index is None:
-            return Missing(f"a list stands there, of {len(value)}")
+            return Missing(f"found a list of {len(value)} instead of an object")
         return value[index] if -len(value) <= index < len(value) else Missing(f"the list has {len(value)}")
     return Missing(f"{'null' if value is None else type(value).__name__} stands there")
 

@@ -56,11 +56,11 @@ Content: TypeAlias = "str | JsonObject | tuple[Block, ...]"
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that an assistant's message asks for.
+    """A tool call in an assistant message.
 
     Attributes:
         duration_ms: how long the tool took, where known.
-        output: what it gave back, where that stands at the call; else a message of the role `tool` says it.
+        output: its result, if part of the call; else a message of the role `tool` contains it.
     """
 
     name: str
@@ -197,7 +197,7 @@ def _message_from_json(row: Mapping[str, Json]) -> Message:
                 name=name if isinstance(name, str) else None,
                 tool_calls=tuple(_call_from_json(call) for call in _calls_of(row)),
             )
-    raise ValueError(f"a message needs a role out of {', '.join(ROLES)}, found {role!r}")
+    raise ValueError(f"a message needs one of the roles {', '.join(ROLES)}, found {role!r}")
 
 
 def _content_from_json(content: Json) -> Content:
@@ -219,7 +219,7 @@ def _piece_text(piece: Json) -> str:
 
 
 def _is_call(piece: Json) -> bool:
-    """Whether a block of content is a call of a tool, as Anthropic writes it."""
+    """Whether a block of content is a tool call in Anthropic's format."""
     return isinstance(piece, Mapping) and piece.get("type") == "tool_use"
 
 
@@ -250,7 +250,7 @@ def _call_from_json(call: Json) -> ToolCall:
     named = source if isinstance(call, Mapping) and isinstance(source, Mapping) else {}
     name = named.get("name", named.get("tool", named.get("tool_name", named.get("toolName"))))
     if not (isinstance(call, Mapping) and isinstance(source, Mapping) and isinstance(name, str) and name):
-        raise ValueError(f"a call of a tool must be an object with a 'name', found {json.dumps(call)[:60]}")
+        raise ValueError(f"a tool call must be an object with a 'name', found {json.dumps(call)[:60]}")
     arguments = source.get("arguments", source.get("input", source.get("args")))
     if isinstance(arguments, str):
         arguments = _parsed(arguments)

@@ -57,7 +57,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why no judgement was possible. `code` is a stable slug, such as `timeout` or `empty-output`."""
+    """Why there is no answer or grade. `code` is stable, such as `timeout` or `empty-output`."""
 
     code: str
     message: str
@@ -66,7 +66,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What a provider says is left of its rate limits after a call; None where it does not say.
+    """Remaining rate limits after a call, as reported by the provider; None if unknown.
 
     Attributes:
         requests, tokens: that may still be sent before the limit is full again.
@@ -81,12 +81,12 @@ class RateLimits:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try of a call that gave no answer and was followed by another, or by giving up.
+    """One failed attempt of a call, followed by a retry or by giving up.
 
     Attributes:
         code, message: why there was no answer.
         duration_ms: how long the try took.
-        waited_ms: how long was waited after it.
+        waited_ms: the wait after it.
     """
 
     code: str
@@ -97,7 +97,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure(Failure):
-    """Why a call over a network gave no answer, with what decides on the next one.
+    """Why a network call gave no answer, with the data that decides on a retry.
 
     Attributes:
         status: of HTTP; None where there was no reply.
@@ -116,7 +116,7 @@ class CallFailure(Failure):
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """Texts as vectors, one for each text, in their order and all of one length."""
+    """Embeddings: one vector per text, in order and of equal length."""
 
     vectors: tuple[tuple[float, ...], ...]
     token_usage: TokenUsage | None = None
@@ -125,7 +125,7 @@ class Embeddings:
 
 @dataclass(frozen=True, slots=True)
 class TargetResponse:
-    """What a target answered.
+    """The answer of a target.
 
     Attributes:
         output: the final answer as text.
@@ -133,11 +133,11 @@ class TargetResponse:
         token_usage: tokens of the call, when known.
         cost_usd: US dollars, when known; unknown is None, never 0.
         duration_ms: milliseconds that the target itself reports, else the engine measures.
-        finish_reason: why the model stopped, in the provider's word.
-        metadata: whatever else the target wants kept in the row.
+        finish_reason: why the model stopped, in the provider's terms.
+        metadata: anything else that the target wants to keep in the row.
         limits: what the provider's rate limits still allow.
-        attempts: the tries that failed before this answer came.
-        earlier: it was paid for before, by another run or in an older row of this one: nobody was asked.
+        attempts: the failed attempts before this answer.
+        earlier: it was paid for earlier, by another run or in an older row of this one: no call was made.
     """
 
     output: str | None

@@ -152,7 +152,7 @@ def _own_targets(run: RunLabel) -> str:
     if len(run.targets) < 2:
         return ""
     first, second = map(one_line, run.targets[:2])
-    return f"; to compare two of its targets, name them: --target {first} --target {second}"
+    return f"; to compare two of its targets, add --target {first} --target {second}"
 
 
 def _finding(one: Judgement, found: Comparison) -> str:
@@ -219,8 +219,8 @@ def _inconclusive(one: Judgement, found: Comparison) -> str:
 def _errors_decide(one: Judgement) -> str:
     worst, best = one.score.bounds or (0.0, 0.0)
     return (
-        f"{plural(one.errored, 'case')} errored, which decides it: if all had failed or passed, the difference of the"
-        f" {one.score.measure} would be between {signed(worst)} and {signed(best)}"
+        f"{plural(one.errored, 'case')} errored, which decides the verdict: if all had failed or passed, the "
+        f"difference of the {one.score.measure} would be between {signed(worst)} and {signed(best)}"
     )
 
 
@@ -255,7 +255,7 @@ def _enough(one: Judgement, question: ComparisonSettings) -> str:
     """How many cases `equivalent` takes at least, whatever the results: so many must be seen to rule out others."""
     least = cases_for_share(question.margin, 1 - question.alpha)
     within = abs(one.score.delta) <= question.margin
-    return f"; 'equivalent' takes at least {least:,} {_unit(one)}s" if within and one.clusters < least else ""
+    return f"; 'equivalent' requires at least {least:,} {_unit(one)}s" if within and one.clusters < least else ""
 
 
 def _numbers(found: Comparison) -> Iterator[str]:
@@ -348,7 +348,7 @@ def _moved(found: Comparison) -> Iterator[str]:
     for one in found.moved:
         yield from _moved_case(one, several=several)
     if total > len(found.moved):
-        yield f"  and {total - len(found.moved)} more; --limit shows more of them"
+        yield f"  and {total - len(found.moved)} more; use --limit to show them"
 
 
 def _moved_case(one: MovedCase, *, several: bool) -> Iterator[str]:
@@ -407,10 +407,10 @@ def left_out_lines(found: Comparison) -> Iterator[str]:
             yield f"{plural(len(keys), 'case')} only in the {where}: {_keys(keys)}"
     if left.edited:
         changes = dict.fromkeys(what for one in left.edited.values() for what in one)
-        edits = f"{plural(len(left.edited), 'case')} edited in between ({', '.join(changes)}), and left out"
+        edits = f"{plural(len(left.edited), 'case')} edited between the runs ({', '.join(changes)}), excluded"
         yield f"{edits}; --edited includes them: {_keys(left.edited)}"
     if found.edited:
-        yield f"{plural(found.edited, 'case')} compared though edited in between: their inputs may differ"
+        yield f"{plural(found.edited, 'case')} edited between the runs, but compared: their inputs may differ"
 
 
 def _keys(keys: Iterable[CaseKey]) -> str:

@@ -67,10 +67,10 @@ def _cases(found: Matrix, names: list[str]) -> Iterator[str]:
     if not found.scores:
         return
     rows = [[case_label(key), *map(_score, scores)] for key, scores in found.scores.items()]
-    yield f"Scores that differ ({len(rows) + found.omitted}), most apart first"
+    yield f"Scores that differ ({len(rows) + found.omitted}), largest difference first"
     yield from (f"  {line}" for line in aligned([["", *names], *rows]))
     if found.omitted:
-        yield f"  and {found.omitted} more; --limit shows more of them"
+        yield f"  and {found.omitted} more; use --limit to show them"
 
 
 def _score(score: float | None) -> str:

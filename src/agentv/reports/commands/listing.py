@@ -23,7 +23,7 @@ def listed_line(case: ListedCase) -> str:
 
 
 def listed_totals(totals: ListedTotals) -> list[str]:
-    """What all of it comes to, in words."""
+    """The totals in words."""
     calls = [plural(totals.target_calls, "call") + " of targets", plural(totals.judge_calls, "call") + " of judges"]
     if totals.script_calls:
         calls.append(f"up to {totals.script_calls} more by scripts")

@@ -29,7 +29,7 @@ SURE = 0.9999
 
 @dataclass(frozen=True, slots=True)
 class PilotShown:
-    """What an earlier run told, of so many cases and so many samples of each.
+    """The values from an earlier run, with its number of cases and samples.
 
     Attributes:
         trials: how many passed, and how many were judged.
@@ -191,8 +191,8 @@ def _assumed(shown: PlanShown) -> Iterator[str]:
     mean = f"mean score {one.rate:.3g} (SD {one.deviation:.2g})" if one.deviation else f"pass rate {percent(one.rate)}"
     parts = [
         f"{mean} {_rate_from(shown)}",
-        f"{percent(one.alike)} of the variance between cases {_alike_from(shown)}",
-        f"{percent(one.shared)} of that shared (--shared)",
+        f"{percent(one.alike)} of the variance is between cases {_alike_from(shown)}",
+        f"{percent(one.shared)} of that is shared by both runs (--shared)",
         f"alpha {one.alpha:g}",
     ]
     if one.cluster_size > 1:
@@ -216,8 +216,8 @@ def _alike_from(shown: PlanShown) -> str:
     if shown.alike_from == "run":
         return f"({one_line(shown.pilot.run_id)})"
     if shown.pilot.disagreement is None:
-        return "(a guess, since no case has two samples; --alike)"
-    return "(a guess, since all verdicts are the same; --alike)"
+        return "(assumed, because no case has two samples; --alike)"
+    return "(assumed, because all verdicts are the same; --alike)"
 
 
 def _noise(pilot: PilotShown) -> Iterator[str]:
@@ -238,7 +238,7 @@ def _noise(pilot: PilotShown) -> Iterator[str]:
     yield f"  between answers to one case{judged}: {_part(noise.target, whole, unsampled)}"
     yield f"  between votes on one answer: {_part(noise.judge, whole, 'no answer was judged twice (votes)')}"
     advice = noise.advice()
-    yield f"What narrows the interval of its mean most: {advice}" if advice else _without_noise(noise)
+    yield f"What narrows the confidence interval of its mean most: {advice}" if advice else _without_noise(noise)
 
 
 def _without_noise(noise: Noise) -> str:
@@ -258,6 +258,6 @@ def _part(part: float | None, whole: float, unknown: str) -> str:
     if part is None:
         return f"not known: {unknown}"
     if part <= NOTHING:
-        return "no variance was seen"
+        return "no variance observed"
     shown = f"{part:.4f}" if part >= LEAST_SHOWN else f"{part:.1e}"
     return f"variance {shown} ({percent(part / whole)})"

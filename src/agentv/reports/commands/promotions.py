@@ -17,7 +17,7 @@ def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
     if done.gate.to is None:
         yield f"{name} is {done.before} already"
     elif done.refused:
-        yield f"{name} stays {done.before}: it may not be {done.gate.to}"
+        yield f"{name} stays {done.before}: it cannot become {done.gate.to}"
         yield from reason_lines(done.gate)
     elif done.written:
         place = f", written to {one_line(shown_from(done.path, here))}" if done.path else ""

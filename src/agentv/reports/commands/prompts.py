@@ -25,7 +25,7 @@ _HEADINGS = ("ID", "STATUS", "LAST EXAM", "WHEN (UTC)", "CHANGED")
 
 
 def render_list(prompts: Sequence[ListedPrompt], *, width: int, color: bool = False) -> str:
-    """A table, and below it what all of it comes to.
+    """A table with totals below.
 
     Args:
         prompts: in the order in which they are shown.
@@ -67,7 +67,7 @@ def _style(prompt: ListedPrompt) -> str | None:
 def _changed(prompt: ListedPrompt) -> Cell:
     """What changed since the last exam."""
     if prompt.wrong:
-        return ("unreadable in part: see doctor", "wrong")
+        return ("partly unreadable: see doctor", "wrong")
     if prompt.last is not None and not prompt.compared:
         return ("unknown", "dim")
     names = [called(change.path) for change in prompt.changes]
@@ -122,7 +122,7 @@ def render_prompt(shown: ShownPrompt, *, here: str, width: int = 80, color: bool
     end = list(gate_lines(listed.id, shown.gate))
     if shown.findings:
         number = plural(shown.findings, "thing")
-        end.append(f"doctor finds {number} to mend: agentv prompt doctor {one_line(listed.id)}")
+        end.append(f"doctor finds {number} to fix: agentv prompt doctor {one_line(listed.id)}")
     return "\n\n".join("\n".join(part) for part in (*parts, end) if part)
 
 
@@ -180,7 +180,7 @@ def _of(sitting: Sitting) -> str:
 
 
 def prompt_json(shown: ShownPrompt, *, here: str) -> str:
-    """One JSON object: what the list tells, and all else."""
+    """One JSON object: the fields of the list, and all others."""
     return json.dumps(
         {
             **_listed_json(shown.listed, here),

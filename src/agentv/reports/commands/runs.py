@@ -52,7 +52,7 @@ def _narrow(rows: Sequence[Sequence[Cell]], headings: Sequence[str], width: int)
 def _total(shown: int, total: int) -> str:
     if shown == total:
         return plural(total, "run")
-    return f"{plural(total, 'run')}, of which these are the newest; --limit {total} lists all"
+    return f"{plural(total, 'run')}, newest first; --limit {total} lists all"
 
 
 def _row(run: ListedRun) -> dict[str, Cell]:

@@ -55,7 +55,7 @@ def render_head(run: ListedRun, options: ShowOptions) -> str:
     where = shown_from(run.directory, options.here)
     if run.summary is None:
         of = "" if run.planned is None else f" of {run.planned}"
-        return "\n".join([*lines, f"{run.done}{of} trials are done", f"results: {one_line(where)}"])
+        return "\n".join([*lines, f"{run.done}{of} trials are finished", f"results: {one_line(where)}"])
     return "\n".join([*lines, *totals(run.summary, 0, where)])
 
 
@@ -103,7 +103,7 @@ def _verdict(result: TrialResult) -> str:
 
 
 def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
-    """Where it comes from and what it took, as far as that is known."""
+    """Origin and usage of an answer, if known."""
     trial = result.trial
     suite = f"suite {one_line(trial.suite.name, NAME)}"
     yield f"{suite} ({one_line(shown_from(trial.suite.path, options.here))})" if trial.suite.path else suite
@@ -119,14 +119,14 @@ def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     if result.attempts > 1:
         yield plural(result.attempts, "attempt")
     if result.reused:
-        yield "answer of an earlier run"
+        yield "answer from an earlier run"
     if result.timestamp:
         yield one_line(result.timestamp, NAME)
 
 
 def _tokens(usage: TokenUsage) -> str:
     if usage.input is None and usage.output is None:
-        return f"{usage.total:,} tokens" if usage.total is not None else "tokens not counted"
+        return f"{usage.total:,} tokens" if usage.total is not None else "tokens unknown"
     return f"{usage.input or 0:,} tokens in, {usage.output or 0:,} out"
 
 
@@ -147,7 +147,7 @@ def _text(text: str, options: ShowOptions) -> list[str]:
     kept = "\n".join(text[:LONGEST].split("\n")[:LINES])
     lines = safe(kept).split("\n")
     left = len(text) - len(kept)
-    return [*lines, f"… and {plural(left, 'more character')}; --full shows all"] if left else lines
+    return [*lines, f"… and {plural(left, 'more character')}; use --full to show all"] if left else lines
 
 
 def _transcript(messages: Sequence[Message], options: ShowOptions) -> Iterator[str]:
@@ -229,7 +229,7 @@ def _plain(grade: Grade) -> bool:
 
 
 def _reference(result: TrialResult, options: ShowOptions) -> Iterator[str]:
-    """The difference between the reference answer and the answer; the reference alone where there is no answer."""
+    """The difference between the reference answer and the answer; only the reference if there is no answer."""
     expected = reference_text(result.trial.case.expected_output)
     if not expected:
         return
@@ -245,4 +245,4 @@ def _reference(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     for line in shown:
         yield paint(line, {"-": "failed", "+": "passed", "@": "dim"}.get(line[:1]), color=options.color)
     if len(lines) > len(shown):
-        yield f"… and {plural(len(lines) - len(shown), 'more line')}; --full shows all"
+        yield f"… and {plural(len(lines) - len(shown), 'more line')}; use --full to show all"

@@ -159,7 +159,7 @@ def _provider(one: ListedProvider) -> list[Cell]:
 
 
 def _besides(listing: TargetsListing) -> Iterator[str]:
-    """What works without being configured, as far as the keys that are set go."""
+    """Targets that work without configuration, with the keys that are set."""
     usable = [one.example for one in listing.models if one.usable and one.keys]
     if listing.targets and usable:
         yield f"Usable without configuration, with the keys that are set: {', '.join(usable)}"
@@ -168,7 +168,7 @@ def _besides(listing: TargetsListing) -> Iterator[str]:
     of_targets, of_models = (one.keys for one in listing.targets), (one.keys for one in listing.models)
     if not usable and listing.models and not any(key.found for keys in (*of_targets, *of_models) for key in keys):
         names = next((key.names[0] for one in listing.models for key in one.keys), None)
-        yield f"No key is set. Keys go into the environment or a .env file, such as {names}=…" if names else ""
+        yield f"No key is set. Set keys in the environment or in a .env file, such as {names}=…" if names else ""
 
 
 def _table(console: Console, headings: Sequence[str], rows: Iterable[list[Cell]]) -> None:

@@ -101,7 +101,7 @@ def _notes(trend: Trend) -> Iterator[str]:
     runs = len(trend.points) - trend.first
     if trend.first:
         before = plural(trend.first, "earlier run")
-        yield f"note: {before} share no case with the later ones in the same words and by the same threshold: left out"
+        yield f"note: {before} share no unchanged case with the later ones: excluded"
     if trend.direction == "too few runs":
         yield f"{plural(runs, 'run')}: a trend needs at least 3 runs."
     elif runs < FEW:
@@ -110,7 +110,7 @@ def _notes(trend: Trend) -> Iterator[str]:
     if len(sizes) > 1:
         yield f"note: the runs had from {sizes[0]} to {sizes[-1]} cases; part of the change may come from the cases"
     if unjudged := sum(point.judged < point.total for point in trend.points):
-        yield f"note: in {plural(unjudged, 'run')} cases errored or were not run; they are not counted"
+        yield f"note: in {plural(unjudged, 'run')}, cases errored or did not run; they are not counted"
     yield from _changes(trend.context.changes)
     yield from _left_out(trend.context)
 
@@ -134,15 +134,15 @@ def _changes(changes: Sequence[Change]) -> Iterator[str]:
 
 def _left_out(context: Context) -> Iterator[str]:
     for count, why in (
-        (context.passed_over, "still being written, cut short or without a verdict"),
-        (context.not_new, "graded answers that were there before (--regrade, --replay, --cache): no call was made"),
+        (context.passed_over, "unfinished, interrupted or without a verdict"),
+        (context.not_new, "graded stored answers (--regrade, --replay, --cache): no call was made"),
         (
             context.ended_early,
-            "samples ended as soon as a case was decided, so their mean scores are biased",
+            "stopped sampling each case once decided, so their mean scores are biased",
         ),
     ):
         if count:
-            yield f"note: {plural(count, 'run')} left out: {why}"
+            yield f"note: {plural(count, 'run')} excluded: {why}"
 
 
 def _drawing(trend: Trend, width: int) -> Iterator[str]:

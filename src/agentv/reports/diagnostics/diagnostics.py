@@ -21,7 +21,7 @@ WIDEST = 100
 """Columns of a line of source that are shown; a longer one is cut around its caret."""
 
 UNSHOWN = frozenset({"secret-in-file"})
-"""Codes whose line of source is not shown: it holds what nobody should read in a log."""
+"""Codes whose source line is not shown, because it must not appear in a log."""
 
 _GUTTER = 5
 _INDENT = "   "

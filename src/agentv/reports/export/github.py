@@ -27,7 +27,7 @@ def render_github(found: Sequence[Diagnostic], *, root: str) -> str:
 
 
 def summary_command(text: str, *, title: str, failed: bool) -> str:
-    """A command that stands at no file, such as how many cases failed."""
+    """A command without a file, such as the number of failed cases."""
     return f"::{'error' if failed else 'notice'} title={_property(title)}::{_data(text)}"
 
 

@@ -50,7 +50,7 @@ class JUnitRun:
 
 @dataclass(slots=True)
 class _TestSuite:
-    """The trials of one suite, as far as they have come in."""
+    """The trials of one suite so far."""
 
     name: str
     path: str
@@ -65,7 +65,7 @@ class _TestSuite:
         return cls(name, shown_from(path, root) if path else "")
 
     def lack(self, run: JUnitRun) -> None:
-        """One test that stands for all trials that were not run."""
+        """One test for all trials that were not run."""
         attributes = {"name": f"{plural(run.not_run, 'trial')} not run", "classname": one_line(self.name, LONGEST)}
         error = _attributes({"type": "not-run", "message": run.why})
         self.counts["errored"] += 1

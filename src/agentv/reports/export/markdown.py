@@ -26,7 +26,7 @@ _TABLE_ENDS = LONGEST_COMMENT // 2
 """Bytes after which no more trials are listed: the other half is for what they answered."""
 
 _CLOSING = 500
-"""Bytes kept free for what stands below, such as how many trials are left out."""
+"""Bytes reserved for the end of the report, such as the number of omitted trials."""
 
 GROUPS = 20
 """Suites, targets and prompts that have a line of their own; `summary.json` holds all."""
@@ -113,7 +113,7 @@ def _said(summary: Summary) -> str:
     cost = f"cost {'at least ' if unpriced else ''}{spent}" if known else "cost unknown"
     took = f", {duration(summary.duration_ms)}" if summary.duration_ms else ""  # nobody timed a run that was killed
     if summary.pass_rate is None:
-        return f"Nothing was judged; {cost}{took}."
+        return f"Nothing was graded; {cost}{took}."
     sure = certainty(summary, lambda key: code(key, _NAME))
     rate = f"**Pass rate {percent(summary.pass_rate)}** {judged_words(summary)} ({sure})"
     said = ", ".join(one for one in (rate, mean_words(summary)) if one)

@@ -1,4 +1,4 @@
-"""A run, and what changed since another one, as one HTML file that opens anywhere and asks nobody for anything."""
+"""A run, and its changes from another one, as one self-contained HTML file."""
 
 from agentv.reports.html.page import render
 from agentv.reports.html.report import HtmlReport

@@ -1,4 +1,4 @@
-"""Data inside a page: JSON that can neither end the element it stands in nor be more than data."""
+"""Data inside a page: JSON that cannot end its element or be executed."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from agentv.reports.text.escaping import one_line, percent
 def against_line(found: SequentialComparison) -> str:
     """`worse than 20261122T184730Z-a1f8: pass rate -0.120 (95.0% confidence interval -0.215 to -0.012), …`."""
     low, high = found.interval
-    interval = f"{percent(1 - found.alpha)} confidence interval {low:+.3f} to {high:+.3f}, valid at every look"
+    interval = f"{percent(1 - found.alpha)} confidence interval {low:+.3f} to {high:+.3f}, anytime-valid"
     drawn = f"{found.drawn:,} of {plural(found.cases, 'case')} drawn at random"
     if found.clusters != found.drawn:
         drawn += f", in {plural(found.clusters, 'cluster')}"
@@ -35,7 +35,7 @@ def _rest(found: SequentialComparison) -> list[str]:
     if found.errored:
         told.append(f"; {found.errored:,} of them errored and may have passed or failed")
     if found.unpaired:
-        told.append(f"; {found.unpaired:,} more are new or edited since, and not counted")
+        told.append(f"; {found.unpaired:,} more are new or edited, and not counted")
     if found.verdict == "inconclusive" and found.drawn == found.cases:
         told.append("; more cases would be needed")
     return told

@@ -15,7 +15,7 @@ SHOWN = 100
 """Cases that are listed; the summary holds more."""
 
 _WHYS: dict[Why, str] = {
-    "above": "the rate is above the threshold, but a required assertion does not hold",
+    "above": "the rate is above the threshold, but a required assertion failed",
     "below": "the rate is below the threshold",
     "gate": "a required assertion failed",
     "undecided": "undecided",
@@ -35,9 +35,7 @@ def number_listed(stops: EarlyStops) -> int:
 def early_words(case: EarlyCase) -> str:
     """`3 of 12 passed, undecided (fails by this share); anytime-valid bounds of the rate: 3.1% to 79.2%, …`."""
     stopped = case.stopped
-    bounds = (
-        f"{percent(stopped.low)} to {percent(stopped.high)}, each wrong with a chance of {percent(case.alpha)} at most"
-    )
+    bounds = f"{percent(stopped.low)} to {percent(stopped.high)}, error rate at most {percent(case.alpha)} each"
     why = _WHYS.get(stopped.why, stopped.why)
     if stopped.why == "undecided":
         why += f" ({'passes' if case.status == 'passed' else 'fails'} by this share)"

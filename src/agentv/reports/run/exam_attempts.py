@@ -54,7 +54,7 @@ def outcome(sitting: Sitting) -> str:
 
 
 def exam_lines(report: ExamReport, triggering: Iterable[str], here: str) -> list[str]:
-    """What an exam came to, where that is on record, and what it opens.
+    """The result of an exam, where it is recorded, and the promotion it allows.
 
     Args:
         report: of the exam.
@@ -68,18 +68,18 @@ def _lines(report: ExamReport, triggering: Iterable[str], here: str) -> Iterator
     sitting = report.sitting
     yield f"{_HEAD}{one_line(report.prompt)}: {verdict(sitting)}"
     if sitting.partial:
-        why = "; ".join(map(one_line, report.partial)) or "a part of the exam, or not as the exam says"
-        yield f"  partial, and no evidence for a promotion: {why}"
+        why = "; ".join(map(one_line, report.partial)) or "a part of the exam, or with settings other than the exam's"
+        yield f"  partial, so not evidence for a promotion: {why}"
     for line in triggering:
         yield f"  {line}"
     log = one_line(shown_from(report.log, here))
-    yield f"  on record in {log}" if report.fault is None else f"  not on record: {one_line(report.fault)}"
+    yield f"  recorded in {log}" if report.fault is None else f"  not recorded: {one_line(report.fault)}"
     for note in report.notes:
         yield f"  note: {one_line(note)}"
     if report.gate is None:
         return
     if report.gate.to is None and not (sitting.all_passed or sitting.partial):
-        yield f"  it is ready, and did not pass: agentv prompt demote {one_line(report.prompt)}"
+        yield f"  it is ready but did not pass: agentv prompt demote {one_line(report.prompt)}"
     else:
         yield from (f"  {line}" for line in gate_lines(report.prompt, report.gate))
 
@@ -87,11 +87,11 @@ def _lines(report: ExamReport, triggering: Iterable[str], here: str) -> Iterator
 def gate_lines(prompt: str, gate: PromotionGate) -> Iterator[str]:
     """Whether a prompt may be promoted, and if not, every reason."""
     if gate.to is None:
-        yield "it is ready already"
+        yield "it is already ready"
     elif gate.open:
-        yield f"may be promoted to {gate.to}: agentv prompt promote {one_line(prompt)}"
+        yield f"can be promoted to {gate.to}: agentv prompt promote {one_line(prompt)}"
     else:
-        yield f"may not be promoted to {gate.to} yet:"
+        yield f"cannot be promoted to {gate.to} yet:"
         yield from reason_lines(gate)
 
 

@@ -16,10 +16,10 @@ SAID_TWICE = 100
 """Characters of an error that may stand at its trial and at its assertion both."""
 
 HEADINGS: dict[Kind, str] = {
-    "failed": "Failed: judged, and not good enough",
-    "errored": "Errored: not judged because of an error",
+    "failed": "Failed: graded, and not good enough",
+    "errored": "Errored: not graded because of an error",
     "skipped": "Not run: a dependency did not pass",
-    "noted": "Passed, with a check that did not pass",
+    "noted": "Passed, with a failed check",
 }
 
 

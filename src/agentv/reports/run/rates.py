@@ -13,9 +13,9 @@ from agentv.model.run.summary import CaseRule, Cut, Interval, Summary
 from agentv.reports.text.escaping import one_line, percent
 
 _CUTS: Mapping[Cut, str] = {
-    "fail-fast": "the run was cut by --fail-fast",
-    "max-errors": "the run was cut by --max-errors",
-    "decided": "the run ended when its comparison was decided",
+    "fail-fast": "the run was stopped by --fail-fast",
+    "max-errors": "the run was stopped by --max-errors",
+    "decided": "the run stopped when its comparison was decided",
 }
 _ROUNDING = 1e-9
 _NAME = 40
@@ -25,7 +25,7 @@ _NAME = 40
 def rate_words(summary: Summary) -> str:
     """`pass rate 88.2% of 272 judged (95% CI 83.8% to 91.5%; 80.0% if all 28 errored had failed)`."""
     if summary.pass_rate is None:
-        return "no case was judged" if summary.trials.passed + summary.trials.failed else "nothing was judged"
+        return "no case was graded" if summary.trials.passed + summary.trials.failed else "nothing was graded"
     return f"pass rate {percent(summary.pass_rate)} {judged_words(summary)} ({certainty(summary)})"
 
 
@@ -131,7 +131,7 @@ def _if_failed(rate: float | None, bounds: Interval | None, errored: int) -> str
     if rate is not None and high < rate - _ROUNDING:
         which = "the errored one" if errored == 1 else f"the {errored:,} errored"
         range_ = percent(low) if low == high else f"{percent(low)} to {percent(high)}"
-        return f"; {range_} whatever {which} had come to"
+        return f"; {range_} whatever the result of {which}"
     if low == high:
         return ""
     which = "the errored one" if errored == 1 else f"all {errored:,} errored"

@@ -86,7 +86,7 @@ def _chances(case: SampledCase, k: int) -> str:
     told, told_all = tells_at_k(case.judged, case.passed, k), tells_at_k(case.judged, case.judged - case.passed, k)
     one = f"{_chance(case.pass_at_k[k])} ({interval_words(at)})" if told else f"≥ {_chance(at[0])}"
     every = f"{_chance(case.pass_hat_k[k])} ({interval_words(hat)})" if told_all else f"≤ {_chance(hat[1])}"
-    few = "" if told and told_all else f" ({case.judged} samples are too few to tell more)"
+    few = "" if told and told_all else f" (with {case.judged} samples, more cannot be said)"
     return f"pass@{k} {one}, pass^{k} {every}{few}"
 
 

@@ -1,4 +1,4 @@
-"""A run in a terminal: a live line while it goes on, then tables of the trials that need a look, then the totals.
+"""A run in a terminal: a live line during the run, then the trials that did not pass, then the totals.
 
 rich is imported only here, and only when something is drawn. No text of a model or a file is ever read as markup.
 """

@@ -17,7 +17,7 @@ PROMPTS = 20
 
 
 def totals(summary: Summary, noted: int, results: str) -> list[str]:
-    """Lines that say what a run came to.
+    """The totals of a run as lines of text.
 
     Args:
         summary: of the run.
@@ -34,7 +34,7 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         yield f"{plural(trials.total, 'trial')}: {outcomes(trials)}"
     if noted:
         what = "trial" if trials.total != cases.total else "case"
-        yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
+        yield f"{plural(noted, f'passed {what}')} with a failed check"
     yield ", ".join(one for one in (rate_words(summary), mean_words(summary)) if one)
     yield rule_words(summary)
     if summary.samples is not None:
@@ -70,13 +70,13 @@ def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:
     said = f"decided {stops.decided:,} of {plural(ended, 'case')}"
     said += f" with {stops.samples:,} of {plural(stops.samples + stops.spared, 'sample')}"
     if errored:
-        said += " (those of errored cases included)"
+        said += " (including those of errored cases)"
     if stops.decided > stops.by_gate:
         said += f"; {_wrongly(stops)}"
     if not stops.undecided:
         return said
     they = "1 is undecided: it uses" if stops.undecided == 1 else f"{stops.undecided:,} are undecided: they use"
-    return f"{said}; {they} the share that passed, which is no proof"
+    return f"{said}; {they} the share that passed, which is not proof"
 
 
 def _wrongly(stops: EarlyStops) -> str:
@@ -84,8 +84,8 @@ def _wrongly(stops: EarlyStops) -> str:
     wrong = percent(stops.alpha)
     cases = stops.cases or stops.decided + stops.undecided  # a summary of an earlier agentv does not say it
     if cases == 1:
-        return f"wrongly with a chance of at most {wrong}"
-    said = f"of all {cases:,} cases at most {wrong} are expected to be decided wrongly"
+        return f"wrong with a probability of at most {wrong}"
+    said = f"of all {cases:,} cases, at most {wrong} are expected to be decided wrongly"
     by_samples = stops.decided - stops.by_gate
     if stops.confirmed == by_samples:
         return f"{said}, and at most {wrong} of the decided ones (false discovery rate)"
@@ -117,8 +117,8 @@ def _cost(summary: Summary) -> str:
     judges = summary.judge_cost_usd
     least = "at least " if unpriced else ""
     said = f"cost {least}{money((summary.cost_usd or 0.0) + (judges or 0.0))}"
-    of_judges = f" ({money(judges)} of it judges)" if judges else ""
-    return f"{said}{of_judges}" + (f": no price is known for {plural(unpriced, 'trial')}" if unpriced else "")
+    of_judges = f" (including {money(judges)} for judges)" if judges else ""
+    return f"{said}{of_judges}" + (f": prices are not known for {plural(unpriced, 'trial')}" if unpriced else "")
 
 
 def cost_of(summary: Summary) -> str:

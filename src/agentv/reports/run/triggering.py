@@ -11,7 +11,7 @@ from agentv.stats.intervals.classification import Classified, MeasuredShare
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """What became of the queries of an exam.
+    """Results of the queries of an exam.
 
     Attributes:
         table: those that were judged. Yes is said where the prompt would be loaded, and right where it should be.

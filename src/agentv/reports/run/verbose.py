@@ -49,7 +49,7 @@ def _facts(result: TrialResult, trial: TrialView) -> Iterator[str]:
     yield _took(result.duration_ms)
     yield from _costs(result)
     if result.reused:
-        yield "stored answer of an earlier run"
+        yield "stored answer from an earlier run"
 
 
 def _costs(result: TrialResult) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _costs(result: TrialResult) -> Iterator[str]:
 
 def _retry(tried: int, attempt: Attempt) -> str:
     why = f"{one_line(attempt.code)}: {one_line(attempt.message, LONGEST)}"
-    return f"call {tried} gave no answer after {_took(attempt.duration_ms)}, waited {_took(attempt.waited_ms)}: {why}"
+    return f"call {tried} got no answer after {_took(attempt.duration_ms)}, waited {_took(attempt.waited_ms)}: {why}"
 
 
 def _took(milliseconds: float) -> str:

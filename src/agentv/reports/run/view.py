@@ -116,7 +116,7 @@ class _Samples:
 
 @dataclass(slots=True)
 class RunView:
-    """A run as it goes on. `add` takes in one finished trial.
+    """A run in progress. `add` adds one finished trial.
 
     Attributes:
         planned: trials that there are to do; fewer, as cases turn out to need no more samples.
@@ -270,7 +270,7 @@ def _findings(score: Score) -> Iterator[Finding]:
 
 def _low(score: Score) -> Finding:
     """An assertion that passes by its own word, and whose score is what fails the case."""
-    return _finding(score, "failed", f"it passes, and scored {score.grade.counted:.2f}, which is what counts")
+    return _finding(score, "failed", f"it passes with the score {score.grade.counted:.2f}, which is what counts")
 
 
 def _below(grade: Grade, required: bool | float) -> str | None:

@@ -21,6 +21,6 @@ def compared(reference: str, answer: str) -> list[str] | None:
     if before == after:
         return None
     if len(before) + len(after) > LARGEST:
-        return [f"too long to be compared: {len(before):,} and {len(after):,} characters"]
+        return [f"too long to compare: {len(before):,} and {len(after):,} characters"]
     found = unified_diff(before.split("\n"), after.split("\n"), lineterm="")
     return [safe(line) for line in islice(found, 2, None)]

@@ -18,7 +18,7 @@ from agentv.stats.intervals.design_effect import DRAWN
 from agentv.stats.power.power import FEWEST
 
 MANY = 2000
-"""Clusters above which sign flips are left out: the mean of so many is normal for all that matters."""
+"""Number of clusters above which sign flips are omitted: their mean is normal enough."""
 
 ROUNDING = 1e-9
 """Of a mean: less is rounding."""

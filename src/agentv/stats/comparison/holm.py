@@ -20,7 +20,7 @@ def adjusted(p_values: Sequence[float]) -> tuple[float, ...]:
     """
     for p_value in p_values:
         if not 0 <= p_value <= 1:
-            raise ValueError(f"a p-value lies between 0 and 1, found {p_value}")
+            raise ValueError(f"a p-value must be between 0 and 1, found {p_value}")
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     raised = [0.0] * len(p_values)
     largest = 0.0

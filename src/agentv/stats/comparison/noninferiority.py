@@ -34,7 +34,7 @@ def verdict(low: float, high: float, margin: float) -> Verdict:
         ValueError: the margin is negative, or `low` lies above `high`.
     """
     if not margin >= 0:
-        raise ValueError(f"a margin is 0 or above, found {margin}")
+        raise ValueError(f"a margin must be at least 0, found {margin}")
     if not low <= high:
         raise ValueError(f"no interval: {low} to {high}")
     if low > margin:

@@ -16,7 +16,7 @@ Numbers = NDArray[np.float64]
 
 ROUNDS = 10_000
 EXACT_UP_TO = 20
-"""Differences of which all 2^20 ways to put signs are gone through: 10 ms."""
+"""Number of differences up to which all 2^20 sign patterns are tried: 10 ms."""
 AT_ONCE = 4_000_000
 """Numbers that are drawn at once: 32 MB."""
 MANY = 1000
@@ -73,7 +73,7 @@ def permutation_test(differences: Sequence[float], *, seed: int = 0, rounds: int
     values = _finite(differences)
     values = values[values != 0]
     if rounds < 1:
-        raise ValueError(f"there must be a round at least, found {rounds}")
+        raise ValueError(f"at least one round is required, found {rounds}")
     if not values.size:
         return 1.0
     least = abs(float(values.sum())) - ROUNDING * float(np.abs(values).sum())

@@ -19,7 +19,7 @@ from agentv.stats.comparison.paired import AT_ONCE, ROUNDING, ROUNDS, mcnemar_ex
 Numbers = NDArray[np.float64]
 
 EXACT_UP_TO = 15
-"""Clusters of which all sign patterns are tried: 2^14, since turning every sign changes nothing."""
+"""Number of clusters up to which all sign patterns are tried: 2^14, because flipping all signs changes nothing."""
 FEW_KINDS = 50
 """Kinds of clusters, by sum and size, up to which it is faster to draw how many of each kind keep their sign."""
 NEAR_ZERO = 1e-9

@@ -1,4 +1,4 @@
-"""A mean of observations that hang together: the samples of one case, or the cases of one customer, are no news each.
+"""Mean of dependent observations, such as the samples of one case or the cases of one customer.
 
 Ten samples of one case tell less than ten cases. What is averaged is every observation; what says how sure the mean is,
 is how much the clusters differ.

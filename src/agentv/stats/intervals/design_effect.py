@@ -149,7 +149,7 @@ def _are_alike(count: int, total: float, squares: float) -> bool:
 
 
 def _of_alike(found: Estimate, level: float) -> Estimate:
-    """Spread that did not show cannot be estimated: the interval reaches as far as unseen clusters could move it."""
+    """Variance that was not observed cannot be estimated: the interval covers what unseen clusters could change."""
     low, high = alike_interval(found.mean, found.clusters, level, (0.0, 1.0))
     return replace(found, interval=(low, high), effective=float(found.clusters))
 

@@ -26,7 +26,7 @@ def wilson_interval(successes: int, trials: int, confidence: float = USUAL) -> t
 
 
 def interval_at(share: float, effective: float, confidence: float = USUAL) -> tuple[float, float]:
-    """Wilson's interval of a share that is as sure as that of so many independent trials: (low, high), both in 0..1.
+    """Wilson's interval of a share with this effective sample size: (low, high), both in 0..1.
 
     Args:
         share: 0..1; a rate, or the mean of scores that lie there.
@@ -51,5 +51,5 @@ def quantile(confidence: float) -> float:
     from statistics import NormalDist  # 5 ms, and every run sums up at the usual confidence
 
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence lies between 0 and 1, found {confidence}")
+        raise ValueError(f"confidence must be between 0 and 1, found {confidence}")
     return NormalDist().inv_cdf((1 + confidence) / 2)

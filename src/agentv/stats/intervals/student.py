@@ -33,7 +33,7 @@ def t_quantile(freedom: float, level: float = USUAL) -> float:
         ValueError: `freedom` is not above 0, or `level` not inside 0..1.
     """
     if isnan(freedom) or freedom <= 0:
-        raise ValueError(f"degrees of freedom lie above 0, found {freedom}")
+        raise ValueError(f"degrees of freedom must be above 0, found {freedom}")
     start = _expanded(quantile(level), freedom)
     if freedom >= _MANY:
         return start

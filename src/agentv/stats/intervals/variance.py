@@ -39,7 +39,7 @@ class Noise:
         return cases, answers, votes
 
     def advice(self) -> Advice | None:
-        """What would make the mean surer soonest: whatever its largest part is divided by. None: there is no noise."""
+        """What narrows the interval of the mean most: what its largest part is divided by. None: no noise."""
         parts = dict(zip(_ADVICE, self.of_mean, strict=True))
         largest = max(_ADVICE, key=lambda one: parts[one])
         noise = max(self.cases or 0.0, self.target or 0.0, self.judge or 0.0)

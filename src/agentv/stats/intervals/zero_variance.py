@@ -32,7 +32,7 @@ def cases_for_share(share: float, level: float = USUAL) -> int:
 
 
 def alike_interval(value: float, seen: int, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The interval of a mean of which all `seen` observations had one value: as far as the unseen could move it.
+    """Interval of a mean whose `seen` observations all had the same value: it covers what unseen ones could change.
 
     Spread that did not show cannot be estimated, and an interval without width would say that there is none.
 

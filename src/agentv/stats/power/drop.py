@@ -8,7 +8,7 @@ from math import sqrt
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Two runs, of which the second passes less often.
+    """Two runs; the second passes less often.
 
     One verdict of a run with the pass rate P has the variance P · (1 − P). A part of it, `alike` (the intraclass
     correlation), lies between the cases: some are hard, some easy. The rest lies within them. Of the hardness of a case

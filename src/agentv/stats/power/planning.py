@@ -1,4 +1,4 @@
-"""A planned comparison: so many cases, so often each, and what may be assumed of them."""
+"""A planned comparison: the number of cases and samples, and the assumptions about them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ REPEATS = (1, 2, 3, 5, 10)
 LEAST_CASES = 2
 USUAL_CASES = 200
 MOST_CASES = 100_000_000
-"""More are never advised: nobody runs them."""
+"""Maximum number of cases to recommend."""
 CORRECTED = 4
 """Times that a number of cases is corrected by what the rule shows."""
 CLOSE = 0.025
-"""How near a chance must come to the one asked for."""
+"""Tolerance for reaching the requested power."""
 REHEARSED_UP_TO = 3000
 """Cases above which the mean is as good as normal, and nothing is drawn."""
 SMALL = 1e-6
@@ -58,7 +58,7 @@ class Assumptions:
     deviation: float | None = None
 
     def rehearsal(self, cases: int, repeat: int, difference: float) -> Rehearsal:
-        """The plan with so many cases, where the second run is worse by the difference."""
+        """The plan with this number of cases, with the second run worse by the difference."""
         truth = (self.rate, difference, self.alike, self.shared)
         return Rehearsal(cases, repeat, *truth, self.cluster_size, self.correlation, self.deviation)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COUNTED = 5000
-"""Changed cases up to which McNemar's test is counted out; the t test tells no other power above."""
+"""Number of changed cases up to which McNemar's power is computed exactly; above, the t test gives the same power."""
 REHEARSED = 30
 """Cases up to which several samples of each are rehearsed: there a t test promises too much."""
 TAIL = 9

@@ -22,7 +22,7 @@ Numbers = NDArray[np.float64]
 ROUNDS = 1000
 SIGNS = 1024
 ALL_SIGNS_UP_TO = 11
-"""Cases of which all ways to put signs, but for turning all of them, are no more than `SIGNS`."""
+"""Number of cases whose sign patterns, except for flipping all signs, are at most `SIGNS`."""
 GRID = 256
 FINE = 4096
 NEAR = 1e-9

@@ -66,7 +66,7 @@ def hat_k_interval(samples: int, passed: int, k: int, level: float = USUAL) -> t
 
 
 def tells_at_k(samples: int, passed: int, k: int) -> bool:
-    """Whether so many samples tell pass@k to a number: k at least failed. Otherwise the estimate is 1 for any rate."""
+    """Whether the samples determine pass@k: at least k failed. Otherwise the estimate is 1 for any rate."""
     return samples - passed >= k
 
 
@@ -82,6 +82,6 @@ def all_fail(samples: int, passed: int, k: int) -> float:
 
 
 def usual_k(samples: int) -> tuple[int, ...]:
-    """The k that are reported of so many samples: 1, 2, 4, 8, … and all of them."""
+    """The values of k to report for this number of samples: 1, 2, 4, 8, … and all of them."""
     powers = (1 << power for power in range(samples.bit_length()))
     return tuple(sorted({*powers, samples})) if samples > 0 else ()

@@ -46,7 +46,7 @@ def unbiased_rate(stopped: SamplingStop, *, threshold: float, alpha: float, repe
 
 @lru_cache(maxsize=16)
 def _beginnings(threshold: float, alpha: float, repeat: int) -> Sequence[_Row]:
-    """Samples → passes → the part of the ways there that begin with a pass; None where there is no way.
+    """Samples → passes → the share of paths there that begin with a pass; None if there is no path.
 
     No way goes through a place where the samples end. The ways are counted row by row, as shares of a row's most.
     """

@@ -1,4 +1,4 @@
-"""A trend over runs, case by case: each case moves against itself, so that hard cases, or new ones, are no trend."""
+"""Trend over runs, case by case: each case is compared with itself, so hard or new cases are not a trend."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from agentv.stats.intervals.proportion import USUAL
 Numbers = NDArray[np.float64]
 
 LEAST = 3
-"""Runs below which nothing can be told."""
+"""Minimum number of runs."""
 LEAST_FOR_STEP = 6
 BESIDE = 2
 """Runs that a step has on either side at least."""
@@ -97,7 +97,7 @@ def _effect(effect: float, reach: float) -> Effect:
 
 
 def shape(count: int, since: int | None) -> list[float]:
-    """What a series of so many runs follows: a line, or a step at a run."""
+    """The possible trends of a series of this length: a line, or a step at a run."""
     return [float(place) if since is None else float(place >= since) for place in range(count)]
 
 

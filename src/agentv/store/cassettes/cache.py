@@ -114,7 +114,7 @@ class AnswerCache:
             for end in _NEW:
                 with suppress(FileNotFoundError):
                     Path(f"{path}{end}").replace(f"{aside}{end}")
-            self.notes.append(f"the cache is damaged ({error}): moved to {aside.name}; a new cache is started")
+            self.notes.append(f"the cache is damaged ({error}): moved it to {aside.name} and started a new one")
             return _opened(path)
         return opened
 
@@ -162,7 +162,7 @@ class AnswerCache:
 
     def _breaks(self, error: Exception) -> None:
         self._broken = True
-        self.notes.append(f"the cache {self.path.name} is not used any more: {error}; the run goes on without it")
+        self.notes.append(f"the cache {self.path.name} is disabled: {error}; the run continues without it")
 
     def stats(self) -> CacheStats:
         """What there is."""
@@ -220,7 +220,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
-        raise StoreError(f"{path} was written by a newer agentv (format {version}, this one knows {VERSION})")
+        raise StoreError(f"{path} was written by a newer agentv (format {version}; this one reads up to {VERSION})")
     connection.executescript(_SCHEMA)
     if version < VERSION:
         _upgrade(connection)

@@ -1,4 +1,4 @@
-"""Cassettes: one file that holds what a run was told by targets, judges and embedders, so that it can run without them.
+"""Cassettes: files with the recorded answers of targets, judges and embedders, to replay a run without calls.
 
 JSON Lines for people and for git: a header `{"format":"agentv-cassette","version":1}`, then one line a call, sorted by
 case, target and what was asked, so that a new recording differs only where an answer does. A line holds `key`, `case`,
@@ -75,7 +75,7 @@ class Cassette:
             StoreError: there is none, it is no cassette, a call stands in it twice, or a newer agentv wrote it.
         """
         if not path.is_file():
-            raise StoreError(f"there is no cassette {path}")
+            raise StoreError(f"no cassette at {path}")
         made = cls(path, redactor)
         made.holds_code = holds_code(path)
         standing: dict[str, int] = {}
@@ -83,8 +83,8 @@ class Cassette:
             key = made._take(number, line)
             first = standing.setdefault(key, number)
             if first != number:
-                why = "as after a merge that kept both sides: delete the line that is not to count"
-                raise StoreError(f"{path}:{number}: the call of line {first} appears here again, {why}")
+                why = "as after a merge that kept both sides: delete the line that should not count"
+                raise StoreError(f"{path}:{number}: duplicate of the call in line {first}, {why}")
         made._loaded = len(made._lines)
         return made
 
@@ -100,7 +100,7 @@ class Cassette:
                 self._answers[key] = answer
                 self._asked.add((found.target, found.case))
         except (ValueError, LookupError, TypeError) as error:
-            raise StoreError(f"{self.path}:{number}: this is no call of a cassette: {error}") from error
+            raise StoreError(f"{self.path}:{number}: not a cassette call: {error}") from error
         self._lines[key] = (place, line if line.endswith(b"\n") else line + b"\n")
         return key
 
@@ -125,9 +125,9 @@ class Cassette:
         if keeps:
             added = len({*now} - {*loaded})
             number = plural(added, "call")
-            return f"{self.path.name} was changed: {number} in it that this run did not make"
+            return f"{self.path.name} was changed: {number} in it not written by this run"
         self.write()
-        return f"{self.path.name} was changed: it holds again what it held before"
+        return f"{self.path.name} was changed: its earlier content is restored"
 
     @property
     def empty(self) -> bool:
@@ -178,17 +178,17 @@ class Cassette:
     def ungraded(self, grading: Grading) -> Failure:
         """Why an answer has no grade here."""
         whose = f"'{grading.name}' for the case '{grading.case}'"
-        why = "the answer, the code or its options are others now, or it could not judge when this was recorded"
-        return Failure("not-recorded", f"{self.path.name} holds no grade of {whose} to this; {why}")
+        why = "the answer, the code or its options changed, or it could not grade when this was recorded"
+        return Failure("not-recorded", f"{self.path.name} has no grade of {whose} for this; {why}")
 
     def unanswered(self, call: Call) -> Failure:
         """Why a call has no answer here."""
         target, case = call.target, call.request.case_id
         asked = f"'{target}' to the case '{case}'" if case else f"'{target}'"
         if (target, case) in self._asked:
-            why = "it holds one to something else: the input, a prompt, or the target's settings are others now"
-            return Failure("not-recorded", f"{self.path.name} holds no answer of {asked} to this; {why}")
-        return Failure("not-recorded", f"{self.path.name} holds no answer of {asked}")
+            why = "it has one to something else: the input, a prompt, or the target's settings changed"
+            return Failure("not-recorded", f"{self.path.name} has no answer of {asked} to this; {why}")
+        return Failure("not-recorded", f"{self.path.name} has no answer of {asked}")
 
     def write(self) -> tuple[int, int]:
         """Write the file again, whole or not at all; how many calls it holds, and how many it held before.

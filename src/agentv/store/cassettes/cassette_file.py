@@ -1,4 +1,4 @@
-"""The file of a cassette: its header, and where one may stand."""
+"""The file of a cassette: its header, and allowed locations."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _locked(new: Path) -> BinaryIO:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place that is somebody else's, or where nothing can be written: before anybody is asked and paid.
+    """Refuse an existing file that is not a cassette, and a path that cannot be written, before any paid call.
 
     Raises:
         StoreError: a file that is no cassette is there, or a directory; or the system would refuse.
@@ -120,8 +120,8 @@ def check_place(path: Path) -> None:
     try:
         if path.exists():
             if not path.is_file():
-                kind = "a directory" if path.is_dir() else "no regular file"
-                raise StoreError(f"{path} is {kind}: a cassette is one file")
+                kind = "a directory" if path.is_dir() else "not a regular file"
+                raise StoreError(f"{path} is {kind}: a cassette must be a file")
             next(calls_in(path), None)
         place = _place(path)
         _check_parent(place)
@@ -134,9 +134,9 @@ def _check_parent(path: Path) -> None:
     """The nearest directory that is there, in which those that are missing would be made."""
     there = next(one for one in path.absolute().parents if one.exists())
     if not there.is_dir():
-        raise StoreError(f"cannot write {path}: {there.name} is no directory")
+        raise StoreError(f"cannot write {path}: {there.name} is not a directory")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise StoreError(f"cannot write {path}: nothing may be written in {there}")
+        raise StoreError(f"cannot write {path}: the directory {there} is not writable")
 
 
 def _check_header(path: Path, line: bytes) -> bool:
@@ -149,5 +149,5 @@ def _check_header(path: Path, line: bytes) -> bool:
         version = found.get("version")
         if version in (1, VERSION):
             return found.get("code") is True
-        raise StoreError(f"{path} was written by a newer agentv (format {version}, this one knows {VERSION})")
-    raise StoreError(f"{path} is no cassette: its first line is not {header(code=False).decode().strip()}")
+        raise StoreError(f"{path} was written by a newer agentv (format {version}; this one reads up to {VERSION})")
+    raise StoreError(f"{path} is not a cassette: its first line is not {header(code=False).decode().strip()}")

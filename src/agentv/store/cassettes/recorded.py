@@ -80,7 +80,7 @@ class Recorded(Struct, gc=False):
 
     @property
     def place(self) -> tuple[str, str, int, int, str]:
-        """Where in a cassette it stands."""
+        """Its position in a cassette."""
         return (self.case, self.target, self.turn or 0, self.sample, self.key)
 
 

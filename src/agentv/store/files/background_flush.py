@@ -1,4 +1,4 @@
-"""A thread that does the slow part of writing, so that nobody waits for a disk at every answer."""
+"""A thread for the slow part of writing, so that answers do not wait for the disk."""
 
 from __future__ import annotations
 

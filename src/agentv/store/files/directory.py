@@ -66,7 +66,7 @@ def holds_run(path: Path) -> bool:
 
 def without_record(run: Path) -> str:
     """What to say of a run whose `run.json` is not there."""
-    return f"the run {run.name} has no {RUN} any more: it was removed, and with it what was run"
+    return f"the run {run.name} has no {RUN} any more: it was removed, so the run's settings are lost"
 
 
 def read_document(path: Path) -> dict[str, Json]:
@@ -82,7 +82,7 @@ def read_document(path: Path) -> dict[str, Json]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedRecordError(f"cannot read {path}: {error}") from error
     if not isinstance(found, dict):
-        raise DamagedRecordError(f"cannot read {path}: it holds no JSON object")
+        raise DamagedRecordError(f"cannot read {path}: it contains no JSON object")
     return found
 
 
@@ -169,7 +169,7 @@ class RunDirectory:
         made = cls(path, run_id, lock, redactor)
         made.write(RUN, {"schema_version": SCHEMA_VERSION, "run_id": run_id})
         made.repaired = (
-            f"{error}: set aside as {aside.name}; the flags of this command decide what is run, and the answers stay",
+            f"{error}: moved it to {aside.name}; this command's flags decide what runs, and the answers are kept",
         )
         return made
 
@@ -220,7 +220,7 @@ class RunDirectory:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what a process left that was killed while it replaced a file; nobody else writes here."""
+    """Remove temporary files of a process that was killed while replacing a file; no other process writes here."""
     for name in (RUN, INDEX, JOURNAL, SUMMARY, HISTORY):
         with suppress(OSError):
             (path / f".{name}.new").unlink()
@@ -245,11 +245,11 @@ def _closing_on_error(descriptor: int) -> Iterator[int]:
 
 def _refuse_a_run(path: Path) -> None:
     if holds_run(path):
-        raise StoreError(f"{path} already holds a run: continue it with --resume, or give another --out")
+        raise StoreError(f"{path} already contains a run: resume it with --resume, or use another --out")
 
 
 def _make_in(results: Path, now: datetime) -> Path:
-    with _refusals("make", results, "; name another place for the run with --out DIRECTORY"):
+    with _refusals("make", results, "; choose another directory with --out DIRECTORY"):
         make_private(results)
         _ignore(results)
         for _ in range(_IDS_TRIED):
@@ -259,7 +259,7 @@ def _make_in(results: Path, now: datetime) -> Path:
             except FileExistsError:  # another run of this very second drew the same digits
                 continue
             return path
-    raise StoreError(f"cannot make a run directory in {results}: every id is taken")
+    raise StoreError(f"cannot create a run directory in {results}: every id is taken")
 
 
 def _make(out: Path) -> Path:
@@ -286,7 +286,7 @@ def _locked(path: Path) -> int:
         descriptor = keep_private(open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT))
     with _closing_on_error(descriptor), _refusals("lock", path / JOURNAL):
         if not _takes_lock(descriptor):
-            raise StoreError(f"{path} is in use: another process writes a run there")
+            raise StoreError(f"{path} is in use: another process is writing a run there")
     return descriptor
 
 
@@ -316,10 +316,10 @@ def _has_answers(path: Path) -> bool:
 def _run_id(record: JsonObject, path: Path) -> str:
     version, run_id = record.get("schema_version"), record.get("run_id")
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        known = f"(format {version}, this one knows {SCHEMA_VERSION})"
+        known = f"(format {version}; this one reads up to {SCHEMA_VERSION})"
         raise StoreError(f"{path / RUN} was written by a newer agentv {known}")
     if not isinstance(run_id, str):
-        raise DamagedRecordError(f"{path / RUN} is not what agentv wrote: it has no run_id")
+        raise DamagedRecordError(f"{path / RUN} was not written by agentv: it has no run_id")
     return run_id
 
 

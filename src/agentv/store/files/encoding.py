@@ -15,7 +15,7 @@ from agentv.model.values.values import Json
 DEEPEST = 200
 """Levels of nesting beyond which foreign data is cut."""
 
-CUT = "[nested too deep]"
+CUT = "[nested too deeply]"
 
 
 def _stand_in(value: Any) -> Any:

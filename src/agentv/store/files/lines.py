@@ -1,4 +1,4 @@
-"""Append-only files of lines: written whole or not at all, and repaired if the last writer was interrupted."""
+"""Append-only files of lines: each line is written completely or repaired if the last writer was interrupted."""
 
 from __future__ import annotations
 
@@ -124,13 +124,13 @@ class LineFile:
         return Restored(tuple(foreign), before - spared)
 
     def _opened(self) -> Iterator[tuple[int, bytes]]:
-        """The lines of the file that is open, wherever it stands by now."""
+        """The lines of the open file, wherever it is now."""
         with open(os.dup(self._fd), "rb", buffering=_READ_AHEAD) as file:  # noqa: PTH123  # as above
             file.seek(0)
             yield from enumerate(file, 1)
 
     def _is_here(self) -> bool:
-        """Whether the file that is open stands at its path, by no link."""
+        """Whether the open file is still at its path, and not through a symlink."""
         try:
             return os.path.samestat(os.fstat(self._fd), os.lstat(self.path))
         except OSError:
@@ -183,7 +183,7 @@ def _regular_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _clear_place(path: Path) -> None:
-    """Put a directory that stands where a file belongs aside."""
+    """Move away a directory at the path of a file."""
     if path.is_dir() and not path.is_symlink():
         path.rename(path.with_name(f"{path.name}.{os.urandom(4).hex()}.removed"))
 
@@ -238,7 +238,7 @@ def _opened_private(descriptor: int) -> BinaryIO:
 
 
 def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:
-    """Cut off what stands behind the last whole line; the number of bytes cut.
+    """Remove everything after the last complete line; returns the number of bytes removed.
 
     That is a line without its end, and a last line with an end that is not `whole`. A missing file is left missing.
 
@@ -325,7 +325,7 @@ def last_lines(path: Path) -> Iterator[bytes]:
 
 
 def count_lines(path: Path) -> int:
-    """How many whole lines a file has; none where there is no file.
+    """The number of complete lines in a file; 0 if it does not exist.
 
     Raises:
         StoreError: the file cannot be read.

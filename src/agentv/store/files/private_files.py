@@ -27,7 +27,7 @@ def open_private(path: Path, flags: int) -> int:
     found = os.fstat(descriptor)
     if not (S_ISREG(found.st_mode) or S_ISCHR(found.st_mode)):
         os.close(descriptor)
-        raise StoreError(f"cannot open {path}: it is no file")
+        raise StoreError(f"cannot open {path}: it is not a file")
     if S_ISREG(found.st_mode) and S_IMODE(found.st_mode) & 0o077 and flags & (os.O_WRONLY | os.O_RDWR):
         with suppress(OSError):  # somebody else's file, or a file system without modes
             os.fchmod(descriptor, FILE_MODE)
@@ -68,7 +68,7 @@ def check_link(path: Path, within: Path | None = None) -> Path:
     if path.is_symlink():
         home = os.path.realpath(within or path.parent)
         if os.path.commonpath([home, real]) != home:
-            raise StoreError(f"cannot write {path}: it is a link that leads out of {home}, to {real}")
+            raise StoreError(f"cannot write {path}: it is a symlink that leads out of {home}, to {real}")
     return real
 
 
@@ -82,7 +82,7 @@ Mark = tuple[int, int, int, int, int]
 
 
 def mark(path: Path) -> Mark | None:
-    """What tells a file from one that was changed or replaced since; None where there is none."""
+    """Identity of a file, to detect changes and replacements; None if it does not exist."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""A file that somebody asked for by its path: there as a whole, or not at all."""
+"""Atomic writes of files at a path that the user gives."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_place(path: Path) -> None:
         if path.is_dir():
             raise StoreError(f"cannot write {path}: it is a directory")
         if path.exists() and not path.is_file():
-            raise StoreError(f"cannot write {path}: it is no regular file")
+            raise StoreError(f"cannot write {path}: it is not a regular file")
         real = check_link(path)
         sweep(real.parent, rf"\.{re.escape(real.name)}\.(\d+)\.new")
         new = _beside(real)

@@ -34,7 +34,7 @@ def size_of_run(path: Path) -> int:
 
 
 def check_removable(path: Path) -> None:
-    """Refuse what is no run's directory, or a link to one.
+    """Refuse a path that is not a run directory, or is a symlink to one.
 
     A run whose `run.json` is gone or damaged is reported by its journal, which begins as no other file does.
 
@@ -42,7 +42,7 @@ def check_removable(path: Path) -> None:
         StoreError: it is; the text says why.
     """
     if path.is_symlink():
-        raise StoreError(f"cannot delete {path}: it is a link; delete the run by its own path")
+        raise StoreError(f"cannot delete {path}: it is a symlink; use the run's own path")
     try:
         record = read_document(path / RUN)
     except StoreError:
@@ -51,7 +51,7 @@ def check_removable(path: Path) -> None:
         raise
     known = isinstance(record.get("run_id"), str) and isinstance(record.get("schema_version"), int)
     if not known and not _has_journal(path):
-        raise StoreError(f"cannot delete {path}: its {RUN} is not what agentv wrote")
+        raise StoreError(f"cannot delete {path}: its {RUN} was not written by agentv")
 
 
 def _has_journal(path: Path) -> bool:
@@ -90,7 +90,7 @@ def remove_run(path: Path) -> tuple[str, ...]:
 
 @contextmanager
 def _locked(directory: int, path: Path) -> Iterator[None]:
-    """Nobody begins to write there meanwhile. A run without a journal was never written to."""
+    """Locks out other writers. A run without a journal was never written to."""
     try:
         lock = os.open(JOURNAL, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     except OSError:

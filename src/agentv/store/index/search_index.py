@@ -73,7 +73,7 @@ Summing = Callable[[Iterator[RowFacts]], Summary]
 
 
 class RowIndex:
-    """Where the rows of which trials stand. A context manager; `close` lets go of the file."""
+    """Positions of the rows of trials. A context manager; `close` closes the file."""
 
     def __init__(self, database: sqlite3.Connection, path: Path | None = None) -> None:
         self._database = database
@@ -160,11 +160,11 @@ class RowIndex:
         try:
             yield
         except sqlite3.Error as error:
-            mend = f" in {self._path}: remove that file, and it is rebuilt" if self._path else ""
+            mend = f" in {self._path}: delete that file to rebuild it" if self._path else ""
             raise StoreError(f"cannot search the rows: {error}{mend}") from error
 
     def names(self, kind: Literal["cases", "suites", "targets", "tags"], limit: int) -> list[str]:
-        """What there is to choose from by one kind of name, at most so many."""
+        """Available values of one kind of name, up to a maximum number."""
         with self._refusals():
             return [name for (name,) in self._database.execute(f"{_NAMES[kind]} LIMIT ?", (limit,))]
 
@@ -288,7 +288,7 @@ class _IndexBuilder:
         self._database.executemany("INSERT INTO groups VALUES (?, ?, ?, ?)", rows)
 
     def _replace(self, place: int, key: str) -> None:
-        """Take out the row in whose place this one stands."""
+        """Remove the row that this one replaces."""
         number = self._numbers.number(text_hash(key))
         if number == len(self._places):
             self._places.append(place)

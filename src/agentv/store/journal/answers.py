@@ -134,7 +134,7 @@ def discarded_in(line: bytes) -> list[str] | None:
 
 
 def row_checksum_line(key: str, row: bytes, at_ms: float = 0.0) -> bytes:
-    """The line with the checksum of a row, its end included.
+    """The line with the checksum of a row, including its end.
 
     Args:
         key: of the trial.

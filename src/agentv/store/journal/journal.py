@@ -109,7 +109,7 @@ class Journal:
         reader = self._earlier.load(self._directory.path / JOURNAL)
         if not reader.has_checksums and not len(reader) and any(True for _ in self._files.rows()):
             what = "was removed, emptied or replaced, so that they cannot be verified"
-            raise StoreError(f"{self._directory.path / INDEX} holds rows, and {JOURNAL} {what}: start a new run")
+            raise StoreError(f"{self._directory.path / INDEX} contains rows, but {JOURNAL} {what}: start a new run")
         if any(not reader.has_checksum_of(line.rstrip(b"\n")) for _, line in self._files.rows()):
             moved = self._files.move_rows(lambda _, row: not reader.has_checksum_of(row), REJECTED)
             self.repaired = (*self.repaired, quarantined(moved))

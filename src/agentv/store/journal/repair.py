@@ -27,10 +27,10 @@ def cut_torn_lines(run: Path) -> Iterator[str]:
     for name, is_whole in ((JOURNAL, _is_journal_line), (INDEX, _is_json), (HISTORY, _is_json)):
         cut = cut_torn_end(run / name, is_whole)
         if cut:
-            yield f"{run / name}: cut off {cut} bytes of a line that was not written to its end"
+            yield f"{run / name}: removed {cut} bytes of an incomplete line"
     for _, line in read_lines(run / JOURNAL):
         if line != HEADER:
-            raise StoreError(f"{run / JOURNAL} is no journal of format {VERSION}")
+            raise StoreError(f"{run / JOURNAL} is not a journal of format {VERSION}")
         return
 
 
@@ -49,7 +49,7 @@ def _is_json(line: bytes) -> bool:
 def quarantined(rows: int) -> str:
     """Description of rows that were moved to `rejected.jsonl` because their checksum is wrong."""
     if rows == 1:
-        return f"{INDEX}: 1 row is not as it was written: moved to {REJECTED}; its trial is graded again"
+        return f"{INDEX}: 1 row was changed after it was written: moved to {REJECTED}; its trial is graded again"
     return f"{INDEX}: {rows:,} rows are not as they were written: moved to {REJECTED}; their trials are graded again"
 
 
@@ -60,10 +60,10 @@ def restored_rows(found: Restored) -> str:
         names = dict.fromkeys(name for line in found.foreign if (name := case_of_row(line)) is not None)
         listed = ", ".join([*names][:_NAMED]) + (" and others" if len(names) > _NAMED else "")
         whose = f" ({listed})" if names else ""
-        parts.append(f"{plural(len(found.foreign), 'line', ',')}{whose} not written by agentv, set aside in {REJECTED}")
+        parts.append(f"{plural(len(found.foreign), 'line', ',')}{whose} not written by agentv, moved to {REJECTED}")
     if found.lost:
         rows = "1 row is" if found.lost == 1 else f"{found.lost:,} rows are"
-        parts.append(f"{rows} gone, whose trials --resume grades again from their answers")
+        parts.append(f"{rows} lost; --resume grades their trials again from the answers")
     return f"{INDEX} was changed: {'; '.join(parts) or 'its rows are in their place again'}"
 
 
@@ -73,5 +73,5 @@ def restored_answers(found: Restored) -> str:
     if found.foreign:
         parts.append(f"{plural(len(found.foreign), 'line', ',')} not written by agentv, removed")
     if found.lost:
-        parts.append(f"{plural(found.lost, 'line', ',')} gone, so that --resume makes these calls again")
+        parts.append(f"{plural(found.lost, 'line', ',')} lost; --resume makes these calls again")
     return f"{JOURNAL} was changed: {'; '.join(parts) or 'its lines are in their place again'}"

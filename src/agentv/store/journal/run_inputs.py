@@ -124,7 +124,7 @@ class SuiteInputs:
 
 
 def read_asked(path: Path, held: Held | None = None) -> Mapping[str, SuiteInputs]:
-    """Suite → what was asked of it, by an `index.jsonl`; none where there is no file.
+    """Suite → its inputs, from an `index.jsonl`; empty if there is no file.
 
     A last line that was cut off is passed over.
 

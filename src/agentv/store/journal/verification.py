@@ -25,14 +25,14 @@ def check_rows(run: Path) -> None:
     if next(read_lines(run / INDEX), None) is None:
         return
     checksums = _checksums(run / JOURNAL)
-    repair = f"agentv eval --resume={run.name} sets such rows aside and grades their trials again"
+    repair = f"agentv eval --resume={run.name} moves such rows away and grades their trials again"
     for number, line in read_lines(run / INDEX):
         row = line.rstrip(b"\n")
         if checksums.find(hash((key_of_row(row) or "", crc32(row)))) is None and not is_torn(line):
             if not len(checksums):
                 what = f"{run / INDEX} holds rows, and {JOURNAL} has checksums of none of them"
                 raise StoreError(f"{what}: it was removed, emptied or replaced")
-            raise StoreError(f"{run / INDEX}:{number}: this row is not as it was written; {repair}")
+            raise StoreError(f"{run / INDEX}:{number}: this row was changed after it was written; {repair}")
 
 
 def _checksums(journal: Path) -> NumberedHashes:

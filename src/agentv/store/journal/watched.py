@@ -61,25 +61,25 @@ class WatchedFiles:
         _clear(path)
         self.run.mkdir(parents=True, exist_ok=True)
         write_private(path, content)
-        return f"{name} was changed or removed: it is as agentv wrote it again"
+        return f"{name} was changed or removed: agentv's version is restored"
 
     def _removed(self, name: str) -> str | None:
         path = self.run / name
         if not os.path.lexists(path):
             return None
         _clear(path)
-        return f"{name} was put there: it is removed"
+        return f"{name} was added by another program: it is removed"
 
     def _changed(self, name: str) -> str | None:
         now = _digest(self.run / name)
         if now == self._digests[name]:
             return None
         self._digests[name] = now
-        return f"{name} was changed, put there or removed"
+        return f"{name} was changed, added or removed"
 
 
 def _clear(path: Path) -> None:
-    """Remove whatever stands there; a link, and not what it leads to."""
+    """Remove anything at a path; a symlink, not its target."""
     with suppress(FileNotFoundError):
         if path.is_dir() and not path.is_symlink():
             import shutil  # which loads three compressors

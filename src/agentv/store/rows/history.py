@@ -1,4 +1,4 @@
-"""The rows of a run that newer ones stand in place of: they count for nothing but what they cost."""
+"""Rows of a run that newer ones replace: only their cost counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows read back for a comparison: what became of each trial and what it was asked, without the answers."""
+"""Rows read for a comparison: outcomes and inputs of trials, without the answers."""
 
 from __future__ import annotations
 

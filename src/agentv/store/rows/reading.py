@@ -86,7 +86,7 @@ row_in = _rows.decode
 
 
 def read_rows(path: Path) -> Iterator[RowFacts]:
-    """The rows of an `index.jsonl`, one after the other; none where there is no file.
+    """Iterate over the rows of an `index.jsonl`; empty if it does not exist.
 
     A last line that was cut off, or is being written, is passed over.
 
@@ -119,8 +119,8 @@ def decoded_rows(path: Path, decode: Callable[[bytes], R], without: Container[in
                 return
             raise not_a_row(path, number, error) from error
         if row.schema_version > SCHEMA_VERSION:
-            known = f"(format {row.schema_version}, this one knows {SCHEMA_VERSION})"
-            raise StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
+            known = f"(format {row.schema_version}; this one reads up to {SCHEMA_VERSION})"
+            raise StoreError(f"{path}:{number}: written by a newer agentv {known}")
         yield place, row
 
 
@@ -143,7 +143,7 @@ _case = msgspec.json.Decoder(_CaseOf)
 
 
 def key_of_row(line: bytes) -> str | None:
-    """The key of the trial that a line of `index.jsonl` is of; None where it is no row."""
+    """The trial key in a line of `index.jsonl`; None if it is not a row."""
     try:
         return _key.decode(line).key
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -151,7 +151,7 @@ def key_of_row(line: bytes) -> str | None:
 
 
 def case_of_row(line: bytes) -> str | None:
-    """The id of the case that a line of `index.jsonl` is of; None where it is no row."""
+    """The case id in a line of `index.jsonl`; None if it is not a row."""
     try:
         return _case.decode(line).test_id
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -169,7 +169,7 @@ def trial_of_row(line: bytes) -> str | None:
 
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
     """What to say of a line that cannot be read."""
-    return StoreError(f"{path}:{number}: this is no row of a run: {error}")
+    return StoreError(f"{path}:{number}: not a row of a run: {error}")
 
 
 def finished_keys(path: Path) -> Iterator[str]:

@@ -62,7 +62,7 @@ def read_results_at(path: Path, root: str, places: Iterable[int]) -> Iterator[Tr
         try:
             yield _read(line, root)
         except _NO_ROW as error:
-            raise StoreError(f"{path}: no row of a run begins at byte {place}: {error}") from error
+            raise StoreError(f"{path}: no row of a run starts at byte {place}: {error}") from error
 
 
 _NO_ROW = (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError)

@@ -34,7 +34,7 @@ class EarlyTally:
         self._listed: list[EarlyCase] = []
 
     def add(self, case: TalliedCase) -> None:
-        """Take in a case; one whose samples do not end early is passed over."""
+        """Add a case; one whose samples do not end early is skipped."""
         if case.early is None:
             return
         stopped = case.early.stopped

@@ -28,7 +28,7 @@ _NOTHING = _Nothing()
 
 
 class _Cluster:
-    """What the cases of one cluster came to: judged samples, and judged cases."""
+    """Counts of one cluster: graded samples and graded cases."""
 
     __slots__ = ("cases", "judged", "met", "passed", "rates", "score")
 

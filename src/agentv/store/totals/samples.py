@@ -33,7 +33,7 @@ class SamplesTally:
         self._listed: list[CaseSamples] = []
 
     def add(self, case: CaseSamples, cluster: int) -> None:
-        """Take in a case, with its cluster; one of which nothing was judged says nothing."""
+        """Add a case with its cluster; one without graded samples is skipped."""
         if not case.judged:
             return
         pair = (case.judged, case.passed)

@@ -176,7 +176,7 @@ def take_summary(directory: RunDirectory) -> JsonObject:
 
 
 def read_summary(path: Path) -> Summary:
-    """What a `summary.json` says; keys that this agentv does not know are passed over.
+    """The content of a `summary.json`; unknown keys are ignored.
 
     Raises:
         StoreError: it cannot be read, or is no summary.
@@ -186,7 +186,7 @@ def read_summary(path: Path) -> Summary:
     except OSError as error:
         raise store_error("read", path, error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreError(f"cannot read {path}: it is no summary of a run: {error}") from error
+        raise StoreError(f"cannot read {path}: not a summary of a run: {error}") from error
 
 
 def _grouped(

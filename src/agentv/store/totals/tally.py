@@ -71,7 +71,7 @@ class CaseSamples(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TalliedCase:
-    """The verdict of one case on one target, and what its samples came to.
+    """The verdict of one case on one target, and the results of its samples.
 
     `samples` is there of a case with several, `early` of one whose samples may end early. `met_at_worst` and
     `met_at_best` say whether it would pass if all its errored samples had failed, and if all had passed.

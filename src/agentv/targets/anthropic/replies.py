@@ -24,14 +24,14 @@ def response_of(
     """
     content = reply.get("content") if isinstance(reply, Mapping) else None
     if not isinstance(reply, Mapping) or not isinstance(content, list):
-        return unreadable_reply("the reply is no message of Anthropic's API: it has no list 'content'")
+        return unreadable_reply("the reply is not a message of Anthropic's API: it has no list 'content'")
     blocks: list[JsonObject] = [block for block in content if isinstance(block, Mapping)]
     text, calls = texts_of(blocks), tuple(_call(block) for block in blocks if block.get("type") == "tool_use")
     reason = reply.get("stop_reason")
     if reason == "refusal":
         return _refused(reply.get("stop_details"))
     if not blocks and reason is None:
-        return unreadable_reply("the reply is a message without content and without a 'stop_reason'")
+        return unreadable_reply("the reply is a message with neither content nor 'stop_reason'")
     usage, written = _usage(reply.get("usage"))
     return fault_of(text) or TargetResponse(
         output=text or None,

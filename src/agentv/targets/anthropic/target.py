@@ -1,4 +1,4 @@
-"""`anthropic`: a Claude model answers, through Anthropic's own SDK."""
+"""`anthropic`: calls Claude models through Anthropic's SDK."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _OPTIONAL = {
 
 @dataclass(frozen=True, slots=True)
 class Anthropic(ModelSettings):
-    """Asks a Claude model of Anthropic, or any server that speaks its Messages API."""
+    """Calls a Claude model of Anthropic, or any server with the Messages API."""
 
     request_keys: ClassVar[tuple[str, ...]] = ("model", "messages", "system")
     only_schemas: ClassVar[bool] = True
@@ -96,14 +96,14 @@ class Anthropic(ModelSettings):
         yield from ModelSettings.faults(self)
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
-            yield Issue(("thinking",), f"a budget of thoughts must be {SMALLEST_BUDGET} tokens or more, found {budget}")
+            yield Issue(("thinking",), f"a thinking budget must be at least {SMALLEST_BUDGET} tokens, found {budget}")
         elif budget is not None and self.max_tokens is not None and budget >= self.max_tokens:
-            yield Issue(("thinking",), f"the budget of thoughts must be below 'max_tokens' ({self.max_tokens})")
+            yield Issue(("thinking",), f"the thinking budget must be below 'max_tokens' ({self.max_tokens})")
         if isinstance(self.thinking, str) and self.thinking not in {"adaptive", "disabled"}:
             yield Issue(("thinking",), f"'thinking' must be a budget, adaptive or disabled, found '{self.thinking}'")
         for name in ("temperature", "top_k"):
             if self.thinks and getattr(self, name) is not None:
-                yield Issue((name,), f"'{name}' cannot be set beside 'thinking': the API refuses the two together")
+                yield Issue((name,), f"'{name}' cannot be combined with 'thinking': the API refuses it")
 
     @property
     def budget(self) -> int | None:

@@ -99,7 +99,7 @@ def _filled_word(word: str, values: Mapping[str, str], files: Sequence[str]) -> 
 
 
 def command_faults(command: Command) -> Iterator[Issue]:
-    """Placeholders that stand where they would do harm or nothing, and those that look misspelt."""
+    """Reports placeholders in harmful or useless positions, and misspelt ones."""
     if command.shell is not None:
         yield from _line_faults(command.shell)
         return
@@ -117,19 +117,19 @@ def _line_faults(line: str) -> Iterator[Issue]:
         word = f"{{{found.name}}}"
         if found.where == "a shell variable":
             if found.name in NAMES:
-                message = f"${word} is a variable of the shell; the placeholder is {word}"
+                message = f"${word} is a shell variable; the placeholder is {word}"
                 yield Issue(("command",), message, "shell-variable", warning=True)
         elif found.name not in NAMES:
             yield from _misspelt(found.name, ("command",))
         elif found.where != "bare":
-            hint = "take it out of there: it is quoted already"
+            hint = "remove the quotes: agentv quotes it"
             yield Issue(("command",), f"{word} stands inside {found.where}", "quoted-placeholder", hint)
         elif (words := _simple_command(line, found)) and len(words) - 1 in (scripts := _scripts(words)):
             yield _as_code(("command",), word, scripts[len(words) - 1])
 
 
 def _as_code(path: tuple[str | int, ...], word: str, option: str) -> Issue:
-    hint = "pass it as an argument of its own, or read the prompt from stdin"
+    hint = "pass it as a separate argument, or read the prompt from stdin"
     return Issue(path, f"{word} after '{option}' would be run as code", "placeholder-in-script", hint)
 
 

@@ -31,22 +31,22 @@ PROMPT_LIMIT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Cli(ProviderSettings):
-    """Runs a program and takes what it prints."""
+    """Runs a program and uses its output as the answer."""
 
     short: ClassVar[str | None] = "command"
 
     command: Annotated[
         Command,
         Alias(("command_template",)),
-        Doc("a list of words, or a line for the shell; the prompt is on stdin, and wherever `{PROMPT}` stands"),
+        Doc("a list of words, or a shell command; the prompt is passed on stdin, and replaces `{PROMPT}`"),
     ]
-    cwd: Annotated[DirectoryPath | None, Doc("the directory in which it runs")] = None
+    cwd: Annotated[DirectoryPath | None, Doc("working directory")] = None
     healthcheck: Annotated[
-        Command | Healthcheck | None, Doc("a command or a URL that must work, tried once before the first call")
+        Command | Healthcheck | None, Doc("a command or a URL that must succeed once before the first call")
     ] = None
 
     def faults(self) -> Iterable[Issue]:
-        """Placeholders that are misspelt, or stand where they would do harm."""
+        """Reports placeholders that are misspelt or in harmful positions."""
         return command_faults(self.command)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
@@ -105,7 +105,7 @@ def _encoded(prompt: str, *, as_argument: bool) -> bytes | Failure:
     try:
         data = prompt.encode()
     except UnicodeEncodeError:
-        return Failure("not-utf-8", "the prompt holds half a surrogate pair, which no program can be given")
+        return Failure("not-utf-8", "the prompt contains half of a surrogate pair, which cannot be passed to a program")
     if as_argument and (len(data) > PROMPT_LIMIT or b"\0" in data):
         why = "a NUL byte in it" if b"\0" in data else f"{len(data):,} bytes"
         message = f"a prompt with {why} cannot be an argument; read it from stdin, or use {{PROMPT_FILE}}"
@@ -165,5 +165,5 @@ def _content(path: str) -> bytes | Failure:
                 return Failure("no-output-file", "{OUTPUT_FILE} is not a regular file")
             data = file.read(LIMIT + 1)
     except OSError as error:
-        return Failure("no-output-file", f"the command ended well without writing {{OUTPUT_FILE}}: {error.strerror}")
+        return Failure("no-output-file", f"the command succeeded but did not write {{OUTPUT_FILE}}: {error.strerror}")
     return TOO_LARGE if len(data) > LIMIT else data

@@ -47,7 +47,7 @@ def response_of(
     `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
     """
     if not isinstance(reply, Mapping):
-        return unreadable_reply("the reply is no object of Gemini's API")
+        return unreadable_reply("the reply is not an object of Gemini's API")
     candidate = next(iter(_objects(reply.get("candidates"))), None)
     if candidate is None:
         feedback = reply.get("promptFeedback")
@@ -60,7 +60,7 @@ def response_of(
     if reason in BLOCKED:
         return _refused("the answer", reason, candidate.get("finishMessage"))
     if reason in _MALFORMED:
-        return unreadable_reply(f"the model made no answer of the API's shape ({reason})")
+        return unreadable_reply(f"the model gave no valid answer ({reason})")
     usage = _usage(reply.get("usageMetadata"))
     return fault_of(text) or TargetResponse(
         output=text or None,
@@ -117,7 +117,7 @@ def _count(value: Any) -> int | None:
 def refusal_of(
     status: int, details: Json, headers: Mapping[str, str], retryable: frozenset[int], secrets: Iterable[str]
 ) -> CallFailure:
-    """The failure in an error of the API. A refused key comes as 400, and how long to wait stands in the details."""
+    """The failure in an API error. A refused key is status 400, and the details say how long to wait."""
     error = details.get("error", details) if isinstance(details, Mapping) else details
     said = error.get("message") if isinstance(error, Mapping) else None
     failure = failure_of(
@@ -146,6 +146,6 @@ def embeddings_of(found: Sequence[Sequence[float] | None], wanted: int) -> Embed
     vectors = tuple(tuple(one) for one in found if one)
     if len(vectors) != wanted or len({len(one) for one in vectors}) > 1:
         return unreadable_reply(
-            f"the reply of Gemini's API has {len(vectors)} vectors of one length for {wanted} texts"
+            f"the reply of Gemini's API does not contain {wanted} vectors of equal length, found {len(vectors)}"
         )
     return Embeddings(vectors)

@@ -60,7 +60,7 @@ T = TypeVar("T", TargetResponse, Embeddings)
 
 @dataclass(frozen=True, slots=True)
 class Gemini(ModelSettings):
-    """Asks a Gemini model of Google."""
+    """Calls a Gemini model of Google."""
 
     embeds: ClassVar[bool] = True
     request_keys: ClassVar[tuple[str, ...]] = ("contents", "systemInstruction", "system_instruction")

@@ -21,7 +21,7 @@ from agentv.model.values.values import Json, JsonObject
 LIMIT = 10_000_000
 """Bytes of UTF-8 that an answer may have (SPEC section 12)."""
 
-WHOLE = 'where that object is itself the answer, give it as text: {"output": "{…}"}'
+WHOLE = 'if that object itself is the answer, return it as text: {"output": "{…}"}'
 """What to do about an answer that is JSON with a key that means something here."""
 
 TOO_LARGE = Failure("output-too-large", f"the answer is larger than {LIMIT / 1_000_000:g} MB")
@@ -46,7 +46,7 @@ def fault_of(text: str | None) -> Failure | None:
         try:
             size = len(text.encode())
         except UnicodeEncodeError as error:
-            return Failure("not-utf-8", f"the answer holds half a surrogate pair (character {error.start + 1})")
+            return Failure("not-utf-8", f"the answer contains half of a surrogate pair (character {error.start + 1})")
     return TOO_LARGE if size > LIMIT else None
 
 
@@ -59,7 +59,7 @@ def decoded(data: bytes) -> str | Failure:
 
 
 def parsed(text: str) -> Json | Failure:
-    """The JSON value that a text holds; the text itself where it is no JSON; a Failure where it holds too much."""
+    """The JSON value of a text; the text itself if it is not JSON; a Failure if it is too large."""
     if takes_too_much(text):
         return TOO_MANY_VALUES
     try:
@@ -110,9 +110,9 @@ def checked(response: TargetResponse) -> TargetResponse | Failure:
         if not isinstance(value, kinds) or isinstance(value, bool):
             return Failure("bad-answer", f"TargetResponse.{name} must not be {_kind(value)}")
         if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
-            return Failure("bad-answer", f"TargetResponse.{name} must be a number of 0 or more, found {value!r:.60}")
+            return Failure("bad-answer", f"TargetResponse.{name} must be a number of at least 0, found {value!r:.60}")
     if not all(isinstance(one, Message) for one in response.messages):
-        return Failure("bad-answer", "TargetResponse.messages must hold Message objects")
+        return Failure("bad-answer", "TargetResponse.messages must contain Message objects")
     if response.output is None:
         response = replace(response, output=_said(response.messages))
     return fault_of(response.output) or response
@@ -140,7 +140,7 @@ def _output(row: JsonObject) -> tuple[str | None, tuple[Message, ...]]:
 def _messages(rows: Sequence[Any]) -> tuple[Message, ...]:
     for row in rows:
         if not isinstance(row, Mapping):
-            raise ValueError(f"'output' must hold messages, found {_kind(row)}")  # noqa: TRY004  # a value, not a type
+            raise ValueError(f"'output' must contain messages, found {_kind(row)}")  # noqa: TRY004  # a value, not a type
     return messages_from_json(rows)
 
 
@@ -153,7 +153,7 @@ def _usage(name: str, value: Json) -> TokenUsage:
 def _amount(name: str, value: Json) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
         return float(value)
-    raise ValueError(f"'{name}' must be a number of 0 or more, found {value!r:.60}")
+    raise ValueError(f"'{name}' must be a number of at least 0, found {value!r:.60}")
 
 
 def _text(name: str, value: Json) -> str:

@@ -93,7 +93,7 @@ class BoundedBody:
 async def _unpacked(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[bytes]:
     unpack: zlib._Decompress | None = None
     if packed not in ("", "identity", *_WINDOWS):
-        raise PackedError(f"the reply is packed with {packed[:40]!r}, and {ENCODINGS} were asked for")
+        raise PackedError(f"the response is encoded with {packed[:40]!r}, but the request accepts only {ENCODINGS}")
     async for chunk in chunks:
         if packed not in _WINDOWS:
             yield chunk
@@ -105,9 +105,9 @@ async def _unpacked(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[
                 yield unpack.decompress(rest, _PIECE)
                 rest = unpack.unconsumed_tail
         except zlib.error as error:
-            raise PackedError(f"the reply cannot be unpacked: {error}") from error
+            raise PackedError(f"the response cannot be decompressed: {error}") from error
     if unpack is not None and not unpack.eof:
-        raise PackedError("the packed reply ends in its middle")
+        raise PackedError("the compressed response is incomplete")
 
 
 def _unpacker(packed: str, first: int) -> zlib._Decompress:

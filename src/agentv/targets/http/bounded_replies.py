@@ -41,7 +41,7 @@ def _counting_reader(size: Size) -> type[StreamReader]:
             if self.exception() is not None:
                 return True
             if not size.takes(data):
-                self.set_exception(TooLargeReplyError("the reply is too large"))
+                self.set_exception(TooLargeReplyError("the response is too large"))
                 return True
             return super().feed_data(data)
 

@@ -72,7 +72,7 @@ class Connection:
             ):
                 data = await _read(response)
         except TimeoutError:
-            return Failure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
+            return Failure("timeout", f"no response within {timeout_s:g} s", retryable=True)
         except (ClientError, OSError, ValueError) as error:
             return Failure("connection", f"no reply: {reason_of(error)}", retryable=not isinstance(error, ValueError))
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -134,7 +134,7 @@ def _unlimited_session(responses: type[ClientResponse], *middlewares: ClientMidd
 
 
 def _sent(body: bytes | None) -> bytes | BytesIO | None:
-    """A large body as a file, which is sent in pieces, so that other calls are not held up meanwhile."""
+    """A large body as a file, which is sent in pieces, so that other calls are not delayed."""
     return body if body is None or len(body) <= _CHUNK else BytesIO(body)
 
 

@@ -19,11 +19,13 @@ def extra_faults(extra: Mapping[str, Json], own: Collection[str]) -> Iterator[Is
     """
     for name in _PENDING:
         if extra.get(name):
-            yield Issue(("extra", name), f"'{name}' cannot be set: an answer is read whole, in the reply to its call")
+            yield Issue(
+                ("extra", name), f"'{name}' cannot be set: agentv reads the whole answer from the response to its call"
+            )
     count = extra.get("n")
     if isinstance(count, int | float) and count > 1:
-        hint = "to ask several times, write repeat under run"
-        yield Issue(("extra", "n"), f"'n' must be 1: one answer is read, found {count}", hint=hint)
+        hint = "to call several times, set repeat under run"
+        yield Issue(("extra", "n"), f"'n' must be 1: only one answer is read, found {count}", hint=hint)
     for name in own:
         if name in extra:
-            yield Issue(("extra", name), f"'{name}' cannot be set here: it is filled by the target and the case")
+            yield Issue(("extra", name), f"'{name}' cannot be set here: the target and the case set it")

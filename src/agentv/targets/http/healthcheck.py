@@ -19,17 +19,17 @@ URL = re.compile(r"https?://\S+")
 class Healthcheck(Declared):
     """A command that must exit with 0, or a URL that must answer with a status below 400."""
 
-    command: Annotated[Command | None, Alias(("command_template",)), Doc("a program that exits with 0")] = None
-    url: Annotated[Text | None, Doc("an address that answers with a status below 400")] = None
-    timeout_s: Annotated[Seconds, Alias(("timeout_seconds",)), Doc("seconds that it may take")] = 30.0
-    type: Annotated[Literal["command", "http"] | None, Doc("older; what is given decides")] = None
+    command: Annotated[Command | None, Alias(("command_template",)), Doc("a program that must exit with 0")] = None
+    url: Annotated[Text | None, Doc("a URL that must respond with a status below 400")] = None
+    timeout_s: Annotated[Seconds, Alias(("timeout_seconds",)), Doc("time limit in seconds")] = 30.0
+    type: Annotated[Literal["command", "http"] | None, Doc("older; implied by 'command' or 'url'")] = None
 
     def faults(self) -> Iterable[Issue]:
         """Exactly one of the two must be given."""
         if (self.command is None) == (self.url is None):
             yield Issue((), "a healthcheck needs either 'command' or 'url'", "missing-key")
         if self.url is not None and not URL.fullmatch(self.url):
-            yield Issue(("url",), "'url' must begin with http:// or https://")
+            yield Issue(("url",), "'url' must start with http:// or https://")
 
     @classmethod
     def of(cls, given: Command | Healthcheck) -> Healthcheck:

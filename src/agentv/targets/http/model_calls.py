@@ -55,7 +55,7 @@ def url_faults(url: str | None, option: str = "base_url") -> Iterator[Issue]:
     except ValueError:
         sound = False
     if not sound:
-        yield Issue((option,), f"'{option}' must begin with http:// or https:// and name a host")
+        yield Issue((option,), f"'{option}' must start with http:// or https:// and contain a host")
 
 
 def names_user(url: str) -> bool:
@@ -69,7 +69,10 @@ def names_user(url: str) -> bool:
 def key_faults(key: str | None) -> Iterator[Issue]:
     """An API key that no HTTP header can hold, which libraries refuse with its text in the message."""
     if key is not None and not (key.isascii() and key.isprintable()):
-        message = "the API key holds a character that no HTTP header can: was it pasted with a quote or a space?"
+        message = (
+            "the API key contains a character that is not allowed in an HTTP header: was it pasted with a "
+            "quote or a space?"
+        )
         yield Issue(("api_key",), message)
 
 
@@ -90,7 +93,7 @@ def carries_key(headers: Iterable[str]) -> bool:
 
 def no_reply_in_time(timeout_s: float) -> CallFailure:
     """The call took too long."""
-    return CallFailure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
+    return CallFailure("timeout", f"no response within {timeout_s:g} s", retryable=True)
 
 
 def no_connection(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
@@ -100,7 +103,7 @@ def no_connection(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
 
 def incomplete_reply(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
     """The reply ended before it was complete."""
-    return CallFailure("bad-answer", f"the reply broke off: {_words(reason, secrets)}", retryable=True)
+    return CallFailure("bad-answer", f"the response was cut off: {_words(reason, secrets)}", retryable=True)
 
 
 def unreadable_reply(what: str, secrets: Iterable[str] = ()) -> CallFailure:

@@ -99,7 +99,7 @@ def _moved_to(status: int | None, location: str | None) -> str | None:
     try:
         parts = urlsplit(location)
     except ValueError:
-        return "an address that cannot be read"
+        return "an address that cannot be parsed"
     return f"{parts.netloc.rpartition('@')[2]}{parts.path}" or "nowhere"
 
 

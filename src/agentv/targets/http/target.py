@@ -28,26 +28,26 @@ _BODILESS = frozenset({"GET", "DELETE"})
 
 @dataclass(frozen=True, slots=True)
 class Http(ProviderSettings):
-    """Asks an HTTP server."""
+    """Calls an HTTP server."""
 
     short: ClassVar[str | None] = "url"
 
-    url: Annotated[Text, Nonempty(), Doc("where to ask")]
+    url: Annotated[Text, Nonempty(), Doc("URL to call")]
     method: Annotated[Literal["GET", "POST", "PUT", "PATCH", "DELETE"], Doc("the HTTP method")] = "POST"
     headers: Annotated[
         Mapping[str, Text], CallTimeTemplate(), Doc("headers; templates over `prompt`, `messages`, `vars`, `env`, …")
     ] = field(default_factory=dict)
     body: Annotated[
-        Json, CallTimeTemplate(), Doc('JSON or text, a template like `headers`; without it {"prompt": …}')
+        Json, CallTimeTemplate(), Doc('JSON or text, a template like `headers`; default: {"prompt": …}')
     ] = None
-    output: Annotated[Text | None, Doc("path of the answer in a JSON reply: `$.choices[0].message.content`")] = None
+    output: Annotated[Text | None, Doc("path of the answer in a JSON response: `$.choices[0].message.content`")] = None
 
     def faults(self) -> Iterable[Issue]:
         """A URL that is none, a path that is none, templates that cannot be read."""
         if not _is_url(self.url):
-            yield Issue(("url",), "'url' must begin with http:// or https:// and name a host")
+            yield Issue(("url",), "'url' must start with http:// or https:// and contain a host")
         elif names_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):
-            message = "'url' names a user, and 'headers' has 'Authorization': both say who asks"
+            message = "'url' contains a user, and 'headers' has 'Authorization'"
             yield Issue(("url",), message, hint="keep one of them")
         try:
             json_path.parse("$" if self.output is None else self.output)
@@ -132,7 +132,9 @@ class _Http:
             return Failure(error.code, error.message)
         for name, value in headers.items():
             if not value.isprintable():
-                return Failure("bad-header", f"the value of header '{name}' holds a line end or a control character")
+                return Failure(
+                    "bad-header", f"the value of header '{name}' contains a line break or a control character"
+                )
         reply = await self._connection.ask(
             self._settings.method, self._settings.url, headers=headers, body=body, timeout_s=request.timeout_s
         )
@@ -188,6 +190,8 @@ class _Http:
     @staticmethod
     def _picked(path: json_path.JsonPath, value: Json, text: str) -> TargetResponse | Failure:
         if value is text:
-            return Failure("bad-answer", f"the reply is not JSON, so {path.text} leads nowhere: {head(text.encode())}")
+            return Failure(
+                "bad-answer", f"the response is not JSON, so {path.text} cannot be applied: {head(text.encode())}"
+            )
         found = json_path.read(path, value)
         return Failure("bad-answer", found.message) if isinstance(found, json_path.Missing) else from_value(found)

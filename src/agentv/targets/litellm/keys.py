@@ -40,7 +40,7 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
 
 
 def keys_of(model: str) -> tuple[str, ...]:
-    """The variables of which one must hold the key for a model such as `mistral/mistral-small`; none: nobody knows."""
+    """The variables, one of which must contain the key for a model such as `mistral/mistral-small`; empty: unknown."""
     return _KEYS.get(model.partition("/")[0], ()) if "/" in model else ()
 
 

@@ -62,7 +62,7 @@ _FORWARDED = "llm_provider-"
 
 @dataclass(frozen=True, slots=True)
 class LiteLLM(ModelSettings):
-    """Asks any model that LiteLLM knows."""
+    """Calls any model that LiteLLM supports."""
 
     finds_keys: ClassVar[bool] = True
 
@@ -74,7 +74,7 @@ class LiteLLM(ModelSettings):
         default_factory=dict
     )
     seed: Annotated[int | None, Doc("sampling seed; makes answers repeatable as far as the server supports it")] = None
-    reasoning_effort: Annotated[Text | None, Doc("of models that reason: `low`, `medium`, `high`, …")] = None
+    reasoning_effort: Annotated[Text | None, Doc("for models that reason: `low`, `medium`, `high`, …")] = None
 
     def faults(self) -> Iterable[Issue]:
         """The library is not installed; what is wrong with the settings of any model."""

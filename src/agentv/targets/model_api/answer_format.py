@@ -27,6 +27,8 @@ def format_faults(response_format: Json, *, only_schemas: bool = False) -> Itera
         return
     any_json = response_format in (JSON_OBJECT, {"type": JSON_OBJECT})
     if only_schemas:
-        yield Issue(("response_format",), "'response_format' must be a JSON Schema: this API promises no other JSON")
+        yield Issue(
+            ("response_format",), "'response_format' must be a JSON Schema: this API supports no other JSON format"
+        )
     elif not any_json:
         yield Issue(("response_format",), "'response_format' must be json_object or a JSON Schema")

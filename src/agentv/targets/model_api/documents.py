@@ -40,7 +40,9 @@ def document_of(block: DocumentBlock) -> Attached | Failure:
 
 def not_taken(block: DocumentBlock, who: str) -> Failure:
     """Why a PDF cannot be sent to an API that has no place for one."""
-    return Failure("bad-document", f"{who} takes no PDF, so '{block.value}' must be pictures of its pages, or its text")
+    return Failure(
+        "bad-document", f"{who} does not accept PDFs: replace '{block.value}' with pictures of its pages, or its text"
+    )
 
 
 @lru_cache(maxsize=16)

@@ -40,7 +40,7 @@ def picture_of(block: ImageBlock) -> Picture | str | Failure:
         return block.value
     found = _DATA_URL.fullmatch(block.value)
     if found is None:
-        return Failure("bad-picture", "a data: URL of a picture must read data:image/TYPE;base64,…")
+        return Failure("bad-picture", "a data: URL of a picture must have the form data:image/TYPE;base64,…")
     return Picture(found["type"], "".join(found["base64"].split()))
 
 
@@ -67,5 +67,5 @@ def _read(path: str) -> Picture:
     data = file.read_bytes()
     kind = media_type_in(data) or mimetypes.guess_type(path)[0] or ""
     if is_none(path, data) or not kind.startswith("image/"):
-        raise ValueError("is no picture: PNG, JPEG, GIF and WebP are taken by all model APIs")
+        raise ValueError("is not a supported picture: all model APIs accept PNG, JPEG, GIF and WebP")
     return Picture(kind, base64.b64encode(data).decode())

@@ -60,10 +60,10 @@ def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
 
 
 def tool_faults(tools: Sequence[Json]) -> Iterator[Issue]:
-    """Tools that are no objects, which no API takes."""
+    """Reports tools that are not objects, which no API accepts."""
     for place, tool in enumerate(tools):
         if not isinstance(tool, Mapping):
-            yield Issue(("tools", place), "a tool is an object: {type: function, function: {name, parameters}}")
+            yield Issue(("tools", place), "a tool must be an object: {type: function, function: {name, parameters}}")
 
 
 def functions_in(tools: Sequence[Json]) -> tuple[list[JsonObject], list[Json]]:

@@ -30,13 +30,13 @@ _FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_pro
 """Codes of errors that mean the content and not the call."""
 
 _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-"""Codes that come with 429 and that no waiting mends."""
+"""Error codes of status 429 that a retry cannot fix."""
 
 _OF_KEYS = (401, 403)
 
 _HINTS = {
     401: "the key was refused: check {key}",
-    403: "this key may not do that: check {key}, and whether it has access to the model",
+    403: "this key lacks permission: check {key}, and whether it has access to the model",
     404: "check 'model' and 'base_url'",
 }
 
@@ -126,10 +126,10 @@ class ModelClient:
         try:
             body = json.loads(content)
         except (ValueError, RecursionError):
-            kind = headers.get("content-type", "nothing said of its kind").partition(";")[0]
-            return bad_answer(f"the reply is not JSON ({kind}): {self._shown(head(content, 200)) or 'no body'}")
+            kind = headers.get("content-type", "no content type").partition(";")[0]
+            return bad_answer(f"the response is not JSON ({kind}): {self._shown(head(content, 200)) or 'no body'}")
         if not isinstance(body, dict):
-            return bad_answer(f"the reply is no JSON object: {self._shown(head(content, 200))}")
+            return bad_answer(f"the response is not a JSON object: {self._shown(head(content, 200))}")
         return JsonReply(body, headers, duration_ms)
 
     def _refused(self, error: APIStatusError) -> Failure:
@@ -162,7 +162,7 @@ class ModelClient:
             if isinstance(cause, TooLargeError):
                 return TOO_LARGE
             if isinstance(cause, PackedError | ClientPayloadError):
-                return bad_answer(f"{cause}" if isinstance(cause, PackedError) else "the reply breaks off")
+                return bad_answer(f"{cause}" if isinstance(cause, PackedError) else "the response was cut off")
             if isinstance(cause, ServerTimeoutError):
                 return CallFailure("timeout", "the server took too long", retryable=True)
             if isinstance(cause, ClientConnectorError) and self.dialect.unreachable:

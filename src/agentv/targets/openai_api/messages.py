@@ -90,7 +90,7 @@ def _part(block: Block, form: _Form, accepted: AcceptedContent) -> dict[str, Any
         return {"type": form.text, "text": Message("user", (block,)).text}
     picture = picture_of(block)
     if isinstance(picture, str) and not accepted.urls:
-        return Failure("bad-picture", f"this API fetches no pictures, so '{block.value}' must be a local file")
+        return Failure("bad-picture", f"this API does not fetch pictures: '{block.value}' must be a local file")
     if isinstance(picture, Failure):
         return picture
     return form.picture(picture.data_url if isinstance(picture, Picture) else picture)

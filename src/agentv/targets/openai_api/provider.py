@@ -28,11 +28,11 @@ class OpenAIProvider(OpenAISettings):
         yield from key_faults(self.api_key)
         yield from url_faults(self.dialect().base_url if self.base_url is not None else None)
         if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":
-            message = "'base_url' names a user, and 'api_key' is sent as 'Authorization': both say who asks"
+            message = "'base_url' contains a user, and 'api_key' is sent as 'Authorization'"
             yield Issue(("base_url",), message, hint="keep one of them")
         for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
             if getattr(self, name) is not None:
-                yield Issue((name,), f"the responses API takes no '{name}'", hint="leave it out, or write api: chat")
+                yield Issue((name,), f"the responses API does not support '{name}'", hint="remove it, or set api: chat")
         yield from tool_faults(self.tools)
         yield from extra_faults(self.extra, ("model", "messages" if self.api == "chat" else "input"))
         given = self.response_format

@@ -35,7 +35,7 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, Mapping) or not isinstance(first.get("message"), Mapping):
         what = "no choices" if choices == [] else "no message"
-        return reported_error(body) or bad_answer(f"the reply holds {what}, so there is no answer in it")
+        return reported_error(body) or bad_answer(f"the response contains {what}, so there is no answer")
     finish = first.get("finish_reason")
     if body.get("error") or finish == "error":
         return _broke_off(body.get("error"), first.get("error"))
@@ -53,19 +53,19 @@ def _broke_off(*error: Json) -> CallFailure:
     """Only the beginning of an answer, with the first `error` that there is: a gateway lost the server behind it."""
     found = next(filter(None, error), None)
     said = found.get("message") if isinstance(found, Mapping) else found
-    return bad_answer(shown(f"the answer broke off: {said or 'the server gives no reason'}"))
+    return bad_answer(shown(f"the answer was cut off: {said or 'the server gives no reason'}"))
 
 
 def response_answer(body: JsonObject) -> TargetResponse | Failure:
     """Of the responses API: the texts and the calls among its output items."""
     output = body.get("output")
     if body.get("status") == "failed" or not isinstance(output, list):
-        return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
+        return reported_error(body) or bad_answer("the response contains no output, so there is no answer")
     if body.get("error") or body.get("status") not in _ENDED:
         return _broke_off(body.get("error"), f"its status is {body.get('status')!r}")
     finish = _finish(body)
     if not output and finish != FILTERED:
-        return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
+        return reported_error(body) or bad_answer("the response contains no output, so there is no answer")
     return _in_output(output, finish, body)
 
 

@@ -23,8 +23,10 @@ class OpenAISettings(ModelSettings):
     api: Annotated[Literal["chat", "responses"], Doc("which API: `chat` (chat completions) or `responses`")] = "chat"
     frequency_penalty: Annotated[float | None, Between(-2, 2), Doc("penalty for repeated tokens")] = None
     presence_penalty: Annotated[float | None, Between(-2, 2), Doc("penalty for tokens already present")] = None
-    seed: Annotated[int | None, Doc("sampling seed; makes answers repeatable as far as the server supports it")] = None
-    reasoning_effort: Annotated[Text | None, Doc("of models that reason: `minimal`, `low`, `medium`, `high`, …")] = None
+    seed: Annotated[int | None, Doc("sampling seed; makes answers repeatable where the server supports it")] = None
+    reasoning_effort: Annotated[Text | None, Doc("for models that reason: `minimal`, `low`, `medium`, `high`, …")] = (
+        None
+    )
     strict_schemas: Annotated[
         bool | None,
         Doc("request verdicts as JSON Schema; by default only where the server is known to follow it, else as text"),

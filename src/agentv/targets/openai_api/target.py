@@ -142,7 +142,7 @@ class OpenAITarget:
             cost = self._cost(reply.body, more.token_usage, model)
             found = _joined(found, replace(more, cost_usd=cost))
         if len({len(vector) for vector in found.vectors}) > 1:
-            return CallFailure("bad-answer", "the vectors are not all of one length", retryable=True)
+            return CallFailure("bad-answer", "the vectors differ in length", retryable=True)
         return found
 
 
@@ -160,5 +160,5 @@ def _cut(finish: str | None) -> bool:
 
 def _all_spent(usage: TokenUsage | None) -> CallFailure:
     """Models that reason may spend all the tokens that they have before they say a word."""
-    spent = f" {usage.reasoning} of its tokens went into reasoning;" if usage and usage.reasoning else ""
-    return CallFailure("empty-output", f"the model reached its limit before it answered;{spent} raise 'max_tokens'")
+    spent = f" {usage.reasoning} of its tokens were used for reasoning;" if usage and usage.reasoning else ""
+    return CallFailure("empty-output", f"the model reached its limit before answering;{spent} raise 'max_tokens'")

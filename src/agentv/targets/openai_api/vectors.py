@@ -54,14 +54,14 @@ def vectors_of(body: JsonObject, wanted: int) -> Embeddings | Failure:
     rows = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
     if len(rows) != wanted:
         error: CallFailure | None = reported_error(body)
-        return error or bad_answer(f"{len(rows)} vectors came back for {wanted} texts")
+        return error or bad_answer(f"received {len(rows)} vectors for {wanted} texts")
     try:
         places: Any = {row.get("index", place): row.get("embedding") for place, row in enumerate(rows)}
         vectors = tuple(_vector(places[place]) for place in range(wanted))
     except (ArithmeticError, KeyError, TypeError, ValueError):
-        return bad_answer("the reply holds vectors that cannot be read")
+        return bad_answer("the response contains vectors that cannot be read")
     if not all(vectors) or not all(math.isfinite(sum(vector)) for vector in vectors):
-        return bad_answer("the reply has an empty vector or an invalid number")
+        return bad_answer("the response contains an empty vector or an invalid number")
     return Embeddings(vectors, usage_of_embeddings(body))
 
 

@@ -23,7 +23,7 @@ _UNVERSIONED = "/openai/v1"
 
 @dataclass(frozen=True, slots=True)
 class Azure(OpenAIProvider):
-    """Asks a deployment of Azure OpenAI."""
+    """Calls a deployment of Azure OpenAI."""
 
     model: Annotated[Text, Nonempty(), Alias(("deployment", "deployment_name")), Doc("name of the deployment")]
     base_url: Annotated[
@@ -73,5 +73,5 @@ class Azure(OpenAIProvider):
         """As everywhere; and the deployment must be in no URL."""
         yield from OpenAIProvider.faults(self)
         if "/deployments/" in (self.base_url or ""):
-            hint = "write https://NAME.openai.azure.com, and the deployment under 'model'"
-            yield Issue(("base_url",), "'base_url' must not name a deployment", hint=hint)
+            hint = "write https://NAME.openai.azure.com, and set the deployment as 'model'"
+            yield Issue(("base_url",), "'base_url' must not contain a deployment", hint=hint)

@@ -17,7 +17,7 @@ PORT = 11434
 
 @dataclass(frozen=True, slots=True)
 class Ollama(OpenAIProvider):
-    """Asks Ollama."""
+    """Calls Ollama."""
 
     base_url: Annotated[
         Text | None,
@@ -43,16 +43,16 @@ class Ollama(OpenAIProvider):
             strict_schemas=self.strict_schemas is not False,
             fetches_pictures=False,
             takes_documents=False,
-            unreachable="is it running? 'ollama serve' starts it",
+            unreachable="is it running? Start it with 'ollama serve'",
             key_from=("OLLAMA_API_KEY",),
         )
 
     def refuses(self, block: Block) -> str | None:
         """It is sent pictures by their bytes, and nothing else beside text."""
         if isinstance(block, DocumentBlock):
-            return f"takes no PDF, so '{block.value}' must be pictures of its pages, or its text"
+            return f"does not accept PDFs: replace '{block.value}' with pictures of its pages, or its text"
         if isinstance(block, ImageBlock) and block.path is None and not block.value.startswith("data:"):
-            return f"fetches no pictures, so '{block.value}' must be a local file"
+            return f"does not fetch pictures: '{block.value}' must be a local file"
         return None
 
 

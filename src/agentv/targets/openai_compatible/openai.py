@@ -16,7 +16,7 @@ _EMBEDDING_MODEL = "text-embedding-3-small"
 
 @dataclass(frozen=True, slots=True)
 class OpenAI(OpenAIProvider):
-    """Asks OpenAI, or any server that speaks its API."""
+    """Calls OpenAI, or any server with its API."""
 
     base_url: Annotated[
         Text | None,

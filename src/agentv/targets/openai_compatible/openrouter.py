@@ -16,7 +16,7 @@ _EMBEDDING_MODEL = "openai/text-embedding-3-small"
 
 @dataclass(frozen=True, slots=True)
 class OpenRouter(OpenAIProvider):
-    """Asks OpenRouter; models are called `maker/model`."""
+    """Calls OpenRouter; models are named `maker/model`."""
 
     base_url: Annotated[
         Text | None,

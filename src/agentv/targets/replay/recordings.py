@@ -106,7 +106,7 @@ class Recordings:
     def _note(self, row: _RecordedRow, begin: int) -> None:
         case = row.case
         if case is None:
-            raise ValueError("the row has no 'test_id' or 'id'")
+            raise ValueError("the row has neither 'test_id' nor 'id'")
         if not row.unanswered and (row.output is msgspec.UNSET or bytes(row.output)[:1] not in b'"[n'):
             raise ValueError("the row must have an 'output': text, messages or null")
         source = self._sources.setdefault(row.source, len(self._sources))
@@ -138,7 +138,7 @@ class Recordings:
         if row is None or str(row.get("test_id", row.get("id"))) != case:
             return Failure("bad-recording", f"{self.name} has changed since it was read")
         if prompt_id is not None and row.get("prompt_id") not in (None, prompt_id):
-            return Failure("no-recording", f"{self.name} has an answer to '{case}' with another prompt only")
+            return Failure("no-recording", f"{self.name} has an answer to '{case}' only with another prompt")
         return self._answer_in(row, case, turn)
 
     def _answer_in(self, row: dict[str, Any], case: str, turn: int | None) -> TargetResponse | Failure:
@@ -190,7 +190,7 @@ def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:
     try:
         return replace(answer, messages=messages_from_json(said["messages"]))
     except (ValueError, AttributeError, TypeError):
-        return Failure("bad-answer", f"the 'messages' of turn {turn} are no messages")
+        return Failure("bad-answer", f"the 'messages' of turn {turn} are not valid messages")
 
 
 def _why(row: dict[str, Any]) -> str:

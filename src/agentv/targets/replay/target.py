@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Replay(ProviderSettings):
-    """Answers with what was recorded; a case without a recording is an error."""
+    """Returns recorded answers; a case without a recording is an error."""
 
     short: ClassVar[str | None] = "fixtures"
     free: ClassVar[bool] = True
 
     fixtures: Annotated[
-        FilePath, Doc("JSONL of rows with `test_id` (or `id`) and `output`, and where known `sample`, `token_usage`, …")
+        FilePath, Doc("JSONL of rows with `test_id` (or `id`) and `output`, and optionally `sample`, `token_usage`, …")
     ]
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:

@@ -22,7 +22,7 @@ from agentv.user_code.functions.user_modules import module_name
 T = TypeVar("T")
 
 _importing: dict[str, RLock] = {}
-"""One lock a file, so that a module that hangs while it is loaded holds up no other."""
+"""One lock per file, so that a module that hangs during import does not delay others."""
 
 
 def load_module(path: str) -> ModuleType:
@@ -41,7 +41,7 @@ def load_module(path: str) -> ModuleType:
             sys.path.append(directory)
         spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
-            raise ImportError(f"{path} is no Python file")
+            raise ImportError(f"{path} is not a Python file")
         module = module_from_spec(spec)
         sys.modules[name] = module
         try:
@@ -114,7 +114,7 @@ def plan_call(function: Callable[..., Any], offered: Collection[str], lone: str)
         named[stranger] = lone
     missing = [one.name for one in plain if one.default is one.empty and one.name not in named]
     if missing:
-        message = f"{_name(function)} asks for {', '.join(missing)}; it may ask for {', '.join(offered)}"
+        message = f"{_name(function)} has the parameters {', '.join(missing)}; available: {', '.join(offered)}"
         raise ForeignError(Failure("bad-signature", message))
     front = _front(plain, named)
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
@@ -132,7 +132,7 @@ def arguments_for(function: Callable[..., Any], offered: Mapping[str, Any], lone
     """
     plan = plan_call(function, offered, lone)
     if plan.positional:
-        raise ForeignError(Failure("bad-signature", f"{_name(function)} takes parameters by position only"))
+        raise ForeignError(Failure("bad-signature", f"{_name(function)} has positional-only parameters"))
     return {parameter: offered[name] for parameter, name in plan.named.items()}
 
 
@@ -140,7 +140,9 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:  # some functions written in C have none
-        raise ForeignError(Failure("bad-signature", f"cannot tell what {function!r} asks for: {error}")) from None
+        raise ForeignError(
+            Failure("bad-signature", f"cannot inspect the parameters of {function!r}: {error}")
+        ) from None
 
 
 def _stranger(plain: Sequence[inspect.Parameter], named: Mapping[str, str], lone: str) -> str | None:

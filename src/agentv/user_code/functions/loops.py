@@ -112,7 +112,7 @@ class UserLoops:
             home.post(partial(call.start, home))
 
     def _settle(self, call: _Call, value: object, error: BaseException | None) -> None:
-        """Hand on what a call came to, if anybody still waits."""
+        """Pass on the result of a call, if it is still awaited."""
         self._calls.discard(call)
         call.unwatch()
         if call.outcome.done():
@@ -153,7 +153,7 @@ class UserLoops:
             self._look_again(call, max(0.01, call.patience_s - call.home.blocked_s()))
 
     def _leave(self, blocked: UserLoop) -> None:
-        """What has not begun on a blocked loop begins elsewhere."""
+        """Move calls that have not started on a blocked loop to another loop."""
         blocked.hold_up()
         for call in tuple(self._calls):
             if call.home is blocked and not call.begun:
@@ -231,7 +231,7 @@ class _Call:
         self.replies.post(partial(self._settle, self, value, raised))
 
     def cancel(self) -> None:
-        """On the users' loop: tell the coroutine that nobody waits for it."""
+        """On the user loop: cancel a coroutine that is no longer awaited."""
         if self._task is not None:
             self._task.cancel()
 

@@ -93,7 +93,7 @@ def _next(queue: Queue[T], asked: CallRequest) -> T:
     try:
         return queue.get(timeout=asked.wait_s)
     except Empty:
-        message = f"{asked.what} gave nothing for {asked.wait_s:g} seconds"
+        message = f"{asked.what} returned nothing for {asked.wait_s:g} seconds"
         raise ForeignError(Failure("timeout", message)) from None
 
 

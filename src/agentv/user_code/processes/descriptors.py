@@ -1,4 +1,4 @@
-"""File descriptors of our own: no fork of users' code can hold, read or write what they stand for.
+"""agentv's own file descriptors: forks of user code cannot hold, read or write them.
 
 Nor does code in this process reach them that closes or writes to every number it can think of: theirs are high ones.
 """

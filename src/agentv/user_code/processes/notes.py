@@ -1,4 +1,4 @@
-"""What a process tells the one in front of it beside its verdict, and what either says when there is none.
+"""Notes from a process to its supervisor besides the verdict, and messages when there is no verdict.
 
 A note is a line: its kind, and a text in hex. Anybody who can write into the pipe can make one: no verdict hangs on it.
 """
@@ -16,7 +16,7 @@ GO_ON = "finished trials are saved. Resume with:"
 SHOW_CURSOR = "\x1b[?25h"
 """What a bar of progress does when it ends; this one did not."""
 
-CLOSED = "code that was run closed file descriptors that are not its own"
+CLOSED = "user code closed file descriptors that it did not open"
 
 CANNOT_SAY = 117
 """Exit status of a process whose descriptors were closed: also the one by which it would tell of it."""

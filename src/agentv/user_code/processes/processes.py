@@ -74,7 +74,7 @@ async def run_program(
         async with asyncio.timeout(timeout_s):
             status = await streams.until_ended()
     except TimeoutError:
-        return Failure("timeout", f"{_name(command)} did not end within {timeout_s:g} s", retryable=True)
+        return Failure("timeout", f"{_name(command)} did not exit within {timeout_s:g} s", retryable=True)
     finally:
         kill_group(process.pid)
         streams.close()

@@ -20,7 +20,7 @@ _MEMBERS = (FunctionType, property, *_WRAPPED)
 
 Names = Mapping[str, object]
 Found = tuple[str, object, CodeType | None]
-"""A name, what stands there, and what it runs."""
+"""A name, its value, and the code that it runs."""
 
 
 class OwnCode:

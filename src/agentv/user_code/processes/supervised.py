@@ -72,7 +72,7 @@ def run_supervised(
     if is_cut_off():
         _end_early(CLOSED)
     for one in filter(None, (code.replaced() for code in _own_code)):
-        _end_early(f"code that was run replaced {one}, which is agentv's own")
+        _end_early(f"user code replaced {one}, which belongs to agentv")
     wake(_front[0][0])
     with suppress(OSError):
         os.write(report, b"\n%b %d %d\n" % (token, status, relay.printed if relay else 0))
@@ -164,7 +164,7 @@ def _end_early(reason: str | None) -> NoReturn:
     if reason is not None:
         _note(REASON, reason)
     else:
-        text = "error: the process in front of this one was killed, so that there is no verdict"
+        text = "error: the supervising process was killed, so there is no verdict"
         for line in _resume:
             text += f"\n{GO_ON}\n  {line}"
         for descriptor in _stderr:

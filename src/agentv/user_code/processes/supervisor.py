@@ -62,7 +62,7 @@ def supervise(work: Callable[[], int]) -> int:
         watch = _start_watch(lifeline, (*report, *passed_on, *(output or ())))
         child = os.fork()
     except OSError as error:
-        _say(f"error: no process can be started: {error.strerror}")
+        _say(f"error: cannot start a process: {error.strerror}")
         return ExitStatus.WRONG
     if child == 0:
         from agentv.user_code.processes.supervised import run_supervised
@@ -261,7 +261,7 @@ class _Front:
         stopped = self._asked > 0 and os.WIFSIGNALED(self._ended or 0)
         if os.isatty(2):
             _say(SHOW_CURSOR)
-        _say("interrupted" if stopped else f"error: {self._reason()}, so that there is no verdict")
+        _say("interrupted" if stopped else f"error: {self._reason()}, so there is no verdict")
         self._say_how_to_go_on()
         return ExitStatus.INTERRUPTED if stopped else ExitStatus.ERRORED
 
@@ -271,7 +271,7 @@ class _Front:
         if outlet is None or (outlet.failure is None and outlet.received == printed):
             return verdict
         if outlet.failure is None:
-            _say("error: code that was run kept what was printed from standard output, so that there is no verdict")
+            _say("error: user code intercepted standard output, so there is no verdict")
             self._say_how_to_go_on()
             return ExitStatus.ERRORED
         if not isinstance(outlet.failure, BrokenPipeError | InterruptedError):
@@ -285,7 +285,7 @@ class _Front:
 
     def _reason(self) -> str:
         if self._cut_off:
-            return f"{CLOSED}, or became another program"
+            return f"{CLOSED}, or replaced the program"
         return next(self._notes(REASON), None) or _how(self._ended or 0)
 
     def _notes(self, kind: bytes) -> Iterator[str]:
@@ -300,14 +300,14 @@ def _how(status: int) -> str:
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) == CANNOT_SAY:
         return CLOSED
     if not os.WIFSIGNALED(status):
-        return f"code that was run ended the whole process (exit status {os.WEXITSTATUS(status)}) before it was done"
+        return f"user code ended the whole process (exit status {os.WEXITSTATUS(status)}) before it finished"
     number = os.WTERMSIG(status)
     try:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    cause = ": it was killed from outside, or the memory was used up" if number == signal.SIGKILL else ""
-    return f"the process that runs the code was ended by {name}{cause}"
+    cause = ": it was killed from outside, or ran out of memory" if number == signal.SIGKILL else ""
+    return f"the process that runs user code was ended by {name}{cause}"
 
 
 def _stop_here() -> None:

@@ -58,7 +58,7 @@ class RepositoryClone:
         return frozenset(text.split("\0"))
 
     def note(self, ref: str, sha: str) -> None:
-        """Keep what a ref stands for, for a day without a network."""
+        """Store the commit of a ref, for use without a network."""
         folder = self._beside("refs")
         folder.mkdir(parents=True, exist_ok=True)
         part = folder / f".{os.getpid()}"

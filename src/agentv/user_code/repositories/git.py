@@ -1,4 +1,4 @@
-"""The program `git`: it asks nobody, runs nothing that a repository brings along, and ends."""
+"""The program `git`: without prompts, without running code of repositories, with a time limit."""
 
 from __future__ import annotations
 

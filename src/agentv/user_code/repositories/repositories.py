@@ -49,7 +49,7 @@ class Repositories:
         except TimeoutError:
             message = f"another process has been fetching {wanted.name} for too long"
         except OSError as error:
-            message = f"{wanted.name} cannot be kept in {error.filename or base}: {error.strerror}"
+            message = f"{wanted.name} cannot be stored in {error.filename or base}: {error.strerror}"
         return Unavailable("git-failed", message)
 
 
@@ -208,7 +208,7 @@ class _Remote:
         ended = self._git(*git, "rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
         sha = ended.stdout.decode(errors="replace").strip() if isinstance(ended, Finished) else ""
         if not FULL_SHA.fullmatch(sha):
-            return Unavailable("missing-ref", f"'{fit.short}' of {self._name} is no commit")
+            return Unavailable("missing-ref", f"'{fit.short}' of {self._name} is not a commit")
         if self._shelf.tree(sha):
             return sha
         tree.mkdir()
@@ -241,7 +241,7 @@ class _Remote:
             return Unavailable("git-failed", f"cannot fetch {self._name}", reason_of(ended))
         complaint = ended.stderr.decode(errors="replace")
         if fit and _NO_SUCH_COMMIT.search(complaint):
-            message = f"{self._name} has no commit '{fit.short}', or does not give it by that name"
+            message = f"{self._name} has no commit '{fit.short}', or does not serve it by that name"
             return Unavailable("missing-ref", message, reason_of(ended))
         if _REFUSED.search(complaint):
             return self._no_repository(reason_of(ended))
@@ -257,11 +257,11 @@ class _Remote:
         known = tuple(Fit(ref, sha, 1).short for ref, sha in listing.refs.items())
         asked = "/".join(wanted.rest)
         if asked in known:
-            return Unavailable("bad-git-url", f"'{asked}' is a branch or tag of {self._name}, and no path follows it")
-        message = f"{self._name} has no branch, tag or commit that '{asked}' begins with"
+            return Unavailable("bad-git-url", f"'{asked}' is a branch or tag of {self._name}, but no path follows it")
+        message = f"{self._name} has no branch, tag or commit that matches the start of '{asked}'"
         return Unavailable("missing-ref", message, known=known)
 
     def _ambiguous(self, fits: list[Fit]) -> Unavailable:
         names = " and ".join(f"'{fit.ref}'" for fit in fits)
-        message = f"{self._name} has {names}: write the one that is meant in full, as '{fits[0].ref}/PATH'"
+        message = f"{self._name} has {names}: write the intended one in full, as '{fits[0].ref}/PATH'"
         return Unavailable("ambiguous-ref", message)

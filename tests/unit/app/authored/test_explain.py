@@ -45,7 +45,7 @@ WITHOUT_EXAMPLE = {
     "missing-extra": "the libraries of all extras are there where this runs",
     "missing-ref": "it needs a repository on a git host",
     "missing-repository": "it needs a git host",
-    "no-equivalent": "`convert` tells it, of a file that is no eval file",
+    "no-equivalent": "`convert` tells it, of a file that is not an eval file",
     "stale-repository": "it needs a git host, and the copy that an earlier run left",
     "unused-template": "it is told of directories, and an example is a file",
     "assertion-crashed": "it needs a JavaScript runtime",
@@ -186,7 +186,7 @@ def test_codes_of_embedders_are_those_of_targets():
     for code in ("timeout", "http-status"):
         one = explanation(f"embedder-{code}")
         assert (one.code, one.fix) == (f"embedder-{code}", explanation(code).fix)
-        assert one.meaning.startswith("The call of the target that embeds failed with")
+        assert one.meaning.startswith("The call to the target that computes embeddings failed with")
     assert list(explanations(["embedder-timeout", "judge-timeout", "embedder-x"])) == [
         "embedder-timeout",
         "judge-timeout",

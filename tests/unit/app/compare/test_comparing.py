@@ -93,20 +93,20 @@ def test_runs_without_a_common_case_are_refused_with_what_they_hold(runs, store)
     other = store("other", scoring({"x": 1.0}, suite="orders", target="claude"))
     message, hint = refused(runs[0], other)
     assert message == "base and other have no case in common"
-    assert hint == "the one holds the suite refunds on gpt; the other the suite orders on claude"
+    assert hint == "one run has the suite refunds on gpt; the other has the suite orders on claude"
 
 
 def test_runs_whose_common_cases_were_all_edited_are_refused_unless_that_is_asked_for(runs, store):
     other = store("other", scoring({**GOOD, "new": 1.0}, sha256="e" * 64))
     message, hint = refused(runs[0], other)
-    assert message == "every case that base and other have in common was edited in between (text)"
+    assert message == "every case that base and other have in common was edited between them (text)"
     assert "--edited" in hint
     assert compared(runs[0], other, edited=True).edited == 8
 
 
 def test_a_run_that_holds_nothing_is_refused(runs, store):
     message, _ = refused(runs[0], store("empty", []))
-    assert message == "there is nothing to compare: the run empty holds no finished trial"
+    assert message == "nothing to compare: the run empty has no finished trials"
 
 
 def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path):
@@ -179,7 +179,7 @@ def test_tags_are_compared_apart_and_untagged_cases_in_none_of_them(store):
 
 def test_runs_without_tags_cannot_be_compared_by_tag(runs):
     message, _ = refused(*runs, by="tag")
-    assert message == "there is nothing to compare by tag: no case that both runs judged has one"
+    assert message == "nothing to compare by tag: no case graded in both runs has a tag"
 
 
 def test_one_target_of_a_run_is_compared_with_another(store):
@@ -191,9 +191,9 @@ def test_one_target_of_a_run_is_compared_with_another(store):
 
 def test_a_target_that_a_run_does_not_hold_is_told_with_the_nearest(runs):
     message, hint = refused(*runs, targets=("gtp",))
-    assert (message, hint) == ("the run base holds no case on the target 'gtp'", "did you mean 'gpt'?")
+    assert (message, hint) == ("the run base has no case on the target 'gtp'", "did you mean 'gpt'?")
     message, hint = refused(*runs, targets=("a", "b", "c"))
-    assert message == "3 targets are named for 2 runs"
+    assert message == "3 targets were given for 2 runs"
 
 
 def test_what_else_differs_between_the_runs_is_told(store):
@@ -238,7 +238,7 @@ def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):
 
 
 def test_parts_of_a_matrix_are_refused(runs):
-    with pytest.raises(UsageError, match="--by is for two runs"):
+    with pytest.raises(UsageError, match="--by compares two runs only"):
         compare(CompareRequest((*runs, runs[0])), ComparisonSettings(by="suite"))
 
 

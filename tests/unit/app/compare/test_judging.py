@@ -165,7 +165,7 @@ def test_where_samples_ended_early_everywhere_the_share_of_passed_cases_is_the_m
     until = {"alpha": 0.05, "repeat": 30, "rate": 0.7}
     early = [replace(one, before=replace(one.before, **until), after=replace(one.after, **until)) for one in lost]
     found = judge(early, USUAL)
-    assert (found.verdict, found.shown_by) == ("worse", ("share of passed cases",))
+    assert (found.verdict, found.shown_by) == ("worse", ("share of cases that passed",))
     assert (found.before.rate, found.after.rate) == (1.0, 0.0)  # as the difference is: not the rates of samples
 
 

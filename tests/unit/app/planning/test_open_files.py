@@ -41,7 +41,7 @@ def test_the_soft_limit_is_raised_as_far_as_needed(limited):
 def test_workers_are_as_many_as_the_hard_limit_allows(limited, provider, each):
     workers, note = workers_within(1200, ["openai", provider])
     assert workers == (1024 - RESERVE) // each
-    assert note == f"1,200 workers need more open files than the 1,024 allowed here: {workers} are used"
+    assert note == f"1,200 workers need more than the 1,024 open files allowed here; using {workers} workers"
 
 
 def test_one_worker_is_left_in_any_case(limited):

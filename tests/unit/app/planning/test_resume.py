@@ -143,7 +143,7 @@ def test_what_failed_is_tried_again_where_it_is_chosen(project):
 )
 def test_cases_that_are_none_of_the_run_are_refused(project, choice, told):
     run(filter="[ab]")
-    with pytest.raises(UsageError, match=r"chooses 1 trial that is not part of the run run") as refused:
+    with pytest.raises(UsageError, match=r"selects 1 trial that is not part of the run run") as refused:
         run(resume="last", **choice)
     assert told in str(refused.value)
     assert ids("index.jsonl") == ["a", "b"]
@@ -182,7 +182,7 @@ def test_rows_that_do_not_count_any_more_are_moved(project):
     assert ran(events) == {"a": "passed"}
     assert (ids("index.jsonl"), ids("history.jsonl")) == (["a", "b"], ["a", "c"])
     assert outcome.summary.cases.total == 2
-    assert "moved 2 rows that do not count any more to history.jsonl" in outcome.notes[0]
+    assert "moved 2 rows that no longer count to history.jsonl" in outcome.notes[0]
 
 
 def test_a_doubled_row_counts_and_is_shown_once(project):
@@ -351,7 +351,7 @@ def test_a_damaged_file_of_a_run_keeps_no_answer_from_it(project, damaged):
     outcome, *_ = run(resume="last")
     assert outcome.summary.cases == before.cases
     assert outcome.summary.trials == before.trials
-    assert ("set aside as run.json.damaged" in " ".join(outcome.notes)) == (damaged == "run.json")
+    assert ("moved it to run.json.damaged" in " ".join(outcome.notes)) == (damaged == "run.json")
 
 
 def test_a_journal_that_was_cut_asks_for_what_it_lacks_alone(project):

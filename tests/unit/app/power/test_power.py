@@ -76,12 +76,12 @@ def test_votes_of_a_judge_tell_its_noise(coins):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"detect": 0.0}, "--detect 0: a drop of the pass rate lies between 0 and 1"),
+        ({"detect": 0.0}, "--detect 0: must be between 0 and 1"),
         ({"detect": 5.0}, "did you mean 0.05"),
-        ({"detect": 0.85}, "a pass rate of 0.8 cannot drop by so much"),
-        ({"cases": 1}, "needs 2 or more cases"),
-        ({"rate": 1.0}, "--rate 1: it lies between 0 and 1"),
-        ({"alpha": 0.9}, "--power 0.8: it lies above --alpha"),
+        ({"detect": 0.85}, "a pass rate of 0.8 cannot drop that far"),
+        ({"cases": 1}, "needs at least 2 cases"),
+        ({"rate": 1.0}, "--rate 1: must be above 0 and below 1"),
+        ({"alpha": 0.9}, "--power 0.8: must be above --alpha"),
         ({"earlier": "nothing"}, "cannot plan from"),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_run_that_judged_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.eval.yaml").write_text(json.dumps(SUITE | {"target": {"provider": "mock", "error": "no"}}))
     evaluate("a.eval.yaml")
-    with pytest.raises(UsageError, match="no trial of it was judged"):
+    with pytest.raises(UsageError, match="no trial was graded"):
         plan(PlanRequest(earlier="last"))
 
 
@@ -132,7 +132,10 @@ def test_a_run_of_one_case_is_refused_even_where_the_cases_are_named(coins):
 
 def test_samples_that_ended_early_are_refused_with_the_reason(coins):
     changed(coins.directory, lambda _: {"alpha": 0.05})
-    with pytest.raises(UsageError, match="its samples ended as soon as a case was decided"):
+    with pytest.raises(
+        UsageError,
+        match=r": it stopped sampling each case once decided \(until: decided\), so its rates and their noise are biased",
+    ):
         plan(PlanRequest(earlier="last"))
     changed(coins.directory, lambda row: {"repeat": 1} if row["sample"] == 1 else None)
     assert plan(PlanRequest(earlier="last")).plan.cases == 4  # of one sample none is left out
@@ -171,10 +174,10 @@ def test_a_margin_is_planned_by_the_rule_of_compare_itself():
     assert alike.chance(0.0) == chance_shown(alike.assumed.rehearsal(120, 1, 0.0), 0.05, 0.1)
     assert plan(PlanRequest(cases=120, margin=0.1)).plan.chance(0.0) < alike.chance(0.0)
     for asked, message in (
-        ({"margin": 0.0}, "--margin 0: a loss that does not matter"),
-        ({"margin": 0.1, "detect": 0.05}, "is no larger than --margin 0.1"),
+        ({"margin": 0.0}, "--margin 0: must be between 0 and 1"),
+        ({"margin": 0.1, "detect": 0.05}, "is not larger than --margin 0.1"),
         ({"icc": 0.5}, "--cluster-size"),
-        ({"deviation": 0.5}, "no scores with the mean 0.8 deviate by 0.5"),
+        ({"deviation": 0.5}, "scores with the mean 0.8 cannot have the standard deviation 0.5"),
     ):
         with pytest.raises(UsageError) as refused:
             plan(PlanRequest(**asked))

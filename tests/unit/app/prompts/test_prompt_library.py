@@ -40,7 +40,12 @@ def test_a_prompt_is_named_by_its_id_or_a_path(library, name, found):
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("be", "did you mean 'bee'?"), ("b", None), ("prompts/team", "a prompt's directory holds"), ("prompts/x", None)],
+    [
+        ("be", "did you mean 'bee'?"),
+        ("b", None),
+        ("prompts/team", "a prompt's directory contains prompt.xml, prompt.md, prompt.txt or meta.yaml"),
+        ("prompts/x", None),
+    ],
 )
 def test_what_names_no_prompt_is_refused(library, name, hint):
     with pytest.raises(UsageError) as refused:
@@ -51,7 +56,7 @@ def test_what_names_no_prompt_is_refused(library, name, hint):
 def test_an_id_that_two_prompts_have_names_none(library):
     twins = library({"prompts/a/prompt.md": "A", "prompts/b/meta.yaml": "id: a\n", "prompts/c/meta.yaml": "id: a\n"})
     assert twins.one("a").directory.endswith("/a")  # the directory of that name is the nearest
-    with pytest.raises(UsageError, match="2 prompts are called 'x'"):
+    with pytest.raises(UsageError, match="2 prompts have the id 'x'"):
         library({"prompts/b/meta.yaml": "id: x\n", "prompts/c/meta.yaml": "id: x\n"}).one("x")
 
 
@@ -67,7 +72,7 @@ def test_inside_a_prompt_directory_its_files_name_it(library, tmp_path):
 
 
 def test_no_library_and_an_empty_one_are_told_apart(library):
-    with pytest.raises(UsageError, match="no directory 'prompts'"):
+    with pytest.raises(UsageError, match="no 'prompts' directory between here and the repository root"):
         library({"other.txt": ""}).all()
     with pytest.raises(UsageError, match="holds no prompt"):
         library({"prompts/readme.txt": ""}).all()

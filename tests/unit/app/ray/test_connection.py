@@ -23,7 +23,7 @@ def test_where_nobody_listens_there_is_no_cluster():
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         message, hint = refusal(address)
     assert message == f"no Ray cluster at {address}: Connection refused"
-    assert hint == "RAY_ADDRESS names another one; `ray status` looks at it"
+    assert hint == "set RAY_ADDRESS to use another one; `ray status` shows its state"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:99999999", "nonsense"])
@@ -34,7 +34,7 @@ def test_an_address_that_is_none_is_told(address):
 
 def test_a_ray_client_is_refused_with_what_to_do():
     message, hint = refusal("ray://127.0.0.1:10001")
-    assert message == "RAY_ADDRESS is ray://127.0.0.1:10001: trials are not sent through a Ray client"
+    assert message == "RAY_ADDRESS is ray://127.0.0.1:10001: agentv does not send trials through a Ray client"
     assert hint == "run agentv on a machine of the cluster, and set RAY_ADDRESS to auto"
 
 

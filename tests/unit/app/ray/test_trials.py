@@ -179,7 +179,7 @@ def test_without_a_worker_that_is_left_trials_are_errored_and_the_run_ends(tmp_p
     results = far.run(ray)
     assert {result.status for result in results.values()} == {"errored"}
     assert {result.error.code for result in results.values()} == {"worker-lost"}
-    assert "no worker is left" in results["c5"].error.message
+    assert "no worker left:" in results["c5"].error.message
 
 
 def test_no_worker_at_all_is_told_before_the_run_begins(tmp_path):

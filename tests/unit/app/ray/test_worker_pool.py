@@ -74,14 +74,14 @@ def test_what_is_missing_or_another_is_told_apart(tmp_path):
 def test_a_worker_without_a_file_is_told_with_what_to_do():
     message, hint = refusal(Needs({"/nowhere/grade.py": "0" * 64, "/nowhere/agent.py": "0" * 64}))
     assert message.startswith("the worker on ")
-    assert message.endswith(", as 1 more of 2, lacks /nowhere/grade.py and 1 more, which trials need")
-    assert hint == "all machines need the same files under the same paths: a shared checkout"
+    assert message.endswith(", as 1 more of 2, does not have /nowhere/grade.py and 1 more, which the trials need")
+    assert hint == "all machines need the same files at the same paths, such as a shared checkout"
 
 
 def test_a_worker_with_another_text_of_a_file_is_not_used(tmp_path):
     (tmp_path / "grade.py").write_text("an older one")
     message, _ = refusal(Needs({str(tmp_path / "grade.py"): "0" * 64}), number=1)
-    assert message.endswith(f" has another {tmp_path}/grade.py than this machine")
+    assert message.endswith(f" has a different version of {tmp_path}/grade.py from this machine")
 
 
 def test_a_worker_with_another_agentv_is_not_used(monkeypatch):
@@ -89,7 +89,7 @@ def test_a_worker_with_another_agentv_is_not_used(monkeypatch):
     message, hint = refusal(Needs())
     assert "has agentv " in message
     assert message.endswith(", and this is 0.0.1")
-    assert hint == "install the same on each machine"
+    assert hint == "install the same versions on each machine"
 
 
 def test_functions_see_the_environment_of_the_run_and_the_machine_keeps_its_own(monkeypatch):
@@ -148,12 +148,12 @@ DOCUMENT = {"tests": [{"id": "a", "input": "hi", "assert": [{"contains": "hi"}]}
 def test_a_function_of_the_callers_loop_cannot_be_called_elsewhere():
     target = callable_target(lambda prompt: prompt, on_our_loop=True)
     error = refused(EvalSettings(documents=(DOCUMENT,), given_target=target))
-    assert "no other machine can call it" in str(error)
+    assert ", so another machine cannot call it" in str(error)
 
 
 def test_a_budget_is_refused_since_workers_do_not_share_one():
     error = refused(EvalSettings(documents=(DOCUMENT,), targets=("echo",), executor="ray", budget_usd=1.0))
-    assert str(error) == "a budget and --executor ray: workers do not know what the others spend"
+    assert str(error) == "a budget does not work with --executor ray: workers do not know what the others spend"
 
 
 def test_without_ray_it_says_how_to_get_it(monkeypatch):
@@ -161,7 +161,7 @@ def test_without_ray_it_says_how_to_get_it(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "ray", None)
     error = refused(EvalSettings(documents=(DOCUMENT,), targets=("echo",), executor="ray"))
-    assert str(error) == "--executor ray needs the package ray, which is not installed"
+    assert str(error) == "--executor ray requires the package ray, which is not installed"
     assert error.hint == "pip install 'agentv[ray]'"
 
 

@@ -75,7 +75,7 @@ def test_named_runs_are_found_by_id_and_by_directory_and_once(results):
 def test_what_may_not_go_is_refused_before_anything_goes(results, tmp_path):
     *_, last = sorted(results.glob("2026*"))
     (tmp_path / "link").symlink_to(last)
-    with pytest.raises(StoreError, match="it is a link"):
+    with pytest.raises(StoreError, match="it is a symlink"):
         named_runs([last.name, "link"])
     with pytest.raises(UsageError, match="cannot delete: no run 'other'"):
         named_runs([last.name, "other"])
@@ -91,7 +91,7 @@ def test_one_that_cannot_be_deleted_does_not_keep_the_others(results):
     (first / "run.json").write_text(json.dumps({"run_id": 1}))
     deleted = delete(meant)
     assert (deleted.runs, len(deleted.faults)) == (3, 1)
-    assert deleted.left == (f"{second} stays, for it also holds notes.txt",)
+    assert deleted.left == (f"{second} was not deleted, because it also contains notes.txt",)
     assert {path.name for path in results.glob("2026*")} == {first.name, second.name}
 
 

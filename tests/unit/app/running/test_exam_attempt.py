@@ -165,7 +165,7 @@ def test_a_row_is_appended_even_where_the_texts_cannot_be_kept(prepared, tmp_pat
     given = sat(run, rows(run, "passed", "passed", "passed"))
     (tmp_path / ".agentv" / "exams").write_text("in the way")
     [note] = append(given.exam, given.sitting)
-    assert "'diff' cannot show what changed" in note
+    assert "; 'agentv prompt diff' cannot show what changed" in note
     assert (tmp_path / "prompts" / "greeter" / ".eval.jsonl").read_text().count("\n") == 1
 
 

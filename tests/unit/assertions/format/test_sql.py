@@ -46,8 +46,8 @@ def test_statements_are_sql(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no statement in it"),
-        ("-- a comment", "no statement in it"),
+        ("", "contains no statement"),
+        ("-- a comment", "contains no statement"),
         ("hello", "statement 1 is an expression"),
         ("hello world", "statement 1 is an expression"),
         ("SELECT 1; hello", "statement 2 is an expression"),
@@ -55,10 +55,10 @@ def test_statements_are_sql(text):
         ("SELECT", "selects nothing"),
         ("SELECT * FORM users", "near 'users' at line 1, column 15"),
         ("SELECT a\nFROM t\nWHERE", "near 'WHERE' at line 3, column 1"),
-        ("SELECT a,\nFROM t", "a comma with nothing after it at line 1, column 9"),
-        ("SELECT f(a,) FROM t", "a comma with nothing after it"),
+        ("SELECT a,\nFROM t", "trailing comma at line 1, column 9"),
+        ("SELECT f(a,) FROM t", "trailing comma at line"),
         ("SELECT 'abc", "Missing ', opened at line 1, column 8"),
-        ("SELECT /* x", "does not end"),
+        ("SELECT /* x", "unclosed comment or quotation"),
         ("I am sorry, I cannot do that.", "at line 1"),
         ("Sure! SELECT 1", "at line 1, column 5"),
         ("```sql\nSELECT 1\n```", "an expression"),
@@ -74,10 +74,10 @@ def test_what_is_no_sql_fails_with_the_parsers_words(text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Create a table in your kitchen", "no more of the statement than its first word, CREATE"),
-        ("CALL p(1)", "first word, CALL"),
+        ("Create a table in your kitchen", "only the first word of the statement, CREATE"),
+        ("CALL p(1)", "first word of the statement, CALL"),
         ("SELECT " + "(" * 3000, "nested too deep"),
-        ("SELECT " + "1," * 25_000 + "1", "at most 50,000 are read"),
+        ("SELECT " + "1," * 25_000 + "1", "the maximum is 50,000"),
     ],
 )
 def test_what_the_parser_cannot_check_is_no_verdict(text, said, capfd):
@@ -152,7 +152,7 @@ def test_allowed_tables_may_be_touched(text):
         ("WITH b AS (SELECT * FROM a), a AS (SELECT 1) SELECT * FROM b", "table a is not allowed"),
         ("SELECT * FROM (WITH s AS (SELECT 1) SELECT * FROM s) x, s", "table s is not allowed"),
         ("TRUNCATE TABLE secrets", "table secrets is not allowed"),
-        ("SHOW TABLES", "what SHOW touches cannot be told"),
+        ("SHOW TABLES", "cannot tell what SHOW uses"),
     ],
 )
 def test_other_tables_fail_and_are_named(text, said):
@@ -427,7 +427,7 @@ def faults(**rules):
 def test_an_unknown_dialect_names_the_nearest():
     ((path, code, message, hint),) = faults(database_type="postgrez")
     assert (path, code) == (("database_type",), "bad-value")
-    assert "no SQL dialect 'postgrez'; there are athena, bigquery" in message
+    assert "no SQL dialect 'postgrez'; known dialects: athena, bigquery" in message
     assert hint == "did you mean 'postgres'?"
 
 
@@ -443,7 +443,7 @@ def test_a_missing_library_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
     (fault,) = IsSql().faults()
     assert (fault.code, fault.path) == ("missing-extra", ())
-    assert fault.message == "SQL is read with sqlglot, which is not installed"
+    assert fault.message == "SQL is parsed with sqlglot, which is not installed"
     assert fault.hint == "pip install 'agentv[metrics]'"
     assert not list(SqlRules("no dialect at all").faults())  # which only the library knows
 

@@ -122,12 +122,20 @@ def test_one_message_is_enough(function):
         ("def ask(output): raise SystemExit(3)", "judge-prompt-failed", "called sys.exit"),
         ("raise ValueError('no')", "cannot-load", "raised ValueError"),
         ("def other(): pass", "cannot-load", "has no function 'ask'"),
-        ("def ask(output, secret): return output", "bad-signature", "asks for secret"),
-        ("def ask(output): return None", "judge-prompt-failed", "must give text or messages, not NoneType"),
-        ("def ask(output): return ' '", "judge-prompt-failed", "gave an empty prompt"),
-        ("def ask(output): return []", "judge-prompt-failed", "gave an empty list"),
-        ("def ask(output): return [output]", "judge-prompt-failed", "one of its list is none"),
-        ("def ask(output): return [{'role': 'judge', 'content': output}]", "judge-prompt-failed", "needs a role"),
+        ("def ask(output, secret): return output", "bad-signature", "has the parameters secret"),
+        ("def ask(output): return None", "judge-prompt-failed", "must return text or messages, not NoneType"),
+        ("def ask(output): return ' '", "judge-prompt-failed", "returned an empty prompt"),
+        ("def ask(output): return []", "judge-prompt-failed", "returned an empty list of messages"),
+        (
+            "def ask(output): return [output]",
+            "judge-prompt-failed",
+            "must return text or messages, and an entry of its list is null",
+        ),
+        (
+            "def ask(output): return [{'role': 'judge', 'content': output}]",
+            "judge-prompt-failed",
+            "needs one of the roles",
+        ),
     ],
 )
 def test_what_goes_wrong_is_an_errored_grade(function, text, code, said):
@@ -176,7 +184,7 @@ def test_a_command_gets_the_case_on_stdin_and_prints_the_prompt():
     [
         ("import sys; sys.stderr.write('oh\\nno\\n'); sys.exit(3)", "it exited with 3: no"),
         ("import sys; sys.exit(3)", "it exited with 3"),
-        ("print()", "gave an empty prompt"),
+        ("print()", "returned an empty prompt"),
     ],
 )
 def test_a_command_that_fails_gives_no_prompt(text, said):
@@ -260,8 +268,12 @@ def test_the_transcript_of_an_agent_is_in_reach(lab):
         ("export default async () => { throw new TypeError('no') };", "judge-prompt-failed", "raised TypeError: no"),
         ("export default () => 5;", "judge-prompt-failed", "returned 5; it must return the text of a prompt"),
         ("export default () => undefined;", "judge-prompt-failed", "returned undefined"),
-        ("export default () => '';", "judge-prompt-failed", "gave an empty prompt"),
-        ("export default () => ['a'];", "judge-prompt-failed", "one of its list is none"),
+        ("export default () => '';", "judge-prompt-failed", "returned an empty prompt"),
+        (
+            "export default () => ['a'];",
+            "judge-prompt-failed",
+            "must return text or messages, and an entry of its list is null",
+        ),
         ("export const other = 1;", "cannot-load", "export default definePromptTemplate"),
         ("syntax error", "cannot-load", "cannot be loaded"),
         ("export default ({ output }) => output.slice(0, 20);", "judge-prompt-without-output", "both of its markers"),

@@ -65,7 +65,7 @@ def test_the_expected_output_stands_in_for_a_value():
 
 def test_evidence_names_the_closest_reference_and_how_close_it_is():
     (check,) = grade_of(Similar(("bye", "hi")), "hello").checks
-    assert check.text == "means nearly the same as 'hi'"
+    assert check.text == "is similar in meaning to 'hi'"
     assert check.evidence == "cosine 0.9939, threshold 0.75: hello"
 
 

@@ -219,10 +219,10 @@ def test_a_function_in_a_branch_is_found(tmp_path):
     ("source", "said"),
     [
         ("def (", "min_words.py:1:"),
-        ("x = 1", "no function marked by @define_assertion, and none named 'assertion' or 'min_words'"),
+        ("x = 1", "no function is decorated with @define_assertion or named 'assertion' or 'min_words'"),
         ("def assertion(): return True", "must take the context"),
         ("def assertion(*, output): return True", "must take the context"),
-        ("def assertion(ctx, value, /): return True", "'value' cannot be filled by its name"),
+        ("def assertion(ctx, value, /): return True", "'value' cannot be passed by name"),
         ("def assertion(ctx, *, weight=1): return True", "min_words.py:1:23: parameter 'weight'"),
         ("def assertion(ctx, *, name): return True", "parameter 'name'"),
         ("def assertion(ctx, *, type): return True", "parameter 'type'"),

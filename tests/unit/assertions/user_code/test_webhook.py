@@ -95,12 +95,12 @@ def test_without_an_answer_output_is_null(server):
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        ("", "an empty reply"),
-        ("ok", "no JSON: ok"),
-        ('{"pass": tr', "no JSON"),
-        ("[" * 2000, "no JSON"),
-        ("true", "must reply with an object"),
-        ("[true]", "must reply with an object"),
+        ("", "an empty response"),
+        ("ok", "did not respond with JSON: ok"),
+        ('{"pass": tr', "not respond with JSON"),
+        ("[" * 2000, "not respond with JSON"),
+        ("true", "the webhook must respond with an object that has 'pass' or 'score'"),
+        ("[true]", "the webhook must respond with an object that has 'pass' or 'score'"),
         ("{}", "neither 'pass' nor 'score'"),
         ('{"pass": "yes"}', "'pass' must be true or false"),
         ('{"score": NaN}', "finite"),
@@ -118,16 +118,16 @@ def test_what_is_no_verdict_is_errored(server, reply, said):
 @pytest.mark.parametrize(
     ("way", "code", "said"),
     [
-        ("500", "http-status", "answered with HTTP 500: no 500"),
+        ("500", "http-status", "responded with HTTP 500: no 500"),
         ("404", "http-status", "HTTP 404"),
         ("429", "http-status", "HTTP 429"),
-        ("redirect/200", "http-status", "redirects with HTTP 307, which is not followed"),
-        ("bad-json", "bad-result", "no JSON"),
-        ("not-utf-8", "bad-result", "no JSON"),
+        ("redirect/200", "http-status", "responded with a redirect (HTTP 307), which is not followed"),
+        ("bad-json", "bad-result", "not respond with JSON"),
+        ("not-utf-8", "bad-result", "not respond with JSON"),
         ("huge", "output-too-large", "over 10 MB"),
         ("huge-stream", "output-too-large", "over 10 MB"),
-        ("closed", "connection", "gave no reply"),
-        ("cut", "connection", "gave no reply"),
+        ("closed", "connection", "no response from the webhook:"),
+        ("cut", "connection", "no response from the webhook:"),
     ],
 )
 def test_a_server_that_misbehaves_gives_no_verdict(server, way, code, said):

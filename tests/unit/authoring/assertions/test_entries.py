@@ -223,5 +223,5 @@ def test_an_entry_that_would_vanish_in_silence_is_a_bug(tmp_path):
         False,
         None,
     )
-    with pytest.raises(RuntimeError, match="left out in silence"):
+    with pytest.raises(RuntimeError, match="an entry was dropped:"):
         reader.entries(parsed("- type: ghost"), reading)

@@ -45,7 +45,7 @@ def test_the_held_cases_are_those_that_would_be_read_again(tmp_path, monkeypatch
 def test_a_file_that_was_changed_while_the_run_went_on_is_an_expected_end(tmp_path, text):
     found, _ = suite(tmp_path, table(HELD + 2))
     (tmp_path / "suite.csv").write_text(text, encoding="latin-1")
-    with pytest.raises(LoadError, match="changed while the run went on"):
+    with pytest.raises(LoadError, match="was changed during the run and is not run"):
         list(found.cases)
 
 

@@ -61,8 +61,8 @@ def test_rows_know_their_first_line(tmp_path):
     [
         ('5" screen,b', 2, "inside a cell"),
         ('a, "b"', 4, "white space"),
-        ('"a"b,c', 4, "follows the quote"),
-        ('"a\nb"c,d', 3, "follows the quote"),
+        ('"a"b,c', 4, "after a closing quote"),
+        ('"a\nb"c,d', 3, "after a closing quote"),
         ('a,b"c"', 4, "inside a cell"),
     ],
 )

@@ -53,7 +53,7 @@ def test_an_id_of_a_case_that_is_wrong_itself_is_not_unknown_too(given):
 def test_many_unknown_ids_are_counted():
     _, report = links_of(*[case(str(number), f"gone-{number}") for number in range(150)])
     assert len(report.diagnostics) == 101
-    assert any("names 150 ids that no case has; the first 100 are shown" in one.message for one in report.diagnostics)
+    assert any("lists 150 ids that do not exist; showing the first 100" in one.message for one in report.diagnostics)
 
 
 def test_a_circle_of_thousands_is_found():

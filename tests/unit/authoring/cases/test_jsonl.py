@@ -48,7 +48,7 @@ def test_a_line_that_was_changed_while_the_run_went_on_is_an_expected_end(tmp_pa
     (tmp_path / "suite.jsonl").write_text(line(0) + changed, encoding="utf-8")
     cases = iter(found.cases)
     assert next(cases).id == "c0"
-    with pytest.raises(LoadError, match="changed while the run went on"):
+    with pytest.raises(LoadError, match="was changed during the run and is not run"):
         list(cases)
 
 

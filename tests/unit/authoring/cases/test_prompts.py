@@ -76,7 +76,7 @@ def test_ten_thousand_lines_that_lack_a_variable_are_one_mistake(tmp_path):
     lines = "".join(json.dumps({"id": str(number), "assert": [{"contains": "x"}]}) + "\n" for number in range(10_000))
     path = repository(tmp_path, {"s.jsonl": lines, "s.yaml": "target: echo\nprompts: ['Say {{ text }}']\n"}) / "s.jsonl"
     _, (one,) = outcome(path)
-    assert one.message == "'text' is not defined, in 10,000 cases; the first is '0'"
+    assert one.message == "'text' is not defined, in 10,000 cases, first in '0'"
     assert (one.span.file, one.span.line, one.span.column) == (str(tmp_path / "s.yaml"), 2, 16)
 
 

@@ -133,7 +133,7 @@ def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
 def test_an_input_in_the_older_spelling_of_the_environment(tmp_path: Path) -> None:
     path = repository(tmp_path, {**PROMPT, "prompts/p/prompt.md": "${{ file }}", "prompts/p/eval.yml": EXAM})
     (found,) = outcome(path / "prompts/p/eval.yml")[1]
-    assert (found.code, found.hint) == ("unset-environment", "for the input write {{ file }}, without the $")
+    assert (found.code, found.hint) == ("unset-environment", "for the input, write {{ file }}, without the $")
 
 
 def test_line_ends_the_status_and_the_place_of_the_prompt_are_not_part_of_what_sat(tmp_path: Path) -> None:

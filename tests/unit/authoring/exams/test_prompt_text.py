@@ -80,7 +80,7 @@ def test_places_count_in_the_file(tmp_path: Path) -> None:
         ("<prompt>\n<user>a</user>\n</prompt>\n<user>b</user>\n", (4, 1, 4, 15), "this text is outside the sections"),
         ("<prompt>\n<user>a</user>\n", (2, 15, 2, 16), "'<prompt>' is not closed"),
         ("<user>a</user>\n<prompt>\n", (2, 1, 2, 9), "this text is outside the sections"),
-        ("<system>a</system>\n", (1, 1, 1, 19), "these sections ask nothing"),
+        ("<system>a</system>\n", (1, 1, 1, 19), "the sections contain no question: there is no <user> section"),
         ("<user>\n\n</user>\n", (1, 1, 1, 2), "the section '<user>' is empty"),
     ],
 )

@@ -118,7 +118,7 @@ def sample(score, mark):
 
 
 def test_runs_that_cannot_be_read_count_against_both():
-    # YES, YES, unreadable, unreadable at a threshold of 0.5: it loads the prompt; at most 2 of 4 are known not to be YES
+    # YES, YES, unreadable, unreadable with threshold 0.5: it loads the prompt; at most 2 of 4 are known not to be YES
     for loads, right in ((True, 2), (False, 0)):
         samples = [sample(1.0 if place < right else 0.0, mark_of(0.5, loads)) for place in range(4)]
         assert (case_verdict(samples, repeat=4, threshold=0.0) == "passed") is loads
@@ -130,24 +130,27 @@ def test_runs_that_cannot_be_read_count_against_both():
         ("{}", ("bad-value", "'triggering' is lists 'should_trigger'")),
         ("~", ("bad-value", "found nothing")),
         ("3", ("bad-value", "found the number 3")),
-        ("[]", ("missing-value", "'triggering' holds no query")),
-        ("{runs: 2}", ("missing-value", "'triggering' holds no query")),
-        ("{should_trigger: [], should_not_trigger: ~}", ("missing-value", "holds no query")),
+        ("[]", ("missing-value", "'triggering' contains no queries; it must be")),
+        ("{runs: 2}", ("missing-value", "'triggering' contains no queries; it must be")),
+        (
+            "{should_trigger: [], should_not_trigger: ~}",
+            ("missing-value", "'triggering' contains no queries; it must be"),
+        ),
         ("{should_trigger: x}", ("bad-value", "'should_trigger' must be a list of queries, found 'x'")),
-        ("{should_trigger: [{a: b}]}", ("bad-value", "a query is text, found a mapping")),
+        ("{should_trigger: [{a: b}]}", ("bad-value", "a query must be text, found a mapping")),
         ("{should_trigger: ['']}", ("missing-value", "this query is empty")),
         ("{should_triger: [x]}", ("unknown-key", "'triggering' has no key 'should_triger'")),
         ("{should_trigger: [x], runs: 0}", ("bad-value", "'runs' must be")),
-        ("{should_trigger: [x], threshold: 0}", ("bad-value", "at a threshold of 0")),
+        ("{should_trigger: [x], threshold: 0}", ("bad-value", "with threshold 0")),
         ("{should_trigger: [x], threshold: 50}", ("bad-value", "'threshold' must be")),
         ("{should_trigger: [x], catalogue: maybe}", ("bad-value", "'catalogue' must be")),
-        ("{should_trigger: [x, ' x']}", ("duplicate-id", "this query stands at")),
+        ("{should_trigger: [x, ' x']}", ("duplicate-id", "this query already appears at")),
         ("{should_trigger: [x], should_not_trigger: [x]}", ("duplicate-id", "and expects the opposite")),
         ("[{query: x}]", ("missing-key", "a query needs 'should_trigger'")),
         ("[{query: x, should_triger: true}]", ("unknown-key", "a query has no key 'should_triger'")),
         ("[{query: x, should_trigger: yes}]", ("bad-value", "'should_trigger' must be")),
         ("[{query: ' ', should_trigger: true}]", ("missing-value", "'query'")),
-        ("[x]", ("bad-value", "an entry has 'query' and 'should_trigger', found 'x'")),
+        ("[x]", ("bad-value", "an entry must have 'query' and 'should_trigger', found 'x'")),
         ("{queries: 3}", ("bad-value", "'queries' must be a list, or the path of a file")),
         ("none.json", ("missing-file", "file 'none.json' does not exist")),
         ("empty.json", ("bad-value", "must be a list of 'query' and 'should_trigger', found an empty list")),
@@ -179,7 +182,7 @@ def test_a_prompt_without_a_description_cannot_be_asked_about(tmp_path, descript
     cases, told = read(tmp_path, BOTH, meta=PromptMeta("diff", None, description))
     assert (cases, told) == (
         (),
-        [("missing-value", "whether 'diff' is loaded is decided by its description, and it has none")],
+        [("missing-value", "'diff' has no description to decide by whether it is loaded")],
     )
 
 

@@ -141,7 +141,7 @@ def test_every_kind_is_read(tmp_path):
         ("mode: fst", "'mode' must be one of fast, slow, found 'fst'"),
         ("either: 2", "'either' must be a number from 0 to 1, found the number 2"),
         ("either: x", "'either' must be true or false or a number from 0 to 1, found 'x'"),
-        ("texts: []", "'texts' is empty; it must hold texts"),
+        ("texts: []", "'texts' is empty; it needs texts"),
         ("texts: a", "'texts' must be a list of texts, found 'a'"),
         ("texts: [a, [b]]", "'texts[1]' must be text, found a list"),
         ("inner: x", "'inner' must be a mapping, found 'x'"),
@@ -149,7 +149,7 @@ def test_every_kind_is_read(tmp_path):
         ("inner: {txt: x}", "'inner' has no key 'txt'"),
         ("inners: [1, [x]]", "'inners[1]' must be a mapping or text, found a list"),
         ("inners: {a: b}", "'inners' must be a list of mappings or texts, found a mapping"),
-        ("table: {a: -1}", "'table.a' must be a whole number of 0 or more, found the number -1"),
+        ("table: {a: -1}", "'table.a' must be a whole number of at least 0, found the number -1"),
         ("table: []", "'table' must be a mapping, found an empty list"),
         ("assert: x", "'assert' must be a list of assertions, found 'x'"),
         ("colour: blue", "the thing has no key 'colour'"),
@@ -168,9 +168,9 @@ def test_what_is_wrong_says_what_was_found_and_what_is_allowed(tmp_path, text, m
         ("phrse: a", "did you mean 'phrase'?"),
         ("elsewere: a", "did you mean 'elsewhere'?"),
         ("mode: fst", "did you mean 'fast'?"),
-        ("flag: yes", "in YAML 1.2 'yes' is text: write true"),
-        ("flag: Off", "in YAML 1.2 'Off' is text: write false"),
-        ("strict: 5", 'for text write "5"'),
+        ("flag: yes", "in YAML 1.2, 'yes' is text: write true"),
+        ("flag: Off", "in YAML 1.2, 'Off' is text: write false"),
+        ("strict: 5", 'for text, write "5"'),
         ("number: '0.5'", "in quotes it is text: write 0.5"),
         ("between: '3'", "in quotes it is text: write 3"),
         ("texts: a", "write ['a']"),
@@ -212,7 +212,7 @@ def test_a_number_out_of_the_environment_is_text_until_a_filter_makes_it_one(tmp
     node = parsed("{between: '{{ env.N }}', number: '{{ env.N | int }}'}")
     assert shape_of(Options).decode(node.items, node, reading, "it") is INVALID
     assert [one.hint for one in reading.report.diagnostics] == [
-        "a placeholder gave text: add '| int' inside its braces"
+        "the placeholder produced text: add '| int' inside its braces"
     ]
 
 

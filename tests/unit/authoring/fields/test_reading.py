@@ -67,7 +67,7 @@ def test_the_hint_of_an_undefined_name_is_the_nearest_or_how_to_write_braces(tmp
     )
     assert [hint for *_, hint in told] == [
         "did you mean 'customer'?",
-        "for literal braces write {{ '{{' }}",
+        "for literal braces, write {{ '{{' }}",
         "did you mean 'HOME'?",
     ]
 

@@ -101,7 +101,7 @@ def test_what_never_ends_is_not_read(tmp_path):
     for path in ("/dev/zero", str(tmp_path / "pipe")):
         with pytest.raises(OSError, match="a device or a pipe") as caught:
             DiskReader().read(path)
-        assert caught.value.strerror == "it is a device or a pipe, and a file is expected"
+        assert caught.value.strerror == "it is a device or a pipe, expected a file"
         with pytest.raises(OSError, match="a device or a pipe"):
             DiskReader().remember(path)
 

@@ -99,7 +99,7 @@ def test_a_missing_path_names_the_nearest_one(tmp_path):
     assert "file 'docs/a-gide.md' does not exist in github.com/acme/evals at 'main'" in told
     assert told.endswith("did you mean 'docs/a-guide.md'?")
     _, (told,) = said(Checkout(str(tmp_path), "inner/x.md", "main"))
-    assert "lies in 'inner', a submodule of github.com/acme/evals" in told
+    assert "is in 'inner', a submodule of github.com/acme/evals" in told
 
 
 def test_a_link_out_of_the_repository_is_not_followed(tmp_path):
@@ -127,7 +127,7 @@ def test_an_older_copy_is_told_with_its_age(tmp_path, age_s, words):
     found, told = said(Checkout(str(tmp_path), "a.md", "main", age_s=age_s, reason="no network"))
     assert found is not None
     assert told == [
-        f"warning stale-repository: github.com/acme/evals cannot be read now; 'main' is used as it was {words} ago"
+        f"warning stale-repository: github.com/acme/evals cannot be read now; using 'main' as of {words} ago"
     ]
 
 

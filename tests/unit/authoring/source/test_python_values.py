@@ -66,11 +66,11 @@ def endless() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({1, 2}, "gives a value of the type 'set', which no eval file could hold"),
-        (b"x", "gives a value of the type 'bytes', which no eval file could hold"),
-        ([Case], "gives a value of the type 'type', which no eval file could hold"),
-        ({1: 2}, "gives a mapping with the key 1, and keys are text"),
-        (endless(), "gives a value that is nested more than 100 levels deep, or holds itself"),
+        ({1, 2}, "returns a value of the type 'set', which an eval file cannot contain"),
+        (b"x", "returns a value of the type 'bytes', which an eval file cannot contain"),
+        ([Case], "returns a value of the type 'type', which an eval file cannot contain"),
+        ({1: 2}, "returns a mapping with the key 1; keys must be text"),
+        (endless(), "returns a value that is nested more than 100 levels deep, or contains itself"),
         (Broken(), "raised ValueError: no"),
     ],
 )

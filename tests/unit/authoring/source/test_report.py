@@ -105,7 +105,7 @@ def test_what_one_fix_mends_is_told_at_its_first_place_with_the_lines_of_the_oth
         report.error("missing-template", at(line), "no template 'polite'", notes=["tried x"])
     report.error("missing-template", at(5), "no template 'kind'")
     first, other = report.diagnostics
-    assert (first.span.line, first.notes) == (3, ("tried x", "and so at lines 4, 9"))
+    assert (first.span.line, first.notes) == (3, ("tried x", "also at lines 4, 9"))
     assert other.notes == ()
     assert report.failed
 
@@ -114,7 +114,7 @@ def test_very_many_lines_are_counted():
     report = Report()
     for line in range(1, 32):
         report.error("unknown-target", at(line), "no target 'x'")
-    assert report.diagnostics[0].notes == ("and so at lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 20 more",)
+    assert report.diagnostics[0].notes == ("also at lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 20 more",)
 
 
 def test_warnings_are_told_one_by_one_so_that_each_can_be_silenced():

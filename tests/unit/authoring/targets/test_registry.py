@@ -66,7 +66,7 @@ def test_every_place_that_names_what_is_not_there_is_told(tmp_path):
         assert isinstance(node, Scalar)
         assert book.resolve("agnet", node, reading) is None
     (found,) = reading.report.diagnostics
-    assert (found.code, found.span.line, found.notes[-1]) == ("unknown-target", 1, "and so at lines 2, 5")
+    assert (found.code, found.span.line, found.notes[-1]) == ("unknown-target", 1, "also at lines 2, 5")
 
 
 def test_what_the_command_line_names_has_no_place_in_a_file(tmp_path):

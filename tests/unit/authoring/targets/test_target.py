@@ -204,7 +204,7 @@ def test_a_key_that_no_header_can_hold_is_told_and_never_quoted(tmp_path, provid
     assert read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading) is None
     (found,) = reading.report.diagnostics
     assert found.code == "bad-value"
-    assert "no HTTP header" in found.message
+    assert "not allowed in an HTTP header" in found.message
     assert "1234" not in f"{found.message}{found.hint}{found.notes}"
 
 

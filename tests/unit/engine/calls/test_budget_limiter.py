@@ -243,8 +243,8 @@ def test_tokens_whose_price_nobody_knows_end_a_budget_in_dollars_after_one_call(
     told = TargetResponse("yes", token_usage=TokenUsage(total=10))
     found, budget_limiter = bought(Shop([told]), Budget(usd=5.0), calls=4, settings=Priced(None))
     assert codes(found) == ["yes"] + ["budget-spent"] * 3
-    said = "'shop' does not say what its calls cost, so that a budget in dollars cannot be kept"
-    assert budget_limiter.refused == f"{said}; one in tokens can (--budget-tokens)"
+    said = "'shop' does not report what its calls cost, so a budget in dollars cannot be enforced"
+    assert budget_limiter.refused == f"{said}; use a budget in tokens (--budget-tokens)"
 
 
 def test_beside_a_budget_in_tokens_it_goes_on():

@@ -101,14 +101,14 @@ def test_what_broke_is_asked_again_and_the_attempts_are_kept():
 
 def test_it_gives_up_after_the_retries_and_says_so():
     found = asked(Server([BROKEN]), retry=Retry(max_retries=2))
-    assert found.message == "HTTP 500; given up after 3 attempts"
+    assert found.message == "HTTP 500; gave up after 3 attempts"
     assert [one.waited_ms for one in found.attempts] == [1000, 2000]
     assert found.status == 500
 
 
 def test_a_failure_that_is_no_call_failure_keeps_its_attempts_too():
     found = asked(Server([Failure("connection", "no reply", retryable=True)]), retry=Retry(max_retries=1))
-    assert (found.code, found.message, len(found.attempts)) == ("connection", "no reply; given up after 2 attempts", 1)
+    assert (found.code, found.message, len(found.attempts)) == ("connection", "no reply; gave up after 2 attempts", 1)
 
 
 def test_what_cannot_pass_comes_back_as_it_is():
@@ -130,7 +130,7 @@ def test_limits_use_up_no_retry():
 def test_a_wait_past_the_deadline_is_believed_when_it_is_said_twice():
     server = Server([limited(900.0)])
     found = asked(server, timeout_s=300)
-    assert found.message == "HTTP 429; the server asks to wait 900 s, and the call has 570 s left"
+    assert found.message == "HTTP 429; the server asks to wait 900 s, but the call has 570 s left"
     assert found.stops
     assert server.asked_at == [0, 30]
 
@@ -158,14 +158,14 @@ def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once(
     ((name, why),) = throttle.paused
     assert (name, why) == (
         "a",
-        "HTTP 429; the server asks to wait 3600 s, and the call has 600 s left; it is asked once more in 30 s",
+        "HTTP 429; the server asks to wait 3600 s, but the call has 600 s left; retrying once in 30 s",
     )
 
 
 def test_a_server_that_never_has_room_is_not_asked_for_ever():
     server = Server([limited(0.0)])
     found = asked(server, timeout_s=300)
-    assert found.message.endswith("the time for the call is used up")
+    assert found.message.endswith(": no time left for the call")
     assert server.asked_at[-1] < 600
     assert len(server.asked_at) < 30
 
@@ -187,7 +187,7 @@ def test_an_attempt_over_a_network_that_takes_too_long_is_made_again():
     server = Server([FINE], takes_s=10)
     found = asked(server, timeout_s=3, retry=Retry(max_retries=1))
     assert (found.code, len(server.requests)) == ("timeout", 2)
-    assert found.message == "no answer after 3 s; given up after 2 attempts"
+    assert found.message == "no answer after 3 s; gave up after 2 attempts"
 
 
 def test_an_attempt_on_this_machine_is_not():
@@ -378,7 +378,7 @@ def test_retries_are_made_within_what_the_asker_allows():
     server = Server([BROKEN], takes_s=3.0)
     found, limit = judged(server, 8.0)
     assert server.asked_at == [0, 4]  # a third one would begin after 9 seconds
-    assert found.message == "HTTP 500; given up after 2 attempts: the time for the call is used up"
+    assert found.message == "HTTP 500; gave up after 2 attempts: no time left for the call"
     assert len(limit.attempts) == 1
 
 

@@ -26,7 +26,7 @@ def test_what_cannot_pass_is_not_tried_again():
 
 def test_the_defaults_are_agentvs():
     assert [after(BROKEN, Tries(failed=number)) for number in (1, 2, 3)] == [Again(1.0), Again(2.0), Again(4.0)]
-    assert after(BROKEN, Tries(failed=4)) == GiveUp("given up after 4 attempts")
+    assert after(BROKEN, Tries(failed=4)) == GiveUp("gave up after 4 attempts")
 
 
 def test_jitter_is_full():
@@ -71,10 +71,8 @@ def test_a_server_that_asks_for_no_wait_is_not_asked_for_ever():
 def test_a_wait_past_the_deadline_is_not_begun():
     asks = replace(LIMITED, retry_after_s=3600.0)
     found = after(asks, Tries(limited=1), left_s=240)
-    assert found == GiveUp("given up after 1 attempt: the server asks to wait 3600 s, and the call has 240 s left")
-    assert after(BROKEN, Tries(failed=2), left_s=1.5) == GiveUp(
-        "given up after 2 attempts: the time for the call is used up"
-    )
+    assert found == GiveUp("gave up after 1 attempt: the server asks to wait 3600 s, but the call has 240 s left")
+    assert after(BROKEN, Tries(failed=2), left_s=1.5) == GiveUp("gave up after 2 attempts: no time left for the call")
 
 
 def test_no_retries_means_one_attempt_whatever_it_comes_to():

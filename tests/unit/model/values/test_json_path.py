@@ -33,9 +33,9 @@ def test_a_path_leads_to_its_value(path, value):
     [
         ("$.choices[2]", "$.choices[2] leads nowhere: the list has 2"),
         ("$.choices[-3]", "$.choices[-3] leads nowhere: the list has 2"),
-        ("$.choices.first", "$.choices.first leads nowhere: a list stands there, of 2"),
+        ("$.choices.first", "$.choices.first leads nowhere: found a list of 2 instead of an object"),
         ("$.choises", "$.choises leads nowhere: the object has 'choices', '0', ''"),
-        ("$[0]", "$[0] leads nowhere: an object stands there, no list; it has 'choices', '0', ''"),
+        ("$[0]", "$[0] leads nowhere: found an object instead of a list; it has 'choices', '0', ''"),
         ("$.choices[1].message.content", "$.choices[1].message.content leads nowhere: null stands there"),
         ("$.0.length", "$.0.length leads nowhere: str stands there"),
         ("$['a b'].c", "$['a b'] leads nowhere: the object has 'choices', '0', ''"),

@@ -54,7 +54,7 @@ def test_a_call_is_read_however_it_is_written(row):
     ],
 )
 def test_a_call_that_cannot_be_read_is_not_passed_over(row):
-    with pytest.raises(ValueError, match=r"a call of a tool|must be a list of calls"):
+    with pytest.raises(ValueError, match=r"a tool call|must be a list of calls"):
         calls(**row)
 
 

@@ -111,7 +111,7 @@ ERRORED = replace(
             0.0,
             (
                 "cannot tell: the mean score is 0.050 higher (95% CI +0.010 to +0.100, p 0.410);"
-                " 12 cases errored, which decides it: if all had failed or passed, the difference of the mean score"
+                " 12 cases errored, which decides the verdict: if all had failed or passed, the difference of the mean score"
                 " would be between -0.200 and +0.100"
             ),
         ),
@@ -212,10 +212,10 @@ def test_what_would_go_unseen_is_told_with_two_digits_that_count():
 def test_what_would_go_unseen_is_no_nothing_and_verdicts_alone_have_no_mean_score():
     unsure = replace(scored(UNSURE, delta=-0.0001), detectable=0.00028, needed=None)
     assert "a difference below 2.8e-04 is likely" in verdict_line(comparison(unsure))
-    text = render_comparison(comparison(scored(WORSE, measure="share of passed cases")))
-    assert "worse: the share of passed cases is 0.120 lower" in text
-    assert "\nshare of passed cases 92.1% → 78.9%\n" in text
-    unlike = replace(scored(WORSE, measure="share of passed cases"), rates_compare=False)
+    text = render_comparison(comparison(scored(WORSE, measure="share of cases that passed")))
+    assert "worse: the share of cases that passed is 0.120 lower" in text
+    assert "\nshare of cases that passed 92.1% → 78.9%\n" in text
+    unlike = replace(scored(WORSE, measure="share of cases that passed"), rates_compare=False)
     assert "→" not in render_comparison(comparison(unlike)).partition("Moved")[0]
 
 
@@ -244,7 +244,7 @@ def test_what_is_not_shown_of_the_cases_that_moved_is_counted():
     pairs = [pair(f"case-{number}", 1.0, 0.0) for number in range(7)]
     text = render_comparison(comparison(pairs=(*pairs, pair("alike", 1.0, 1.0))))
     assert "Moved (7), worst first" in text
-    assert "  and 5 more; --limit shows more of them" in text
+    assert "  and 5 more; use --limit to show them" in text
 
 
 def test_targets_are_named_where_the_candidate_has_several():

@@ -35,11 +35,11 @@ def test_every_two_runs_and_every_case_that_differs():
             "  + +0.090 (95% CI +0.020 to +0.160, p < 0.001, 38 cases)"
         ),
         "",
-        "Scores that differ (5), most apart first",
+        "Scores that differ (5), largest difference first",
         "                        base  run 2  run 3",
         "  refunds: return-late  1.00  0.00   -",
         "  refunds: refund       0.50  0.90   0.70",
-        "  and 3 more; --limit shows more of them",
+        "  and 3 more; use --limit to show them",
     ]
 
 

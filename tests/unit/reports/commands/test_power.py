@@ -80,7 +80,7 @@ def test_where_no_drop_is_seen_none_is_named():
 def test_what_is_assumed_is_said_in_one_line():
     *_, said = lines_of(planned(200, 1, Assumptions(rate=0.9)))
     assert said == (
-        "Assumed: pass rate 90.0% (--rate); 50.0% of the variance between cases (--alike); 50.0% of that shared "
+        "Assumed: pass rate 90.0% (--rate); 50.0% of the variance is between cases (--alike); 50.0% of that shared "
         "(--shared); alpha 0.05."
     )
     *_, said = lines_of(planned(200, 1, Assumptions(deviation=0.2, cluster_size=5, correlation=0.3)))
@@ -99,13 +99,13 @@ def test_a_margin_alone_is_planned_for_showing_that_nothing_larger_is_lost():
 def test_what_a_run_showed_is_told_from_what_it_did_not():
     text = render_power(FOUND, sized=True)
     assert "pass rate 80.0% (20261121T140322Z-7f3a: 140 of 200 trials passed);" in text
-    assert "of the variance between cases (20261121T140322Z-7f3a);" in text
+    assert "of the variance is between cases (20261121T140322Z-7f3a);" in text
     once = replace(PILOT, trials=(40, 40), disagreement=None)
     text = render_power(PlanShown(PLAN, None, once), sized=True)
     assert "(a guess; 20261121T140322Z-7f3a: 40 of 40 trials passed);" in text
-    assert "(a guess, since no case has two samples; --alike);" in text
+    assert "(assumed, because no case has two samples; --alike);" in text
     alike = render_power(PlanShown(PLAN, None, PILOT, "run", "assumed"), sized=True)
-    assert "(a guess, since all verdicts are the same; --alike);" in alike
+    assert "(assumed, because all verdicts are the same; --alike);" in alike
 
 
 def test_where_the_noise_is():
@@ -117,7 +117,7 @@ def test_where_the_noise_is():
         "  between cases: variance 0.0800 (80.0%)",
         "  between answers to one case: variance 0.0150 (15.0%)",
         "  between votes on one answer: variance 0.0050 (5.0%)",
-        "What narrows the interval of its mean most: more cases",
+        "What narrows the confidence interval of its mean most: more cases",
     ]
 
 
@@ -131,7 +131,7 @@ def test_noise_that_is_not_known():
     assert lines[-7] == "r had a mean score of 0.500 (no confidence interval: 1 cluster only)"
     assert json.loads(power_json(once))["mean_score_interval"] is None
     assert lines[-4:] == [
-        "  between cases: no variance was seen",
+        "  between cases: no variance observed",
         "  between answers to one case, judge included: not known: no case was sampled twice (repeat)",
         "  between votes on one answer: not known: no answer was judged twice (votes)",
         "Every score was the same: 2 cases showed no noise, which does not mean that there is none.",
@@ -142,7 +142,7 @@ def test_a_variance_that_is_small_is_not_shown_as_nothing():
     lines = render_power(shown_of(Noise(2.1e-5, 0.0, None, (2, 4, 4))), sized=True).split("\n")
     assert lines[-4:-2] == [
         "  between cases: variance 2.1e-05 (100.0%)",
-        "  between answers to one case, judge included: no variance was seen",
+        "  between answers to one case, judge included: no variance observed",
     ]
 
 

@@ -115,8 +115,8 @@ def test_a_prompt_shown():
     assert "queries   1 that should trigger it, 1 that should not" in text
     assert text.index("5/5") < text.index("3/5")  # the last one first
     assert "not passed: a, b" in text
-    assert "may not be promoted to ready yet:\n  - it was changed since its exam\n    prompt.md: edited" in text
-    assert "doctor finds 1 thing to mend: agentv prompt doctor greeter" in text
+    assert "cannot be promoted to ready yet:\n  - it was changed since its exam\n    prompt.md: edited" in text
+    assert "doctor finds 1 thing to fix: agentv prompt doctor greeter" in text
     assert all(cells(line) <= 80 for line in text.splitlines())
     assert uncoloured(render_prompt(SHOWN, here="/repo", width=80, color=True)) == text
 
@@ -178,14 +178,14 @@ def test_the_lines_of_an_exam():
     assert exam_lines(report, ["triggering: 1 of 1 query right"], "/repo") == [
         "exam of greeter: passed, 5 of 5",
         "  triggering: 1 of 1 query right",
-        "  on record in prompts/greeter/.eval.jsonl",
+        "  recorded in prompts/greeter/.eval.jsonl",
         "  note: a torn line",
-        "  may be promoted to tested: agentv prompt promote greeter",
+        "  can be promoted to tested: agentv prompt promote greeter",
     ]
     lost = replace(report, fault="the disk is full", gate=None, sitting=replace(PASSED, partial=True))
     assert exam_lines(lost, (), "/repo")[1:3] == [
-        "  partial, and no evidence for a promotion: a part of the exam, or not as the exam says",
-        "  not on record: the disk is full",
+        "  partial, so not evidence for a promotion: a part of the exam, or with settings other than the exam's",
+        "  not recorded: the disk is full",
     ]
     told = exam_json(lost, None, "/repo")
     assert (told["recorded"], told["fault"], "triggering" in told, "promotion" in told) == (
@@ -198,16 +198,16 @@ def test_the_lines_of_an_exam():
 
 def test_an_exam_that_a_ready_prompt_did_not_pass_is_spoken_of():
     report = ExamReport("greeter", FAILED, "/repo/log", gate=PromotionGate(None))
-    assert exam_lines(report, (), "/repo")[-1] == "  it is ready, and did not pass: agentv prompt demote greeter"
-    assert exam_lines(replace(report, sitting=PASSED), (), "/repo")[-1] == "  it is ready already"
+    assert exam_lines(report, (), "/repo")[-1] == "  it is ready but did not pass: agentv prompt demote greeter"
+    assert exam_lines(replace(report, sitting=PASSED), (), "/repo")[-1] == "  it is already ready"
     partial = replace(report, sitting=replace(FAILED, partial=True))
-    assert exam_lines(partial, (), "/repo")[-1] == "  it is ready already"
+    assert exam_lines(partial, (), "/repo")[-1] == "  it is already ready"
 
 
 def test_only_the_verdict_is_painted():
     assert painted("exam of passed: failed, 1 of 2", color=True) == "exam of passed: \x1b[31mfailed\x1b[0m, 1 of 2"
     assert painted("exam of x: passed, 2 of 2", color=False) == "exam of x: passed, 2 of 2"
-    assert painted("  on record in x: passed, y", color=True) == "  on record in x: passed, y"
+    assert painted("  recorded in x: passed, y", color=True) == "  recorded in x: passed, y"
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_only_the_verdict_is_painted():
         (Promotion("p", "/repo/m", "tested", PromotionGate(None)), "p is tested already"),
         (
             Promotion("p", "/repo/m", "draft", PromotionGate("ready", (("why", ()),))),
-            "p stays draft: it may not be ready\n  - why",
+            "p stays draft: it cannot become ready\n  - why",
         ),
     ],
 )

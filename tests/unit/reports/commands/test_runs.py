@@ -45,9 +45,7 @@ def test_in_a_narrow_terminal_columns_give_way(width, gone):
 
 
 def test_what_is_not_shown_is_said():
-    assert render_runs([listed()], 31, width=200).endswith(
-        "31 runs, of which these are the newest; --limit 31 lists all"
-    )
+    assert render_runs([listed()], 31, width=200).endswith("31 runs, newest first; --limit 31 lists all")
 
 
 def test_names_of_suites_are_bounded_and_cannot_steer_a_terminal():

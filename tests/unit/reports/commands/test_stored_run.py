@@ -119,13 +119,13 @@ def test_a_conversation_is_shown_with_its_roles_and_calls():
 
 @pytest.mark.parametrize(("output", "left"), [("x" * (LONGEST + 5), 5), ("a\n" * (LINES + 3), 7)])
 def test_long_answers_are_cut_unless_all_is_asked_for(output, left):
-    assert f"… and {left} more characters; --full shows all" in shown(finished(output=output))
+    assert f"… and {left} more characters; use --full to show all" in shown(finished(output=output))
     assert "--full" not in shown(finished(output=output), full=True)
 
 
 def test_a_long_difference_is_cut_unless_all_is_asked_for():
     result = held_against(finished(output="\n".join(map(str, range(100)))), "0")
-    assert "more lines; --full shows all" in shown(result)
+    assert "more lines; use --full to show all" in shown(result)
     assert "    +99" in shown(result, full=True)
 
 
@@ -171,7 +171,7 @@ def test_the_head_says_which_run_it_is_and_what_it_came_to():
 
 def test_the_head_of_a_run_that_is_being_written_says_how_far_it_is():
     run = listed(state="being written", summary=None, done=12)
-    assert "12 of 40 trials are done" in render_head(run, LOOKS)
+    assert "12 of 40 trials are finished" in render_head(run, LOOKS)
 
 
 @pytest.mark.parametrize(

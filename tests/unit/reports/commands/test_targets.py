@@ -72,7 +72,7 @@ def test_without_targets_it_says_what_could_be():
 def test_without_a_key_it_says_where_keys_go():
     keyless = replace(OPENAI, keys=(KeyFact(("OPENAI_API_KEY",)),))
     page = render_targets(TargetsListing(None, (), (keyless,)), here="/repo")
-    assert "No key is set. Keys go into the environment or a .env file, such as OPENAI_API_KEY=…" in page
+    assert "No key is set. Set keys in the environment or in a .env file, such as OPENAI_API_KEY=…" in page
 
 
 @pytest.mark.parametrize("targets", [(), (replace(MINI, keys=(KeyFact(("MY_KEY",), "MY_KEY"),)),)])

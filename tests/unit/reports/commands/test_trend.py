@@ -46,21 +46,18 @@ def test_the_slope_and_what_it_shows():
         (trend(0.5, 0.6), "2 runs: a trend needs at least 3 runs."),
         (trend(0.5), "1 run: a trend needs at least 3 runs."),
         (FALLING, "note: 5 runs are few; only a steep trend can be shown"),
-        (trend(0.5, judged=8), "note: in 1 run cases errored or were not run; they are not counted"),
+        (trend(0.5, judged=8), "note: in 1 run, cases errored or did not run; they are not counted"),
         (
             trend(0.5, context=Context(passed_over=1)),
-            "note: 1 run left out: still being written, cut short or without a verdict",
+            "note: 1 run excluded: unfinished, interrupted or without a verdict",
         ),
         (
             trend(0.5, context=Context(not_new=2)),
-            (
-                "note: 2 runs left out: graded answers that were there before (--regrade, --replay, --cache): "
-                "no call was made"
-            ),
+            ("note: 2 runs excluded: graded stored answers (--regrade, --replay, --cache): no call was made"),
         ),
         (
             trend(0.5, context=Context(ended_early=1)),
-            ("note: 1 run left out: samples ended as soon as a case was decided, so their mean scores are biased"),
+            ("note: 1 run excluded: stopped sampling each case once decided, so their mean scores are biased"),
         ),
         (
             trend(0.5, context=Context(changes=(Change("r1", 1, 2, 3, targets=True, rules=("repeat 1 → 5",)),))),
@@ -71,7 +68,7 @@ def test_the_slope_and_what_it_shows():
         ),
         (
             replace(FELL, first=2),
-            "note: 2 earlier runs share no case with the later ones in the same words and by the same threshold: left out",
+            "note: 2 earlier runs share no unchanged case with the later ones: excluded",
         ),
     ],
 )

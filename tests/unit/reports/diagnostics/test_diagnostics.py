@@ -67,9 +67,7 @@ FOUND = [
         hint="put it back",
         notes=("one\ntwo", "three"),
     ),
-    Diagnostic(
-        "no-place", "no judge is named", hint="add this to .agentv/targets.yaml:\ndefaults:\n  judge: openai:gpt"
-    ),
+    Diagnostic("no-place", "no judge is set", hint="add this to .agentv/targets.yaml:\ndefaults:\n  judge: openai:gpt"),
 ]
 
 
@@ -125,7 +123,7 @@ def test_json_has_the_keys_of_section_14():
         "column": None,
         "end_line": None,
         "end_column": None,
-        "message": "no judge is named",
+        "message": "no judge is set",
         "hint": "add this to .agentv/targets.yaml:\ndefaults:\n  judge: openai:gpt",
     }
     (unknown,) = [row for row in rows if row["code"] == "unknown-assertion"]

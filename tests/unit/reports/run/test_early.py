@@ -16,7 +16,7 @@ def case(why="undecided", status="failed"):
     return EarlyCase("refund", "s", "gpt", None, status, 0.05, SamplingStop(why, 12, 5, 0.031, 0.7902))
 
 
-BOUNDS = "anytime-valid bounds of the rate: 3.1% to 79.0%, each wrong with a chance of 5.0% at most"
+BOUNDS = "anytime-valid bounds of the rate: 3.1% to 79.0%, error rate at most 5.0% each"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ BOUNDS = "anytime-valid bounds of the rate: 3.1% to 79.0%, each wrong with a cha
         ("undecided", "passed", "undecided (passes by this share)"),
         ("below", "failed", "the rate is below the threshold"),
         ("gate", "failed", "a required assertion failed"),
-        ("above", "failed", "the rate is above the threshold, but a required assertion does not hold"),
+        ("above", "failed", "the rate is above the threshold, but a required assertion failed"),
     ],
 )
 def test_a_case_in_words(why, status, said):

@@ -61,7 +61,7 @@ def test_an_answer_cannot_repaint_the_terminal():
     text = "\n".join(seen(painted, width=120))
     assert "hostile\\x1b[2J" in text
     assert "\\x1b[31mred\\r\\nPASSED \\u202eevil [bold]not markup[/bold] :smile:" in text
-    assert "Failed: judged, and not good enough (4)" in text
+    assert "Failed: graded, and not good enough (4)" in text
 
 
 def test_a_place_can_be_clicked_at_eighty_columns():

@@ -107,7 +107,7 @@ def test_trials_are_said_where_they_are_not_the_cases():
     found = lines(trials=Counts(300, 290, 8, 2, 0), noted=2)
     assert found[1:3] == [
         "300 trials: 290 passed, 8 failed, 2 errored",
-        "2 passed trials with a check that did not pass",
+        "2 passed trials with a failed check",
     ]
 
 
@@ -117,34 +117,34 @@ def test_trials_are_said_where_they_are_not_the_cases():
         (
             EarlyStops(0.05, 2, 0, 19, 41, cases=2, confirmed=2),
             (
-                "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases at most 5.0% are expected to be decided "
+                "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases, at most 5.0% are expected to be decided "
                 "wrongly, and at most 5.0% of the decided ones (false discovery rate)"
             ),
         ),
         (
             EarlyStops(0.05, 2, 1, 79, 41, cases=500, confirmed=1),
             (
-                "decided 2 of 3 cases with 79 of 120 samples; of all 500 cases at most 5.0% are expected to be decided "
+                "decided 2 of 3 cases with 79 of 120 samples; of all 500 cases, at most 5.0% are expected to be decided "
                 "wrongly; 1 of the 2 decisions holds at a false discovery rate of 5.0% (a smaller --alpha confirms more); "
-                "1 is undecided: it uses the share that passed, which is no proof"
+                "1 is undecided: it uses the share that passed, which is not proof"
             ),
         ),
         (
             EarlyStops(0.05, 1, 2, 79, 41, cases=3, by_gate=1),
             (
                 "decided 1 of 3 cases with 79 of 120 samples; "
-                "2 are undecided: they use the share that passed, which is no proof"
+                "2 are undecided: they use the share that passed, which is not proof"
             ),
         ),
         (
             EarlyStops(0.05, 1, 0, 16, 4, cases=1, confirmed=1),
-            "decided 1 of 1 case with 16 of 20 samples; wrongly with a chance of at most 5.0%",
+            "decided 1 of 1 case with 16 of 20 samples; wrong with a probability of at most 5.0%",
         ),
         (
             EarlyStops(0.05, 0, 3, 60, 0),
             (
                 "decided 0 of 3 cases with 60 of 60 samples; "
-                "3 are undecided: they use the share that passed, which is no proof"
+                "3 are undecided: they use the share that passed, which is not proof"
             ),
         ),
     ],
@@ -155,7 +155,7 @@ def test_how_sure_decisions_are_is_said_of_all_cases_and_of_those_that_hold_toge
 
 def test_samples_of_errored_cases_are_no_savings_and_said_to_be_there():
     line = lines(early_stops=EarlyStops(0.05, 2, 0, 19, 41))[2]
-    assert line.startswith("decided 2 of 2 cases with 19 of 60 samples (those of errored cases included); of all")
+    assert line.startswith("decided 2 of 2 cases with 19 of 60 samples (including those of errored cases); of all")
 
 
 def test_where_no_case_came_to_its_end_nothing_is_said_of_decisions():
@@ -163,21 +163,21 @@ def test_where_no_case_came_to_its_end_nothing_is_said_of_decisions():
 
 
 def test_passed_cases_with_a_failed_check_are_said():
-    assert lines(noted=1)[1] == "1 passed case with a check that did not pass"
+    assert lines(noted=1)[1] == "1 passed case with a failed check"
 
 
 def test_where_nothing_was_judged_no_rate_is_said():
     nothing = Counts(1, 0, 0, 1, 0)
     found = lines(cases=nothing, trials=nothing, pass_rate=None, pass_rate_interval=None, mean_score=None)
-    assert "nothing was judged" in found
+    assert "nothing was graded" in found
 
 
 @pytest.mark.parametrize(
     ("cost", "judges", "said"),
     [
         (0.0123, None, "cost $0.0123, 3.2 s"),
-        (0.0123, 0.004, "cost $0.0163 ($0.0040 of it judges), 3.2 s"),
-        (None, 0.004, "cost $0.0040 ($0.0040 of it judges), 3.2 s"),
+        (0.0123, 0.004, "cost $0.0163 (including $0.0040 for judges), 3.2 s"),
+        (None, 0.004, "cost $0.0040 (including $0.0040 for judges), 3.2 s"),
         (0.0, 0.0, "cost $0.00, 3.2 s"),
     ],
 )
@@ -188,9 +188,9 @@ def test_cost(cost, judges, said):
 @pytest.mark.parametrize(
     ("unpriced", "judge_unpriced", "said"),
     [
-        (2, 0, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 2 trials, 3.2 s"),
-        (0, 1, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 1 trial, 3.2 s"),
-        (2, 3, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 3 trials, 3.2 s"),
+        (2, 0, "cost at least $0.0163 (including $0.0040 for judges): prices are not known for 2 trials, 3.2 s"),
+        (0, 1, "cost at least $0.0163 (including $0.0040 for judges): prices are not known for 1 trial, 3.2 s"),
+        (2, 3, "cost at least $0.0163 (including $0.0040 for judges): prices are not known for 3 trials, 3.2 s"),
     ],
 )
 def test_a_sum_of_which_a_part_has_no_price_says_so(unpriced, judge_unpriced, said):
@@ -260,20 +260,20 @@ def test_of_one_errored_sample_the_words_are_singular():
 
 
 def test_a_rate_of_cases_above_what_errors_allow_says_between_what_it_lies():
-    """Two samples that failed decide a case of three, whatever its errored one had come to."""
+    """Two samples that failed decide a case of three, whatever its errored one came to."""
     given = {"rule_pass_rate": 0.5, "rule_pass_rate_interval": (0.2, 0.8), "rule_pass_rate_bounds": (0.35, 0.4)}
     given |= {"cases": Counts(20, 7, 7, 6, 0), "rule": CaseRule(3, "mean", 0.8)}
     assert lines(**given)[3].endswith(
-        "50.0% of 14 judged (95% CI 20.0% to 80.0%; 35.0% to 40.0% whatever the 6 errored had come to)"
+        "50.0% of 14 judged (95% CI 20.0% to 80.0%; 35.0% to 40.0% whatever the result of the 6 errored)"
     )
 
 
 def test_a_run_that_was_cut_has_no_interval_and_still_its_worst_case():
     said = _sure(cut="max-errors", pass_rate_interval=None)
-    assert said == "no confidence interval: the run was cut by --max-errors; 95.0% if all 2 errored had failed"
+    assert said == "no confidence interval: the run was stopped by --max-errors; 95.0% if all 2 errored had failed"
 
 
 def test_samples_that_were_judged_before_the_run_was_cut_are_not_nothing():
     given = {"pass_rate": None, "cases": Counts(100, 0, 0, 0, 100), "mean_score": None}
-    assert "no case was judged" in lines(**given, trials=Counts(800, 6, 4, 0, 790))
-    assert "nothing was judged" in lines(**given, trials=Counts(800, 0, 0, 0, 800))
+    assert "no case was graded" in lines(**given, trials=Counts(800, 6, 4, 0, 790))
+    assert "nothing was graded" in lines(**given, trials=Counts(800, 0, 0, 0, 800))

@@ -14,4 +14,4 @@ def test_no_line_can_steer_a_terminal():
 
 
 def test_very_long_texts_are_not_compared():
-    assert compared("a", "b\n" * LARGEST) == ["too long to be compared: 1 and 399,999 characters"]
+    assert compared("a", "b\n" * LARGEST) == ["too long to compare: 1 and 399,999 characters"]

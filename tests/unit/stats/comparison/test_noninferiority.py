@@ -41,7 +41,7 @@ def test_swapping_the_runs_swaps_better_and_worse(one, other, margin):
 
 
 def test_refuses_what_is_no_margin_and_no_interval():
-    with pytest.raises(ValueError, match="a margin is 0 or above, found -1"):
+    with pytest.raises(ValueError, match="a margin must be at least 0, found -1"):
         verdict(0, 1, -1)
     with pytest.raises(ValueError, match="no interval: 1 to 0"):
         verdict(1, 0, 0.1)

@@ -92,7 +92,7 @@ def test_kinds_are_drawn_as_their_members_would_be(monkeypatch):
 def test_refuses_what_is_no_sample():
     with pytest.raises(ValueError, match="not a finite number"):
         permutation_test([0.1, float("nan")])
-    with pytest.raises(ValueError, match="a round at least"):
+    with pytest.raises(ValueError, match="at least one round is required, found"):
         permutation_test([0.1], rounds=0)
 
 

@@ -43,7 +43,7 @@ def test_refuses_what_is_no_proportion(successes, trials):
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 95])
 def test_refuses_what_is_no_confidence(confidence):
-    with pytest.raises(ValueError, match="confidence lies between 0 and 1"):
+    with pytest.raises(ValueError, match="confidence must be between 0 and 1, found"):
         wilson_interval(1, 2, confidence)
 
 

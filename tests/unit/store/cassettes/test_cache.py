@@ -61,7 +61,7 @@ def test_a_full_disk_stops_caching_and_nothing_else(path):
             cache.keep(call(f"n{number}"), TargetResponse("long" * 1000))
         cache.flush()
         assert len(cache.notes) == 1
-        assert "is full; the run goes on without it" in cache.notes[0]
+        assert "is full; the run continues without it" in cache.notes[0]
         assert cache.kept(call("k")) is None
     with opened(path) as cache:
         assert cache.kept(call("k")).output == "yes"
@@ -71,7 +71,7 @@ def test_a_file_that_is_torn_is_set_aside(path):
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
     with opened(path) as cache:
-        assert "moved to answers.sqlite.damaged" in cache.notes[0]
+        assert "moved it to answers.sqlite.damaged" in cache.notes[0]
         assert cache.kept(call("k")) is None
         cache.keep(call("k"), TargetResponse("again"))
     with opened(path) as cache:

@@ -88,7 +88,7 @@ def test_an_answer_of_a_wrong_shape_is_refused_where_it_stands(cassette, changed
     row = json.loads(cassette.read_bytes().splitlines()[1])
     row["answer"] |= changed
     cassette.write_bytes(header(code=False) + json.dumps(row).encode())
-    with pytest.raises(StoreError, match=r"run.jsonl:2: this is no call of a cassette") as refused:
+    with pytest.raises(StoreError, match=r"run.jsonl:2: not a cassette call") as refused:
         Cassette.load(cassette, Redactor())
     assert place in str(refused.value)
 

@@ -63,14 +63,14 @@ def test_an_existing_gitignore_stays(tmp_path):
 def test_a_directory_that_holds_a_run_is_refused(tmp_path, name):
     (tmp_path / name).write_text("{}\n")
     assert holds_run(tmp_path)
-    with pytest.raises(StoreError, match=r"already holds a run: continue it with --resume, or give another --out"):
+    with pytest.raises(StoreError, match=r"already contains a run: resume it with --resume, or use another --out"):
         create(tmp_path, out=tmp_path)
     assert (tmp_path / name).read_text() == "{}\n"
 
 
 def test_a_second_writer_is_refused(tmp_path):
     with create(tmp_path) as directory:
-        with pytest.raises(StoreError, match="is in use: another process writes a run there"):
+        with pytest.raises(StoreError, match="is in use: another process is writing a run there"):
             RunDirectory.open(directory.path)
         with pytest.raises(StoreError, match="is in use"):
             create(tmp_path, out=directory.path)
@@ -81,7 +81,7 @@ def test_a_second_writer_is_refused(tmp_path):
 def test_a_refused_directory_is_not_left_locked(tmp_path):
     (tmp_path / "run.json").write_text("[]")
     for _ in range(2):
-        with pytest.raises(StoreError, match="it holds no JSON object"):
+        with pytest.raises(StoreError, match="it contains no JSON object"):
             RunDirectory.open(tmp_path)
 
 
@@ -123,7 +123,7 @@ def test_secrets_are_not_written(tmp_path):
 
 def test_a_file_in_the_way_says_so(tmp_path):
     (tmp_path / "a").write_text("x")
-    with pytest.raises(StoreError, match="there is a file in its place"):
+    with pytest.raises(StoreError, match="a file exists in its place"):
         create(tmp_path, out=tmp_path / "a")
     with pytest.raises(StoreError, match="a part of its path is a file"):
         create(tmp_path, out=tmp_path / "a" / "b")
@@ -146,7 +146,7 @@ def test_a_damaged_record_is_set_aside_where_there_are_answers(tmp_path, damaged
     (path / "run.json").write_bytes(damaged)
     with RunDirectory.open(path) as directory:
         assert directory.run_id == path.name
-        assert "set aside as run.json.damaged" in directory.repaired[0]
+        assert "moved it to run.json.damaged" in directory.repaired[0]
     assert (path / "run.json.damaged").read_bytes() == damaged
     with RunDirectory.open(path) as directory:
         assert (directory.run_id, directory.repaired) == (path.name, ())

@@ -46,7 +46,7 @@ def test_a_line_that_does_not_fit_leaves_no_half_of_it(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux only")
 def test_a_full_disk_is_called_so():
     file = LineFile(Path("/dev/full"))
-    with pytest.raises(StoreError, match="cannot write /dev/full: no space is left on the disk"):
+    with pytest.raises(StoreError, match="cannot write /dev/full: no space left on the disk"):
         file.append(b"x\n")
     file.close()
 

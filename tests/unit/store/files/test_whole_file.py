@@ -53,7 +53,7 @@ def test_a_good_place_is_left_as_it_is(tmp_path):
     ("name", "told"),
     [
         ("directory.md", "it is a directory"),
-        ("/dev/null", "it is no regular file"),
+        ("/dev/null", "it is not a regular file"),
         ("file/a.md", "a part of its path is a file"),
         ("none/a.md", "it does not exist"),
         ("n" * 300 + ".md", "too long"),

@@ -52,7 +52,7 @@ def test_a_directory_that_is_called_as_a_file_of_a_run_stays(run):
 
 def test_a_link_to_a_run_is_refused(run, tmp_path):
     (tmp_path / "link").symlink_to(run)
-    with pytest.raises(StoreError, match="it is a link"):
+    with pytest.raises(StoreError, match="it is a symlink"):
         remove_run(tmp_path / "link")
     assert (run / "run.json").exists()
 

@@ -155,7 +155,7 @@ def test_it_is_not_kept_where_that_is_not_wanted(run):
 
 def test_a_line_that_is_no_row_is_named_and_leaves_nothing_behind(run):
     (run / "index.jsonl").write_bytes((run / "index.jsonl").read_bytes() + b"{}\n")
-    with pytest.raises(StoreError, match=r"index.jsonl:6: this is no row"):
+    with pytest.raises(StoreError, match=r"index.jsonl:6: not a row of a run"):
         RowIndex.of(run)
     assert [path.name for path in run.iterdir()] == ["index.jsonl"]
 
@@ -173,7 +173,7 @@ def test_an_index_whose_pages_are_damaged_says_what_to_do(run):
     file = run / "index.sqlite"
     whole = file.read_bytes()
     file.write_bytes(whole[:12288] + b"\xff" * (len(whole) - 12288))
-    with pytest.raises(StoreError, match=r"index.sqlite: remove that file"), RowIndex.of(run) as index:
+    with pytest.raises(StoreError, match=r"index.sqlite: delete that file"), RowIndex.of(run) as index:
         list(index.places(ALL))
 
 
@@ -201,7 +201,7 @@ def test_totals_are_made_from_the_same_reading(run):
 def test_a_row_of_a_newer_agentv_is_refused(run):
     row = json.loads((run / "index.jsonl").read_text().splitlines()[0])
     (run / "index.jsonl").write_text(json.dumps({**row, "schema_version": 99}) + "\n")
-    with pytest.raises(StoreError, match="a newer agentv wrote this row"):
+    with pytest.raises(StoreError, match="written by a newer agentv"):
         RowIndex.of(run)
 
 

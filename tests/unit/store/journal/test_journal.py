@@ -169,7 +169,7 @@ def test_what_was_cut_is_reported(directory, name, torn):
         file.write(torn)
     keys, rows, journal = reopened(directory)
     assert keys == rows == ["a"]
-    assert journal.repaired == (f"{path}: cut off {len(torn)} bytes of a line that was not written to its end",)
+    assert journal.repaired == (f"{path}: removed {len(torn)} bytes of an incomplete line",)
 
 
 @pytest.mark.parametrize("bad", [b'{"test_id":\n', b"[]\n", b'{"test_id": "x"}\n', b"\xff\n", b"null\n"])
@@ -180,7 +180,7 @@ def test_a_broken_row_in_the_middle_is_named(directory, bad):
     path.write_bytes(first + bad + second)
     with (
         Journal(directory, ROOT) as journal,
-        pytest.raises(StoreError, match=r"index.jsonl:2: this is no row of a run"),
+        pytest.raises(StoreError, match=r"index.jsonl:2: not a row of a run"),
     ):
         list(journal.finished())
 
@@ -189,7 +189,10 @@ def test_a_row_of_a_newer_format_is_named(directory):
     fill(directory, "a")
     path = directory.path / "index.jsonl"
     path.write_text(path.read_text().replace('"schema_version":1', '"schema_version":2'))
-    with Journal(directory, ROOT) as journal, pytest.raises(StoreError, match=r"index.jsonl:1: a newer agentv wrote"):
+    with (
+        Journal(directory, ROOT) as journal,
+        pytest.raises(StoreError, match=r"index.jsonl:1: written by a newer agentv"),
+    ):
         list(journal.finished())
 
 
@@ -222,7 +225,7 @@ def test_a_row_that_was_changed_is_set_aside_and_told(directory, written, change
     index.write_bytes(first + other + third)
     _, rows, journal = reopened(directory)
     assert rows == ["a", "c"]
-    assert "index.jsonl: 1 row is not as it was written" in journal.repaired[0]
+    assert "index.jsonl: 1 row was changed after it was written" in journal.repaired[0]
     assert index.read_bytes() == first + third
     assert (directory.path / "rejected.jsonl").read_bytes() == other
     fill(directory, "b")
@@ -245,7 +248,9 @@ def test_rows_without_checksums_are_refused(directory, left):
     path = directory.path / "journal.jsonl"
     answers = [line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line]
     path.write_bytes(b"".join(left(answers)))
-    with pytest.raises(StoreError, match=r"index.jsonl holds rows, and journal.jsonl was removed, emptied or replaced"):
+    with pytest.raises(
+        StoreError, match=r"index.jsonl contains rows, but journal.jsonl was removed, emptied or replaced"
+    ):
         reopened(directory)
 
 
@@ -256,14 +261,14 @@ def test_a_journal_that_was_cut_before_the_checksum_of_a_row_gives_its_answers_b
     path.write_bytes(b"".join(answers[:2]))
     kept, finished_rows, journal = reopened(directory)
     assert (kept, finished_rows) == (["a"], [])
-    assert "2 rows are not as they were written" in journal.repaired[0]
+    assert "2 rows were changed after they were written" in journal.repaired[0]
 
 
 @pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])
 def test_another_journal_is_refused(directory, header):
     path = directory.path / "journal.jsonl"
     path.write_bytes(header + header)
-    with pytest.raises(StoreError, match="is no journal of format 1"):
+    with pytest.raises(StoreError, match="is not a journal of format 1"):
         Journal(directory, ROOT)
 
 

@@ -39,7 +39,7 @@ def test_a_torn_end_is_passed_over_and_another_line_refused(tmp_path):
     assert len(read_asked(path)["s"].hashes) == 1
     assert read_asked(tmp_path / "none.jsonl") == {}
     path.write_text('{"test_id": 1}\n')
-    with pytest.raises(StoreError, match=r"index\.jsonl:1: this is no row of a run"):
+    with pytest.raises(StoreError, match=r"index\.jsonl:1: not a row of a run"):
         read_asked(path)
-    with pytest.raises(StoreError, match="a newer agentv wrote this row"):
+    with pytest.raises(StoreError, match="written by a newer agentv"):
         read_asked(write(path, {"schema_version": 99}))

@@ -28,7 +28,7 @@ def test_a_row_that_was_edited_is_named(run, old, new):
     index = run / "index.jsonl"
     index.write_bytes(index.read_bytes().replace(old, new, 1))
     with pytest.raises(
-        StoreError, match=r"index.jsonl:\d: this row is not as it was written; agentv eval --resume=run"
+        StoreError, match=r"index.jsonl:\d: this row was changed after it was written; agentv eval --resume=run"
     ):
         check_rows(run)
     vouch(run)
@@ -38,7 +38,7 @@ def test_a_row_that_was_edited_is_named(run, old, new):
 def test_a_row_that_was_added_is_named(run):
     with (run / "index.jsonl").open("ab") as index:
         index.write(b'{"key": "new"}\n')
-    with pytest.raises(StoreError, match=r"index.jsonl:3: this row is not as it was written"):
+    with pytest.raises(StoreError, match=r"index.jsonl:3: this row was changed after it was written"):
         check_rows(run)
 
 
@@ -56,5 +56,5 @@ def test_rows_without_a_journal_are_refused(run, journal):
 def test_a_checksum_that_was_changed_counts_for_nothing(run):
     journal = run / "journal.jsonl"
     journal.write_bytes(journal.read_bytes().replace(b'"row":', b'"row": ', 1))
-    with pytest.raises(StoreError, match=r"index.jsonl:1: this row is not as it was written"):
+    with pytest.raises(StoreError, match=r"index.jsonl:1: this row was changed after it was written"):
         check_rows(run)

@@ -40,21 +40,21 @@ def test_a_score_that_is_none_is_refused_with_its_line(tmp_path, score, of):
     written_row = json.loads(row())
     (written_row if of == "its own" else written_row["scores"][0])["score"] = score
     path = written(tmp_path / "index.jsonl", row(), json.dumps(written_row).encode())
-    with pytest.raises(StoreError, match=r"jsonl:2: this is no row of a run.*score"):
+    with pytest.raises(StoreError, match=r"jsonl:2: not a row of a run.*score"):
         list(read_outcomes(path))
 
 
 @pytest.mark.parametrize("line", [b"[]", b"{", b'{"test_id":1}'])
 def test_a_line_that_is_no_row_is_named(tmp_path, line):
     path = written(tmp_path / "index.jsonl", row(), line)
-    with pytest.raises(StoreError, match="jsonl:2: this is no row of a run"):
+    with pytest.raises(StoreError, match="jsonl:2: not a row of a run"):
         list(read_outcomes(path))
 
 
 def test_a_row_of_a_newer_agentv_is_refused(tmp_path):
     newer = json.loads(row()) | {"schema_version": SCHEMA_VERSION + 1}
     path = written(tmp_path / "index.jsonl", json.dumps(newer).encode())
-    with pytest.raises(StoreError, match="jsonl:1: a newer agentv wrote this row"):
+    with pytest.raises(StoreError, match="jsonl:1: written by a newer agentv"):
         list(read_outcomes(path))
 
 

@@ -86,7 +86,7 @@ def test_an_assertion_that_was_read_back_cannot_judge_again(tmp_path):
 @pytest.mark.parametrize("line", [b"[]", b"{", b"{}", b'{"test_id":"a","status":"passed","score":1,"scores":[{}]}'])
 def test_a_line_that_is_no_row_is_named(tmp_path, line):
     (tmp_path / "index.jsonl").write_bytes(line + b"\n")
-    with pytest.raises(StoreError, match=r"index.jsonl:1: this is no row of a run"):
+    with pytest.raises(StoreError, match=r"index.jsonl:1: not a row of a run"):
         list(read_results(tmp_path / "index.jsonl", ROOT))
 
 
@@ -123,5 +123,5 @@ def test_rows_are_read_where_they_begin(tmp_path):
     path = written(tmp_path / "index.jsonl", RESULTS)
     place = path.read_bytes().index(b"\n") + 1
     assert [result.trial.case.id for result in read_results_at(path, ROOT, [place, 0])] == ["a", "r"]
-    with pytest.raises(StoreError, match="no row of a run begins at byte 5"):
+    with pytest.raises(StoreError, match="no row of a run starts at byte 5"):
         list(read_results_at(path, ROOT, [5]))

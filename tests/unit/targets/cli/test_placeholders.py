@@ -80,7 +80,7 @@ def test_any_line_can_be_read(line):
         ("tool {PROMPTS}", "unknown-placeholder", "no placeholder {PROMPTS}"),
         ("tool {FILE}", "unknown-placeholder", "no placeholder {FILE}"),
         ("tool '{EVALID}'", "unknown-placeholder", "no placeholder {EVALID}"),
-        ("tool ${PROMPT}", "shell-variable", "${PROMPT} is a variable of the shell; the placeholder is {PROMPT}"),
+        ("tool ${PROMPT}", "shell-variable", "${PROMPT} is a shell variable; the placeholder is {PROMPT}"),
         ("sh -c {PROMPT}", "placeholder-in-script", "{PROMPT} after '-c' would be run as code"),
         ("cd x && python3.12 -Ic {PROMPT}", "placeholder-in-script", "{PROMPT} after '-Ic' would be run as code"),
         ("eval {PROMPT}", "placeholder-in-script", "{PROMPT} after 'eval' would be run as code"),

@@ -222,7 +222,7 @@ def test_what_it_waits_for_is_not_the_duration_of_the_answer():
     [
         (Healthcheck(Command(argv=("no-such-program",))), "cannot start no-such-program"),
         (Healthcheck(Command(shell="exit 3")), "exit 3: it printed nothing"),
-        (Healthcheck(Command(shell="sleep 9"), timeout_s=0.05), "the command did not end within 0.05 s"),
+        (Healthcheck(Command(shell="sleep 9"), timeout_s=0.05), "the command did not exit within 0.05 s"),
         (Healthcheck(url="http://127.0.0.1:1/"), "cannot connect to 127.0.0.1:1"),
         (Command(shell="http://127.0.0.1:1/"), "cannot connect to 127.0.0.1:1"),
     ],

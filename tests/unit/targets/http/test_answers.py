@@ -30,7 +30,7 @@ def test_its_size_is_counted_in_bytes(text):
 
 
 def test_text_that_utf_8_cannot_say_is_refused():
-    assert from_text("ab\ud83d") == Failure("not-utf-8", "the answer holds half a surrogate pair (character 3)")
+    assert from_text("ab\ud83d") == Failure("not-utf-8", "the answer contains half of a surrogate pair (character 3)")
     assert from_object(json.loads('{"output": "\\ud83d"}')).code == "not-utf-8"
     assert decoded(b"ab\xff") == Failure("not-utf-8", "the answer is not UTF-8 text (byte 3)")
 
@@ -77,10 +77,10 @@ def test_null_is_an_answer_of_nothing():
         ({"output": 5}, "'output' must be text or messages, found int"),
         ({"output": {"a": 1}}, "'output' must be text or messages, found dict"),
         ({"text": ["a"]}, "'text' must be text, found list"),
-        ({"output": ["a"]}, "'output' must hold messages, found str"),
-        ({"output": [{"role": "robot", "content": ""}]}, "a message needs a role"),
-        ({"output": "x", "cost_usd": "free"}, "'cost_usd' must be a number of 0 or more, found 'free'"),
-        ({"output": "x", "cost_usd": -1}, "'cost_usd' must be a number of 0 or more, found -1"),
+        ({"output": ["a"]}, "'output' must contain messages, found str"),
+        ({"output": [{"role": "robot", "content": ""}]}, "a message needs one of the roles"),
+        ({"output": "x", "cost_usd": "free"}, "'cost_usd' must be a number of at least 0, found 'free'"),
+        ({"output": "x", "cost_usd": -1}, "'cost_usd' must be a number of at least 0, found -1"),
         ({"output": "x", "cost_usd": float("nan")}, "'cost_usd' must be a number"),
         ({"output": "x", "duration_ms": True}, "'duration_ms' must be a number"),
         ({"output": "x", "token_usage": 5}, "'token_usage' must be an object, found int"),
@@ -149,13 +149,13 @@ def test_a_response_made_by_users_code_is_looked_at():
     ("response", "says"),
     [
         (TargetResponse(5), "output must not be int"),
-        (TargetResponse("x", messages=[{"role": "user"}]), "messages must hold Message objects"),
+        (TargetResponse("x", messages=[{"role": "user"}]), "TargetResponse.messages must contain Message objects"),
         (TargetResponse("x", messages=None), "messages must not be null"),
         (TargetResponse("x", token_usage={"input": 1}), "token_usage must not be dict"),
         (TargetResponse("x", cost_usd="1"), "cost_usd must not be str"),
         (TargetResponse("x", cost_usd=True), "cost_usd must not be bool"),
-        (TargetResponse("x", cost_usd=float("inf")), "cost_usd must be a number of 0 or more, found inf"),
-        (TargetResponse("x", duration_ms=-1), "duration_ms must be a number of 0 or more, found -1"),
+        (TargetResponse("x", cost_usd=float("inf")), "cost_usd must be a number of at least 0, found inf"),
+        (TargetResponse("x", duration_ms=-1), "duration_ms must be a number of at least 0, found -1"),
         (TargetResponse("x", finish_reason=1), "finish_reason must not be int"),
         (TargetResponse("x", metadata=None), "metadata must not be null"),
     ],

@@ -40,7 +40,10 @@ def test_extra_may_not_ask_for_what_is_not_read(kind, extra, wrong):
 )
 def test_extra_may_not_replace_what_the_case_says(settings, key):
     (fault,) = settings.faults()
-    assert (fault.path, "filled by the target and the case" in fault.message) == (("extra", key), True)
+    assert (fault.path, "' cannot be set here: the target and the case set it" in fault.message) == (
+        ("extra", key),
+        True,
+    )
 
 
 @ALL

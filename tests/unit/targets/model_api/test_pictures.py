@@ -57,7 +57,7 @@ def test_a_picture_is_read_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "message"),
-    [(b"", "is no picture"), (b"%PDF-1.7", "is no picture")],
+    [(b"", "is not a supported picture"), (b"%PDF-1.7", "is not a supported picture")],
 )
 def test_what_is_no_picture_is_not_sent(data, message, tmp_path):
     found = picture_of(local(tmp_path, "file.dat", data))
@@ -71,7 +71,7 @@ def test_what_is_no_picture_is_not_sent(data, message, tmp_path):
 def test_a_name_alone_makes_no_picture(tmp_path):
     found = picture_of(local(tmp_path, "page.png", b"<html>"))
     assert isinstance(found, Failure)
-    assert found.message.startswith("'./page.png' is no picture")
+    assert found.message.startswith("'./page.png' is not a supported picture")
 
 
 def test_one_that_is_gone_is_a_failure(tmp_path):

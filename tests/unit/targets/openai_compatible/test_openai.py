@@ -351,7 +351,7 @@ def test_a_model_that_thinks_until_its_limit_says_so():
         found = answer(openai(server, max_tokens=64))
         assert isinstance(found, Failure)
         assert found.code == "empty-output"
-        assert "64 of its tokens went into reasoning" in found.message
+        assert "64 of its tokens were used for reasoning" in found.message
         assert "'max_tokens'" in found.message
         assert isinstance(answer(openai(server), allow_empty=True), TargetResponse)
 
@@ -505,7 +505,7 @@ def test_azure_calls_the_limit_as_openai_does(server):
 def test_ollama_that_does_not_run_is_told_how_to_start():
     found = answer(Ollama("llama3.3", "http://127.0.0.1:9"))
     assert (found.code, found.retryable) == ("connection", True)
-    assert "'ollama serve' starts it" in found.message
+    assert "is it running? Start it with 'ollama serve'" in found.message
 
 
 @pytest.mark.parametrize(
@@ -643,13 +643,13 @@ def test_vectors_of_several_lengths_are_no_answer():
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        (OpenAI("m", "localhost:8000"), "'base_url' must begin with http:// or https://"),
-        (OpenAI("m", "http://[bad/v1"), "'base_url' must begin with http:// or https://"),
-        (Azure("m", "my-resource"), "'base_url' must begin with http:// or https://"),
-        (Azure("m", "https://x.openai.azure.com/openai/deployments/d"), "must not name a deployment"),
-        (Ollama("m", "http://host:port"), "must begin with http"),
-        (OpenAI("m", api="responses", seed=1), "the responses API takes no 'seed'"),
-        (OpenAI("m", tools=("weather",)), "a tool is an object"),
+        (OpenAI("m", "localhost:8000"), "'base_url' must start with http:// or https://"),
+        (OpenAI("m", "http://[bad/v1"), "'base_url' must start with http:// or https://"),
+        (Azure("m", "my-resource"), "'base_url' must start with http:// or https://"),
+        (Azure("m", "https://x.openai.azure.com/openai/deployments/d"), "'base_url' must not contain a deployment"),
+        (Ollama("m", "http://host:port"), "must start with http:// or https://"),
+        (OpenAI("m", api="responses", seed=1), "the responses API does not support 'seed'"),
+        (OpenAI("m", tools=("weather",)), "a tool must be an object: {type: function, function: {name, parameters}}"),
         (OpenAI("m", response_format=3), "'response_format' must be"),
         (OpenAI("m", response_format="file://schema.json"), "'response_format' must be"),
         (OpenAI("m", stop=()), "'stop' is empty"),

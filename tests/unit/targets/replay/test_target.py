@@ -129,7 +129,7 @@ def test_among_very_many_none_is_called_nearest(replay):
         (b"{not json}\n", ".jsonl:3: "),
         (b'{"id": "x", "output": "cut o', ".jsonl:3: "),
         (b"[]\n", ".jsonl:3: "),
-        (b'{"output": "x"}\n', ".jsonl:3: the row has no 'test_id' or 'id'"),
+        (b'{"output": "x"}\n', ".jsonl:3: the row has neither 'test_id' nor 'id'"),
         (b'{"id": "x"}\n', ".jsonl:3: the row must have an 'output'"),
         (b'{"id": "x", "output": 5}\n', ".jsonl:3: the row must have an 'output'"),
         (b'{"id": "x", "output": {"a": 1}}\n', ".jsonl:3: the row must have an 'output'"),

@@ -84,11 +84,11 @@ def test_a_function_gets_what_it_asks_for(function, result):
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (lambda one, two: None, "<lambda> asks for one, two; it may ask for prompt, messages, vars"),
-        (lambda client, prompt: None, "asks for client;"),
-        (lambda client, vars: None, "asks for client;"),  # noqa: A006
-        (Agent.method, "method asks for self, question;"),
-        (max, "cannot tell what"),
+        (lambda one, two: None, "<lambda> has the parameters one, two; available: prompt, messages, vars"),
+        (lambda client, prompt: None, "has the parameters client;"),
+        (lambda client, vars: None, "has the parameters client;"),  # noqa: A006
+        (Agent.method, "method has the parameters self, question;"),
+        (max, "cannot inspect the parameters of"),
     ],
 )
 def test_what_cannot_be_given_is_said(function, says):
@@ -103,7 +103,7 @@ def test_arguments_by_keyword_alone():
         "question": "the prompt",
         "vars": {"a": 1},
     }
-    with pytest.raises(ForeignError, match="by position only"):
+    with pytest.raises(ForeignError, match="has positional-only parameters"):
         arguments_for(lambda prompt, /: None, OFFERED, "prompt")
 
 

@@ -118,7 +118,7 @@ def test_what_hangs_is_left_behind():
 
     values = values_of(hangs, same, CallRequest("bad-generator", "cases.py:make", 0.05))
     assert next(values) == 1
-    with pytest.raises(ForeignError, match=r"gave nothing for 0\.05 seconds") as caught:
+    with pytest.raises(ForeignError, match=r"returned nothing for 0\.05 seconds") as caught:
         next(values)
     assert caught.value.failure.code == "timeout"
     hold.set()

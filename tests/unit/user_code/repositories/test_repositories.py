@@ -184,7 +184,7 @@ def test_what_takes_too_long_is_ended(hosts, remote):
         return run_git(arguments, cwd, {**slow, "GIT_SSH_COMMAND": "sleep 60 #", "GIT_CONFIG_VALUE_0": "https:"}, 0.1)
 
     started = time.monotonic()
-    assert "did not end within" in refused(hosts, "main/docs/a.md", Repositories(hanging)).reason
+    assert "did not exit within" in refused(hosts, "main/docs/a.md", Repositories(hanging)).reason
     assert time.monotonic() - started < 10
 
 

@@ -32,14 +32,14 @@ _KNOWN = {*ASSERTION_KEYS, *NOT_CONVERTED, "threshold", "provider"}
 def assertions(node: Node, source: Source) -> Node:
     """The entries of an `assert:` list."""
     if not isinstance(node, ListNode):
-        source.tell(node, "'assert' is no list")
+        source.tell(node, "'assert' is not a list")
         return node
     return ListNode([_entry(item, source) for item in node.items], node.at)
 
 
 def _entry(node: Node, source: Source) -> Node:
     if not isinstance(node, MapNode):
-        source.tell(node, "an assertion of promptfoo's is a mapping", "write it as one with 'type'")
+        source.tell(node, "an assertion in promptfoo is a mapping", "write it as a mapping with 'type'")
         return node if not isinstance(node, Scalar) else mapping(node, {UNCONVERTED: node})
     kind = node.get("type")
     if not isinstance(kind, Scalar) or not isinstance(kind.value, str):
@@ -51,7 +51,7 @@ def _entry(node: Node, source: Source) -> Node:
         return _set(node, source)
     ours = name if name in SAME else RENAMED.get(name)
     if ours is None:
-        source.tell(kind, f"'{name}' has no equivalent", ABSENT.get(name, "write it as an assertion of agentv"))
+        source.tell(kind, f"'{name}' has no equivalent", ABSENT.get(name, "write it as an agentv assertion"))
         return node  # its type is none here, and is refused
     return _converted(node, text_node(f"not-{ours}" if inverted else ours, kind.at), ours, source)
 
@@ -132,8 +132,8 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
         if ours in ("python", "javascript"):
             return _code(node, ours, source)
         if source.is_code(node.value):
-            hint = "let it judge: an assertion of type python names a function"
-            source.tell(node, f"a value that '{node.text}' computes has no equivalent", hint)
+            hint = "write an assertion of type python that names a function"
+            source.tell(node, f"the computed value '{node.text}' has no equivalent", hint)
             return None
         if node.value.startswith(FILE) and ours not in SCHEMAS:
             content = source.content(node)
@@ -157,7 +157,11 @@ def _pattern(node: Scalar, source: Source) -> Node | None:
     try:
         re.compile(node.text)
     except re.error as error:
-        source.tell(node, f"the pattern is JavaScript's, and no Python: {error}", "write it in Python's syntax")
+        source.tell(
+            node,
+            f"the pattern is a JavaScript regex that Python cannot compile: {error}",
+            "write it in Python's syntax",
+        )
         return None
     return source.template(node)
 
@@ -170,5 +174,5 @@ def _code(node: Scalar, ours: str, source: Source) -> Node:
         return text_node(path, node.at)
     if ours == "python" and re.search(r"\bcontext\b", node.value):
         hint = "write context.vars, not context['vars']"
-        source.tell(node, "'context' is an object here, and a mapping in promptfoo", hint)
+        source.tell(node, "'context' is an object in agentv, but a mapping in promptfoo", hint)
     return node

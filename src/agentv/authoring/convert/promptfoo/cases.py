@@ -39,7 +39,7 @@ class CaseConverter:
         """One test."""
         self._number += 1
         if not isinstance(node, MapNode):
-            self._source.tell(node, "this test is no mapping")
+            self._source.tell(node, "this test is not a mapping")
             self.made.append(node)
             return
         items: dict[str, Node] = {"id": text_node(self._id(node), node.at)}
@@ -84,7 +84,7 @@ class CaseConverter:
             del rest["provider"]
             made["judge"] = judge
         for key in rest.keys() - {"provider"}:
-            hint = REFUSED.get(key, "write it into the prompt" if key in _AROUND else _RESHAPE)
+            hint = REFUSED.get(key, "put it into the prompt" if key in _AROUND else _RESHAPE)
             self._source.tell(node.keys[key], f"the option '{key}' of a test has no equivalent", hint)
         return {**made, "options": mapping(node, rest)} if rest else made
 
@@ -105,7 +105,7 @@ def variables(node: Node, source: Source) -> dict[str, Node]:
     if is_empty(node):
         return {}
     if not isinstance(node, MapNode):
-        source.tell(node, "'vars' is no mapping", "write the variables here")
+        source.tell(node, "'vars' is not a mapping", "write the variables here")
         return {"vars": node}
     kept = {key: _variable(key, item, source) for key, item in node.items.items()}
     made: dict[str, Node] = {"vars": mapping(node, {key: item for key, item in kept.items() if item is not None})}
@@ -124,6 +124,6 @@ def _variable(key: str, node: Node, source: Source) -> Node | None:
     if node.value.startswith(FILE):
         return source.content(node)
     if has_placeholder(node.value):
-        hint = "write what it comes to"
-        source.tell(node, f"the variable '{key}' holds a placeholder, and variables are no templates here", hint)
+        hint = "write the resulting value"
+        source.tell(node, f"the variable '{key}' contains a placeholder, but agentv does not render variables", hint)
     return node

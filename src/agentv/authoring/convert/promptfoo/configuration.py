@@ -82,20 +82,20 @@ class _Converter:
         elif key in ("evaluateOptions", "commandLineOptions"):
             self._run(key, item)
         elif key in WITHOUT_EFFECT:
-            self._source.tell(root.keys[key], f"'{key}' is left out", WITHOUT_EFFECT[key])
+            self._source.tell(root.keys[key], f"'{key}' is omitted", WITHOUT_EFFECT[key])
         else:
             self._source.tell(root.keys[key], f"'{key}' has no equivalent", REFUSED.get(key))
             self._made[key] = item
 
     def _run(self, key: str, node: Node) -> None:
         if not isinstance(node, MapNode):
-            self._source.tell(node, f"'{key}' is no mapping, and is left out")
+            self._source.tell(node, f"'{key}' is not a mapping and is omitted")
             return
         before = self._made.get("run")
         run = dict(before.items) if isinstance(before, MapNode) else {}
         run |= {_RUN[option]: item for option, item in node.items.items() if option in _RUN}
         for option in node.items.keys() - _RUN.keys():
-            self._source.tell(node.keys[option], f"'{option}' is left out", "see 'agentv eval --help'")
+            self._source.tell(node.keys[option], f"'{option}' is omitted", "see 'agentv eval --help'")
         if run:
             self._made["run"] = mapping(node, run)
 
@@ -104,7 +104,7 @@ class _Converter:
             node = self._source.document(node.text, node)
         if not isinstance(node, MapNode):
             if node is not None and not is_empty(node):
-                self._source.tell(node, "'defaultTest' is no mapping")
+                self._source.tell(node, "'defaultTest' is not a mapping")
                 self._made["default_test"] = node
             return
         made: dict[str, Node] = {}
@@ -144,7 +144,7 @@ class _Converter:
         for scenario in scenarios.items if isinstance(scenarios, ListNode) else [scenarios] if scenarios else []:
             self._scenario(scenario, cases)
         if not cases.made:
-            self._source.tell(root, "there is no test", "write cases under 'tests'")
+            self._source.tell(root, "there are no tests", "add cases under 'tests'")
         return ListNode(list(cases.made), root.at)
 
     def _tables(self, items: list[Node], cases: CaseConverter, root: MapNode) -> Node:
@@ -163,8 +163,8 @@ class _Converter:
         written = item.text.removeprefix(FILE)
         paths = self._source.matched(item) or [] if has_magic(written) else [written]
         if not paths or not all(path.endswith(_HELD) for path in paths):
-            hint = "write rows in a suite of their own; a program that makes tests, as file.py:function"
-            self._source.tell(item, f"the tests of '{item.text}' cannot be put among others", hint)
+            hint = "put the rows in a separate suite; for a program that generates tests, use file.py:function"
+            self._source.tell(item, f"the tests of '{item.text}' cannot be mixed with others", hint)
             cases.made.append(item)
             return
         for path in paths:

@@ -34,7 +34,7 @@ def prompts_of(node: Node | None, source: Source, root: MapNode) -> Prompts:
     if len(found) == 1:
         return Prompts(_content(found[0], source))
     if not found:
-        source.tell(node or root, "there is no prompt", "write 'input' into every case")
+        source.tell(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
     return Prompts(head={"prompts": ListNode([_content(one, source) for one in found], root.at)})
 
@@ -77,7 +77,7 @@ def _names_file(node: Scalar, source: Source) -> bool:
 def _in_files(node: Scalar, source: Source) -> Iterator[Node]:
     text = node.text.strip()
     if source.is_code(text if text.startswith(FILE) else FILE + text):
-        source.tell(node, f"a prompt that '{text}' makes has no equivalent", "write its text, with placeholders")
+        source.tell(node, f"the generated prompt '{text}' has no equivalent", "write its text, with placeholders")
         yield mapping(node, {"unconverted": node})
         return
     paths = source.matched(node)

@@ -63,7 +63,7 @@ class Source:
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
-            self.tell(node, f"'{node.text}' cannot be read as text", "mend the path, and convert again")
+            self.tell(node, f"'{node.text}' cannot be read as text", "fix the path, then convert again")
             return None
         return text_node(text, node.at if self.boundary.holds(str(path)) else Span(str(path), 1, 1, 1, 2))
 
@@ -71,7 +71,7 @@ class Source:
         """The paths that a pattern means, sorted; None where it leads out of the repository, which is reported."""
         pattern = node.text.strip().removeprefix(FILE)
         if self.leaves(pattern):
-            self.report.error(OUTSIDE, node, f"'{pattern}' leaves the repository", hint=ALLOW)
+            self.report.error(OUTSIDE, node, f"'{pattern}' points outside the repository", hint=ALLOW)
             return None
         return sorted(glob(pattern, root_dir=self.directory, recursive=True))  # noqa: PTH207  # Path.glob raises
 
@@ -97,7 +97,7 @@ class Source:
         if not self._admits(path, at):
             return None
         if not is_file(str(path)):
-            self.tell(at, f"{shown(str(path))} does not exist", "mend the path, and convert again")
+            self.tell(at, f"{shown(str(path))} does not exist", "fix the path, then convert again")
             return None
         if path.suffix == ".jsonl":
             lines: Any = JsonLines(str(path), CASE.spelled("id"))
@@ -119,24 +119,26 @@ class Source:
         convertible = True
         if "{#" in text:
             convertible = False
-            self.tell(node, "'{#' begins a comment in Nunjucks, and is text here", "take the comment away")
+            self.tell(node, "'{#' starts a comment in Nunjucks, but is plain text in agentv", "remove the comment")
         for part in _PARTS.findall(text):
             tag = _TAG.match(part)
             foreign = next((name for name in _FILTER.findall(part) if name in FILTERS), None)
             script = _SCRIPT.search(part)
             if tag is not None:
-                self.tell(node, f"'{{% {tag[1]} %}}' is Nunjucks, and templates here are Jinja")
+                self.tell(node, f"'{{% {tag[1]} %}}' is a Nunjucks tag; agentv uses Jinja templates")
             elif foreign is not None:
-                self.tell(node, f"the filter '{foreign}' is Nunjucks'", f"write '{FILTERS[foreign]}', Jinja's")
+                self.tell(
+                    node, f"the filter '{foreign}' exists only in Nunjucks", f"write '{FILTERS[foreign]}', Jinja's"
+                )
             elif script:
-                self.tell(node, f"'{part}' holds JavaScript, and templates here are Jinja", "write it as Jinja does")
+                self.tell(node, f"'{part}' contains JavaScript; agentv uses Jinja templates", "rewrite it in Jinja")
             convertible = convertible and not (tag or foreign or script)
         if not convertible:
             return
         try:
             undeclared(text)
         except RenderError as error:
-            self.tell(node, f"this template is not Jinja: {error.message}")
+            self.tell(node, f"this is not a valid Jinja template: {error.message}")
 
 
 def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:

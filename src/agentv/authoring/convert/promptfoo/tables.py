@@ -79,14 +79,14 @@ ABSENT: Mapping[str, str] = {
     "is-valid-openai-tools-call": "check the calls' arguments with trajectory:tool-args-match, or with json-schema",
     "max-score": "compare two runs with 'agentv compare'",
     "moderation": "call the moderation service from an assertion of type python or script",
-    "perplexity": "there are no log probabilities here; take it away",
-    "perplexity-score": "there are no log probabilities here; take it away",
+    "perplexity": "agentv has no log probabilities; remove it",
+    "perplexity-score": "agentv has no log probabilities; remove it",
     "pi": "judge the answer with llm-rubric",
     "ruby": "call the program from an assertion of type script",
     "search-rubric": "judge the answer with llm-rubric",
     "trace-error-spans": "check the steps with tool-trajectory or execution-metrics",
     "trace-span-count": "check the steps with tool-trajectory or execution-metrics",
-    "trace-span-duration": "bound the time with latency or execution-metrics",
+    "trace-span-duration": "limit the time with latency or execution-metrics",
 }
 """Type that agentv has not → what to do instead."""
 
@@ -131,9 +131,9 @@ ASSERTION_KEYS: Mapping[str, str] = {"type": "type", "value": "value", "weight":
 """Keys of an assertion that need no thought: theirs → ours."""
 
 NOT_CONVERTED: Mapping[str, str] = {
-    "rubricPrompt": "write the prompt under 'prompt'; it sees other variables: output, criteria, rubrics",
+    "rubricPrompt": "write the prompt under 'prompt'; it can use other variables: output, criteria, rubrics",
     "transform": "write a Jinja expression over 'output', a path such as $.a.b, or file.py:function",
-    "contextTransform": "write 'context_transform': an expression of Jinja over 'json', or a path such as $.a.b",
+    "contextTransform": "write 'context_transform': a Jinja expression over 'json', or a path such as $.a.b",
     "config": "an assertion of type python or script takes 'config'",
 }
 """Keys of an assertion that stay as they are → what to do instead."""
@@ -213,26 +213,26 @@ ALIKE = frozenset({"echo"})
 """Providers of the same name."""
 
 WITHOUT_EFFECT: Mapping[str, str] = {
-    "$schema": "write '# yaml-language-server: $schema=…' with what 'agentv schema' prints",
-    "outputPath": "name the file when you run: agentv eval FILE --out PATH",
-    "sharing": "results are files; there is nothing to share them with",
-    "writeLatestResults": "a run writes its results into a directory of its own",
+    "$schema": "write '# yaml-language-server: $schema=…' with the output of 'agentv schema'",
+    "outputPath": "give the file when you run: agentv eval FILE --out PATH",
+    "sharing": "results are local files; agentv has no sharing service",
+    "writeLatestResults": "a run writes its results to its own directory",
 }
 """Keys that change no verdict, and are left out → what to do instead."""
 
 REFUSED: Mapping[str, str] = {
-    "assertScoringFunction": "weigh the assertions, or judge the answer in one of type python",
-    "derivedMetrics": "compute them from the rows of the run's index.jsonl",
-    "factuality": "write 'scores' at the assertion: subset, superset, equal, disagree, differ",
-    "extensions": "prepare and clean up around the run, in a script of yours",
-    "nunjucksFilters": "filters are Jinja's; prepare the value in 'vars'",
+    "assertScoringFunction": "set weights of assertions, or grade the answer in an assertion of type python",
+    "derivedMetrics": "compute them from the rows in the run's index.jsonl",
+    "factuality": "set 'scores' on the assertion: subset, superset, equal, disagree, differ",
+    "extensions": "set up and clean up in a script around the run",
+    "nunjucksFilters": "use Jinja filters, or prepare the value in 'vars'",
     "options": "see the keys of cases and assertions",
     "prompts": "write a suite for each prompt",
-    "provider": "write 'target', and a target of agentv",
-    "providers": "write 'target', and a target of agentv",
-    "redteam": "agentv makes no attacks; write them as cases",
-    "storeOutputAs": "a case does not see the answers of others",
-    "tracing": "agentv keeps the transcript of every trial; take it away",
+    "provider": "write 'target' with an agentv target",
+    "providers": "write 'target' with an agentv target",
+    "redteam": "agentv does not generate attacks; write them as cases",
+    "storeOutputAs": "a case cannot use the answers of other cases",
+    "tracing": "agentv keeps the transcript of every trial; remove it",
 }
 """Keys that stay, so that nothing runs before they are looked at → what to do instead."""
 

@@ -37,7 +37,7 @@ def judge_of(node: Node, source: Source) -> Node | None:
         found = _named(node.text)
         if isinstance(found, str):
             return text_node(found, node.at)
-    source.tell(node, "this provider of a judge has no equivalent", "name a target, or write provider:model")
+    source.tell(node, "this judge provider has no equivalent", "name a target, or write provider:model")
     return None
 
 
@@ -47,7 +47,9 @@ def embedder_of(node: Node, source: Source) -> Node | None:
         beginning = next((one for one in EMBEDDERS if node.text.startswith(one)), None)
         if beginning is not None:
             return text_node(EMBEDDERS[beginning] + node.text.removeprefix(beginning), node.at)
-    source.tell(node, "this provider of embeddings has no equivalent", "name a target that embeds, under 'embedder'")
+    source.tell(
+        node, "this embedding provider has no equivalent", "name a target that computes embeddings, under 'embedder'"
+    )
     return None
 
 
@@ -85,7 +87,7 @@ def _target(node: Node, source: Source) -> Node:
     if isinstance(node, Scalar):
         return _of(node.text, {}, node, source) or node
     if not isinstance(node, MapNode):
-        source.tell(node, "this provider is neither a text nor a mapping")
+        source.tell(node, "this provider is neither text nor a mapping")
         return node
     if "id" not in node.items and len(node.items) == 1:  # {"openai:x": {config: …}}
         (identity, options), *_ = node.items.items()
@@ -106,9 +108,9 @@ def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) ->
     if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
         made = _http(identity, settings, node, source)
     elif identity.startswith(_EXEC):
-        hint = "the command got the prompt, the options and the context; here it gets the prompt"
+        hint = "promptfoo passes the prompt, the options and the context; agentv passes only the prompt"
         if settings:
-            source.tell(config or node, "the options of an 'exec' provider are not handed on", hint)
+            source.tell(config or node, "the options of an 'exec' provider are not passed on", hint)
         command = identity.removeprefix(_EXEC).strip()
         made = {"provider": text_node("cli", node.at), "command": text_node(f"{command} {{PROMPT}}", node.at)}
     elif responses is not None:
@@ -134,9 +136,7 @@ def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, sou
     """The target under its label; a lone `provider:rest` is a text. Its other keys stay, and are refused."""
     rest = {key: item for key, item in items.items() if key not in ("id", "config", "label")}
     for key, item in rest.items():
-        source.tell(
-            item, f"'{key}' of a provider has no equivalent", "do it in the target, or write a suite of its own"
-        )
+        source.tell(item, f"'{key}' of a provider has no equivalent", "do it in the target, or write a separate suite")
     label = items.get("label")
     if not rest and label is None:
         if made.keys() == {"provider"}:
@@ -150,13 +150,13 @@ def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, sou
 
 def _instead(identity: str) -> str:
     if identity.startswith(("python:", "file://")) and ".py" in identity:
-        return "write a target with provider: python and function: file.py:name; it takes a prompt and returns a text"
+        return "write a target with provider: python and function: file.py:name; it takes a prompt and returns text"
     if identity.startswith(_CODE):
-        return "call it as a command: a target with provider: cli"
+        return "run it as a command: a target with provider: cli"
     model = _renamed(identity, THROUGH_LITELLM)
     if model is not None:
-        return f"write litellm:{model}, with the model as LiteLLM calls it; pip install 'agentv[litellm]'"
-    return "'agentv targets' and the reference list the providers; any program is reached with provider: cli"
+        return f"write litellm:{model}, with LiteLLM's name of the model; pip install 'agentv[litellm]'"
+    return "see 'agentv targets' and the reference for providers; any program works with provider: cli"
 
 
 def _http(identity: str, settings: dict[str, Node], node: Node, source: Source) -> dict[str, Node]:
@@ -183,6 +183,6 @@ def _answer(node: Node, source: Source) -> dict[str, Node]:
     """Where the answer stands in the reply."""
     found = _PATH.match(node.text.strip()) if isinstance(node, Scalar) else None
     if found is None:
-        source.tell(node, "this 'transformResponse' is more than a path", "write 'output' with a path such as $.a.b")
+        source.tell(node, "this 'transformResponse' is not a plain path", "write 'output' with a path such as $.a.b")
         return {"transformResponse": node}
     return {"output": text_node(f"${found[1]}", node.at)}

@@ -12,7 +12,7 @@ function since(state) {
   const sides = [["before", base, both.map((one) => one.base)], ["now", run, both]];
   const rates = sides.map(([name, one, cases]) => [name, one, rateOfCases(cases)]).filter(([, , rate]) => rate);
   return section(
-    "Since the other run",
+    "Changes from the other run",
     element(
       "div",
       { class: "panel" },
@@ -21,7 +21,7 @@ function since(state) {
       )))),
       element("ul", { class: "changes" }, counted.map(([change, label]) => element("li", {}, element("a", { class: `mark ${change}`, href: state.chosen({ change }) }, label)))),
       gone.length ? folded(`${count(gone.length, "case")} only in the other run`, () => element("ul", {}, gone.slice(0, 500).map((one) => element("li", {}, inline(`${one.suite} · ${one.id} · ${one.target}`))))) : null,
-      element("p", { class: "note" }, `The rates are of the ${count(both.length, "case")} that both runs judged and nobody edited in between, matched by suite, id and prompt. agentv compare tells whether the difference is statistically significant.`),
+      element("p", { class: "note" }, `The rates are of the ${count(both.length, "case")} that were graded in both runs and not edited between them, matched by suite, id and prompt. Use agentv compare to test whether the difference is statistically significant.`),
     ),
     worse.length ? element("ol", { class: "panel looks" }, ordered(worse, "worst").slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))) : null,
   );
@@ -34,11 +34,11 @@ function hasMoved(one) {
 
 // The same case in the other run: the answers, then verdicts and what changed in the checks.
 function sinceThen(one, trial, told) {
-  if (one.base === null) return one.change ? section("In the other run", element("p", { class: "panel note" }, "The other run has no such case.")) : null;
+  if (one.base === null) return one.change ? section("In the other run", element("p", { class: "panel note" }, "The other run does not have this case.")) : null;
   const earlier = one.base.trials.find((other) => other.sample === trial.sample) ?? one.base.trials[0];
   const before = whole(earlier);
   return section(
-    "Against the other run",
+    "Compared with the other run",
     one.change === "edited" ? element("p", { class: "warning" }, "The case was edited between the two runs, so its verdicts say little about the target.") : null,
     sideBySide(before.output, told.output, ["Answer before", "Answer now"]),
     element(
@@ -53,7 +53,7 @@ function sinceThen(one, trial, told) {
 function checkChanges(before, now) {
   const states = new Map(before.map((check) => [textOf(check.name), check.state]));
   const moved = now.filter((check) => states.has(textOf(check.name)) && states.get(textOf(check.name)) !== check.state);
-  if (!moved.length) return element("p", { class: "note" }, "No check changed its verdict.");
+  if (!moved.length) return element("p", { class: "note" }, "No check changed.");
   return element("ul", { class: "moves" }, moved.map((check) => element("li", {}, statusIcon(STATUSES[states.get(textOf(check.name))]), " → ", statusIcon(STATUSES[check.state]), " ", inline(check.name))));
 }
 

@@ -72,7 +72,7 @@ function samples(state, one, shown) {
     "div",
     { class: "panel samples" },
     element("p", {}, `${passed} of ${one.trials.length} samples passed`, interval ? ` (${surely(one)}: ${percent(interval[0])} to ${percent(interval[1])}${one.early ? `, each wrong with a chance of ${percent(one.early.alpha)} at most` : ""})` : null),
-    one.early?.why === "undecided" ? element("p", {}, "They did not decide the case: it uses the share that passed, which is no proof.") : null,
+    one.early?.why === "undecided" ? element("p", {}, "They did not decide the case: it uses the share that passed, which is not proof.") : null,
     interval ? intervalDrawing(passed / judged, interval, {}, surely(one)) : null,
     element("nav", { "aria-label": "Samples" }, one.trials.map((trial) => element(
       "a", { class: "sample", href: state.address(one, trial.sample), "aria-current": trial === shown ? "true" : null }, statusIcon(trial.status), hidden("sample "), String(trial.sample),
@@ -102,7 +102,7 @@ function reference(told) {
 
 function retries(told) {
   if (!told.retries) return null;
-  return section("Calls that were made again", element("ol", { class: "panel" }, told.retries.map((retry) => element(
+  return section("Retried calls", element("ol", { class: "panel" }, told.retries.map((retry) => element(
     "li", {}, element("code", {}, inline(retry.code)), ` after ${duration(retry.duration_ms)}, waited ${duration(retry.waited_ms)}: `, inline(retry.message),
   ))));
 }
@@ -115,8 +115,8 @@ function facts(trial, told) {
     ["Tokens of judges", tokens(told.judge_tokens)],
     ["Cost of the target", told.cost_usd === undefined ? null : money(told.cost_usd)],
     ["Cost of judges", told.judge_cost_usd === undefined ? null : money(told.judge_cost_usd)],
-    ["Answer", told.reused ? "taken from an earlier run or a recording; nobody was paid" : null],
-    ["Hash of the case", told.sha256],
+    ["Answer", told.reused ? "reused from an earlier run or a recording, at no cost" : null],
+    ["Case hash", told.sha256],
     ["Key", told.key],
   ];
   return section("More", element("div", { class: "stack" }, told.metadata ? folded("Metadata", () => code(JSON.stringify(told.metadata, null, 2)), { class: "panel" }) : null, pairs(rows)));

@@ -30,7 +30,7 @@ function outcomesDrawing(counts) {
   return drawing("svg", { class: "outcomes", role: "img", "aria-label": label }, parts);
 }
 
-// How many cases scored what: twenty columns, those that passed above those that did not.
+// Distribution of scores: twenty columns, those that passed above those that did not.
 function scoresDrawing(cases) {
   const columns = Array.from({ length: 20 }, () => ({ passed: 0, failed: 0 }));
   for (const one of cases)
@@ -45,7 +45,7 @@ function scoresDrawing(cases) {
       height ? drawing("rect", { class: status, x, width: at(0.042), y: `${100 - from - height}%`, height: `${height}%` }) : null;
     return [bar("failed", 0, failed), bar("passed", failed, passed)];
   });
-  return drawing("svg", { class: "scores", role: "img", "aria-label": "How many cases scored what" }, bars);
+  return drawing("svg", { class: "scores", role: "img", "aria-label": "Distribution of scores" }, bars);
 }
 
 function scoreBar(value, threshold, status) {

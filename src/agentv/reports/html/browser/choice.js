@@ -2,7 +2,7 @@
 
 const ORDERS = {
   worst: "Worst first",
-  run: "As they ended",
+  run: "In order of completion",
   name: "By name",
   slowest: "Slowest first",
   costliest: "Costliest first",

@@ -125,7 +125,7 @@ const CHANGES = {
   lower: "scored lower",
   higher: "scored higher",
   same: "as before",
-  unjudged: "not judged in both",
+  unjudged: "not graded in both",
   edited: "case was edited",
   added: "not in the other run",
 };

@@ -4,11 +4,11 @@ const KEYS = [
   ["/", "search"],
   ["j", "next case"],
   ["k", "previous case"],
-  ["Enter", "open the chosen case"],
+  ["Enter", "open the selected case"],
   ["[ and ]", "previous and next sample"],
   ["Esc", "leave the search, then the case, then the filters"],
-  ["t", "light, dark, or as the system has it"],
-  ["?", "these keys"],
+  ["t", "light, dark, or system theme"],
+  ["?", "show these keys"],
 ];
 
 function helpDialog() {

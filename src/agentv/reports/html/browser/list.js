@@ -19,7 +19,7 @@ class CaseList {
     this.cases = cases;
     this.selected = selected;
     this.rows.style.height = `${Math.max(cases.length, 1) * ROW_HEIGHT}px`;
-    this.rows.replaceChildren(...(cases.length ? [] : [element("p", { class: "empty" }, "No case is like that.")]));
+    this.rows.replaceChildren(...(cases.length ? [] : [element("p", { class: "empty" }, "No cases match.")]));
     this.drawn.clear();
     this.draw();
   }

@@ -62,12 +62,12 @@ function verdict(state) {
       element("div", { class: "sure" }, rate.interval ? [intervalDrawing(rate.rate, rate.interval), scale()] : null,
         element("p", { class: "note" }, `${rate.of === EARLY ? `over ${count(rate.judged, "judged case")}` : `of ${count(rate.judged, rate.of)} passed`} (${certainty(rate)})`),
         metWords(run) ? element("p", { class: "note" }, metWords(run)) : null),
-    ) : element("p", { class: "note" }, "Nothing was judged, so there is no rate."),
+    ) : element("p", { class: "note" }, "Nothing was graded, so there is no rate."),
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || status !== "skipped").map((status) =>
       element("li", {}, element("a", { class: `tile ${status}`, href: state.chosen({ status }) }, element("strong", {}, counts[status].toLocaleString("en")), statusIcon(status), STATUS_WORDS[status])),
     )),
-    run.summary ? null : element("p", { class: "warning" }, "This run was cut: the numbers are those of the trials that had ended."),
-    holdsAll(run) ? null : element("p", { class: "warning" }, `These are the totals of the whole run; the page holds ${count(run.trials.length, "trial")} of it.`),
+    run.summary ? null : element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials."),
+    holdsAll(run) ? null : element("p", { class: "warning" }, `These are the totals of the whole run; this page contains ${count(run.trials.length, "trial")} of it.`),
   );
 }
 
@@ -81,7 +81,7 @@ function heading(counts) {
   const total = STATUSES.reduce((cases, status) => cases + counts[status], 0);
   const bad = STATUSES.filter((status) => status !== "passed" && counts[status]);
   if (bad.length) return bad.map((status, place) => `${counts[status].toLocaleString("en")}${place ? "" : ` of ${count(total, "case")}`} ${STATUS_WORDS[status]}`).join(", ");
-  return counts.passed ? (counts.passed === 1 ? "The case passed" : `All ${counts.passed.toLocaleString("en")} cases passed`) : "No case was run";
+  return counts.passed ? (counts.passed === 1 ? "The case passed" : `All ${counts.passed.toLocaleString("en")} cases passed`) : "No cases ran";
 }
 
 function scale() {
@@ -250,9 +250,9 @@ function about(run) {
     ["Targets", run.tables.targets.join(", ")],
     ["Judge", settings.judge],
     ["Files", (facts.suites ?? []).map((suite) => suite.path).filter(Boolean).join(", ")],
-    ["Chosen by", ["filter", "tags", "exclude_tags", "limit", "sample"].filter((key) => settings[key] !== null && settings[key] !== undefined && String(settings[key])).map((key) => `${key.replace("_", " ")} ${settings[key]}`).join(", ")],
+    ["Filters", ["filter", "tags", "exclude_tags", "limit", "sample"].filter((key) => settings[key] !== null && settings[key] !== undefined && String(settings[key])).map((key) => `${key.replace("_", " ")} ${settings[key]}`).join(", ")],
     ["Commit", facts.git_commit],
-    ["Made by", facts.agentv ? `agentv ${facts.agentv}, Python ${facts.python ?? "?"}` : null],
+    ["Created with", facts.agentv ? `agentv ${facts.agentv}, Python ${facts.python ?? "?"}` : null],
   ]));
 }
 

@@ -201,9 +201,9 @@ function rateOfSummary(told, of = "judged case", errored = 0, cut = null) {
 }
 
 const CUTS = {
-  "fail-fast": "the run was cut by --fail-fast",
-  "max-errors": "the run was cut by --max-errors",
-  decided: "the run ended when its comparison was decided",
+  "fail-fast": "the run was stopped by --fail-fast",
+  "max-errors": "the run was stopped by --max-errors",
+  decided: "the run stopped when its comparison was decided",
 };
 
 // `95 % CI 35.0 % to 91.0 %, 10 conversations; 60.0 % if all 12 errored had failed`.
@@ -226,7 +226,7 @@ function ifFailed({ rate, bounds, errored }) {
   if (!errored || !bounds) return "";
   if (bounds[1] < rate - SAME) {
     const range = bounds[0] === bounds[1] ? percent(bounds[0]) : `${percent(bounds[0])} to ${percent(bounds[1])}`;
-    return `; ${range} whatever ${errored === 1 ? "the errored one" : `the ${errored.toLocaleString("en")} errored`} had come to`;
+    return `; ${range} whatever the result of ${errored === 1 ? "the errored one" : `the ${errored.toLocaleString("en")} errored`}`;
   }
   if (bounds[0] === bounds[1]) return "";
   return `; ${percent(bounds[0])} if ${errored === 1 ? "the errored one" : `all ${errored.toLocaleString("en")} errored`} had failed`;

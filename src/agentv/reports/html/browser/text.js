@@ -87,7 +87,7 @@ function longText(told, attributes = {}) {
     box.append(more);
   }
   if (typeof told === "object" && told !== null && told.length > text.length)
-    box.append(element("p", { class: "note" }, `The report holds the first ${characters(text.length)} of ${characters(told.length)}; all of them stand in index.jsonl.`));
+    box.append(element("p", { class: "note" }, `The report contains the first ${characters(text.length)} of ${characters(told.length)}; index.jsonl has all of them.`));
   return box;
 }
 

@@ -35,9 +35,9 @@ function answerText(told) {
   if (pretty === null || pretty === told) return longText(told);
   const box = element("div", {}, code(pretty));
   let formatted = true;
-  const swap = button("As it was sent", () => {
+  const swap = button("As sent", () => {
     formatted = !formatted;
-    swap.textContent = formatted ? "As it was sent" : "Formatted";
+    swap.textContent = formatted ? "As sent" : "Formatted";
     box.firstChild.replaceWith(formatted ? code(pretty) : longText(told));
   }, { class: "quiet" });
   box.append(swap);

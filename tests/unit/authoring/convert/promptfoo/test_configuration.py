@@ -188,9 +188,18 @@ def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> Non
     [
         ("vertex:gemini-3.8-pro", "write litellm:vertex_ai/gemini-3.8-pro, "),
         ("bedrock:anthropic.claude-haiku-4-5", "write litellm:bedrock/anthropic.claude-haiku-4-5, "),
-        ("google:live:gemini-live", "any program is reached with provider: cli"),
-        ("openai:image:dall-e-3", "any program is reached with provider: cli"),
-        ("anthropic:claude-agent-sdk", "any program is reached with provider: cli"),
+        (
+            "google:live:gemini-live",
+            "see 'agentv targets' and the reference for providers; any program works with provider: cli",
+        ),
+        (
+            "openai:image:dall-e-3",
+            "see 'agentv targets' and the reference for providers; any program works with provider: cli",
+        ),
+        (
+            "anthropic:claude-agent-sdk",
+            "see 'agentv targets' and the reference for providers; any program works with provider: cli",
+        ),
     ],
 )
 def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead: str, tmp_path: Path) -> None:
@@ -255,11 +264,11 @@ def test_an_assertion_is_written_as_ours(written: str, meant: dict[str, Any], tm
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        ("{{ a | dump }}", "the filter 'dump' is Nunjucks'"),
-        ("{{ a.toUpperCase() }}", "holds JavaScript"),
-        ("{% asyncEach x in a %}{% endeach %}", "'{% asyncEach %}' is Nunjucks"),
-        ("{{ a }} {# note #}", "begins a comment in Nunjucks"),
-        ("{% if a %}", "this template is not Jinja"),
+        ("{{ a | dump }}", "the filter 'dump' exists only in Nunjucks"),
+        ("{{ a.toUpperCase() }}", "' contains JavaScript; agentv uses Jinja templates"),
+        ("{% asyncEach x in a %}{% endeach %}", "'{% asyncEach %}' is a Nunjucks tag"),
+        ("{{ a }} {# note #}", "'{#' starts a comment in Nunjucks, but is plain text in agentv"),
+        ("{% if a %}", "this is not a valid Jinja template:"),
     ],
 )
 def test_a_template_that_is_not_jinja_is_told(template: str, said: str, tmp_path: Path) -> None:
@@ -289,14 +298,14 @@ def test_rows_among_other_tests_are_told_and_refused(tmp_path: Path) -> None:
     text = "prompts: 'Hello {{name}}'\nproviders: echo\n"
     text += "tests: [rows.csv, {vars: {name: Bob}, assert: [{type: contains, value: Bob}]}]\n"
     _, told = converted(text, tmp_path)
-    assert told == ["the tests of 'rows.csv' cannot be put among others"]
+    assert told == ["the tests of 'rows.csv' cannot be mixed with others"]
     assert "missing-input" in {one.code for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {})}
 
 
 def test_it_is_written_beside_the_configuration_and_overwrites_nothing(tmp_path: Path) -> None:
     source = sample("echo", tmp_path)
     (tmp_path / "other").mkdir()
-    with pytest.raises(UsageError, match="begin beside it"):
+    with pytest.raises(UsageError, match="are relative to its directory, but"):
         from_promptfoo(source, tmp_path / "other" / "a.eval.yaml")
     from_promptfoo(source, None)
     with pytest.raises(UsageError, match="overwritten"):
@@ -389,5 +398,5 @@ def test_similarities_keep_their_measure_and_their_provider(tmp_path: Path) -> N
 
 def test_a_provider_of_embeddings_that_is_unknown_is_told(tmp_path: Path) -> None:
     found, told = entries("{type: similar, value: a, provider: 'huggingface:sentence-similarity:x'}", tmp_path)
-    assert told == ["this provider of embeddings has no equivalent"]
+    assert told == ["this embedding provider has no equivalent"]
     assert found[0]["provider"] == "huggingface:sentence-similarity:x"
