@@ -6,13 +6,14 @@ What a format looks like is decided in `reports`, from trials and totals alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
 from agentv.engine.transform import value_of
 from agentv.errors import LoadError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score

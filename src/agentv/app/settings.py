@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Case, TargetSpec, Until
 from agentv.model.values.values import Json
 

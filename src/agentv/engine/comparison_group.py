@@ -7,7 +7,7 @@ anybody, however few workers there are, and no more answers are held than the wo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from agentv.engine.calls.deadlines import in_time
@@ -15,6 +15,7 @@ from agentv.engine.grading import GraderCheck, grade_entries, limit_of
 from agentv.engine.run_context import RunContext
 from agentv.engine.transform import transformed
 from agentv.engine.trial import AnsweredTrial
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, ComparingAssertion
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score, TrialResult

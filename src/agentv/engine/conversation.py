@@ -7,12 +7,13 @@ it is never rendered.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, request_of, result_of
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.suite.conversation import Turn, said

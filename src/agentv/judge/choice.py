@@ -10,13 +10,14 @@ import json
 import random
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agentv.judge.confirmed import objects_with
 from agentv.judge.delimiter import CONFIRM, Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
 from agentv.judge.question import built_in
 from agentv.judge.shapes import UnreadableError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import MAX_CHARS, Choice
 from agentv.model.values.message import Message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from agentv.judge.confirmed import objects_with, unique
 from agentv.judge.delimiter import CONFIRM
@@ -13,6 +12,7 @@ from agentv.judge.question import RubricQuestion
 from agentv.judge.quotation import PLACES_SHOWN
 from agentv.judge.scale import read_scale
 from agentv.judge.shapes import ReadVerdict, UnreadableError, VerdictShape
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
 
 _LONGEST = 100_000

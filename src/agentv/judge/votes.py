@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.rubric import JudgeFailure, Verdict
 from agentv.model.values.response import TargetResponse, TokenUsage
 

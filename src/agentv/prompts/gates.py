@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import STATUSES, PromptMeta, PromptStatus, Sitting
 from agentv.model.values.formatting import plural
 from agentv.prompts.evidence import changes, prompt_sha256

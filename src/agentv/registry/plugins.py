@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from agentv.lazy_dataclass import dataclass
 
 ASSERTIONS = "agentv.assertions"
 TARGETS = "agentv.targets"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TypeAlias
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import ToolCall
 from agentv.model.values.response import TokenUsage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, islice
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from agentv.app.compare.records import differences, planned_cases
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from math import ceil
@@ -17,6 +17,7 @@ from statistics import NormalDist, fmean
 
 from agentv.app.compare.measuring import Measurement, claimed, measured
 from agentv.app.compare.settings import Settings, same_rate, same_rule
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.comparison import (
     CaseOutcome,
     CasePair,

@@ -7,8 +7,9 @@ verdict, so that interval, p-value and verdict never disagree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.comparison import ComparisonSettings, Measure, MeasureResult, Verdict
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.comparison.holm import rejection_levels

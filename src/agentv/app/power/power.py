@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum, inf
 from statistics import stdev
 from sys import intern
@@ -11,6 +11,7 @@ from typing import Literal
 
 from agentv.app.power.plan_rule import chance_shown
 from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import TrialCluster, cluster_of
 from agentv.model.run.trial import TrialResult
 from agentv.stats.intervals.classification import MeasuredShare

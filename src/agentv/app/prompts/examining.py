@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from agentv.authoring.exams.prompt_text import prompt_file_of, read_prompt
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.ignores import MARK, without_ignored
 from agentv.errors import Diagnostic, StoreError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import STATUSES, PromptStatus, Sitting
 from agentv.model.values.span import Span
 from agentv.prompts.evidence import changes, digests, prompt_sha256

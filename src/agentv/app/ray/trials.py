@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agentv.app.ray.messages import (
     Job,
@@ -22,6 +22,7 @@ from agentv.app.ray.serialization import NotSendableError, SharedObjects, unpack
 from agentv.app.ray.worker_pool import NoWorkersError, UnfitError, WorkerHandle, WorkerLostError, WorkerPool
 from agentv.app.wiring import Connections
 from agentv.engine.trial import AnsweredTrial, context_of, result_of
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse

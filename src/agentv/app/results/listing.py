@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from agentv.app.results.finding import runs_in
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.errors import StoreError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.runs import ListedRun, RunState
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Summary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from agentv.app.planning.preparation import caches, root_of
@@ -12,6 +12,7 @@ from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restor
 from agentv.app.running.exam_eligibility import why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
 from agentv.app.running.start import StartedRun
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
 from agentv.store.files.directory import RUN, SUMMARY, read_document

@@ -7,7 +7,6 @@ cannot know: a required field that the reference lacks is an error here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import floor
@@ -19,6 +18,7 @@ from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.assertions.json_compare import differences, same, shown
 from agentv.assertions.json_text import NotJson, UnsearchableError, json_in
 from agentv.assertions.numbers import number_in, within
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import TOLERANCE, Check, Grade, reaches, weighted_mean
 from agentv.model.suite.suite import DEFAULT_THRESHOLD

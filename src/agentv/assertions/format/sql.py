@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt
@@ -20,6 +19,7 @@ from agentv.assertions.format.sql_text import (
     parsed,
 )
 from agentv.assertions.patterns import PatternError, compiled
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.registry.extras import missing_extra

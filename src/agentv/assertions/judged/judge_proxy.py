@@ -8,9 +8,10 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure, TargetResponse, TokenUsage
 
 if TYPE_CHECKING:

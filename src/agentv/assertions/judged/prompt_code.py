@@ -6,11 +6,11 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from agentv.assertions.javascript.commands import with_sdk
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import WRITER_NAMES
 from agentv.model.values.message import Message, messages_from_json

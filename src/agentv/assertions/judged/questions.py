@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
 from agentv.assertions.judged.rubric import OWN_PROMPT, details_of, prompt_faults, prompt_of, unjudged
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade, reaches
 from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricMode, Verdict
@@ -143,7 +144,7 @@ class Factuality(Judged):
 
     def faults(self) -> Iterator[Issue]:
         """Reports scores that decide nothing, and prompts that cannot work."""
-        yield from super(Factuality, self).faults()
+        yield from Judged.faults(self)
         worth = [score for _, score in self._worth]
         if all(worth) or not any(worth):
             every = "passes" if all(worth) else "fails"
@@ -223,7 +224,7 @@ class Proportion(Judged):
 
     def faults(self) -> Iterator[Issue]:
         """Reports a threshold that every share reaches, and prompts that cannot work."""
-        yield from super(Proportion, self).faults()
+        yield from Judged.faults(self)
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
 from agentv.assertions.judged.questions import Proportion
 from agentv.assertions.text.sentences import sentences_of
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.rubric import Rubric, RubricItem, RubricMode
@@ -49,7 +50,7 @@ class _OfContext(Proportion):
 
     def faults(self) -> Iterator[Issue]:
         """Reports two contexts, and invalid thresholds and prompts."""
-        yield from super(_OfContext, self).faults()
+        yield from Proportion.faults(self)
         if self.context is not None and self.context_transform is not None:
             message = "'context' and 'context_transform' both set the retrieved text; keep one of them"
             yield Issue(("context_transform",), message)
@@ -104,7 +105,7 @@ class ContextRecall(_OfContext):
 
     def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """A context, or the ground truth."""
-        yield from super(ContextRecall, self).lacks(variables, reference=reference, criteria=criteria)
+        yield from _OfContext.lacks(self, variables, reference=reference, criteria=criteria)
         if self.value is None and not reference:
             message = "'context-recall' needs 'value', or 'expected_output' of the case, as the ground truth"
             yield Issue((), message, "missing-key")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal, TypeAlias
 
 from agentv.assertions.judged.score_ranges import MOST, range_faults, ranges_of
 from agentv.assertions.judged.score_ranges import Authored as AuthoredRanges
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.rubric import RubricItem
 from agentv.registry.fields import Alias, Between, Declared, Doc, Issue, Nonempty, Text
 

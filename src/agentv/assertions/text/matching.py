@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
 from agentv.assertions.edits import TooManyEditsError, edits_between
@@ -18,6 +17,7 @@ from agentv.assertions.patterns import (
     matches_everything,
     search,
 )
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.values import Json, JsonObject

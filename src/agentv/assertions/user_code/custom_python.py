@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from agentv.assertions.user_code.calling import grade_coroutine, grade_on_thread
 from agentv.assertions.user_code.custom_options import at_their_place, label_of, merge_config
 from agentv.assertions.user_code.signature import BAD_FILE, Signature, read_signature
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.scored import AssertionScore
 from agentv.model.values.formatting import shorten

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
@@ -13,6 +13,7 @@ from agentv.assertions.javascript.commands import with_sdk
 from agentv.assertions.user_code.calling import grade_on_thread
 from agentv.assertions.user_code.inline import compile_inline, inline_function
 from agentv.assertions.user_code.script_output import read_output
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S

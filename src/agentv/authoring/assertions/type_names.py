@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
 from agentv.authoring.targets.target import PLUGINS_COMMAND
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Discovered, OpenAssertionType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging, judges
@@ -12,6 +12,7 @@ from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.targets.registry import TargetRegistry
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import search_paths

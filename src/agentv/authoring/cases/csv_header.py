@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agentv.authoring.cases.csv_rows import Cell, Row
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.report import Report
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _SPECIAL = re.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompts
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -11,6 +11,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
 from agentv.authoring.source.nodes import MapNode, Node, Place, is_empty, kind_of, plain
 from agentv.authoring.source.spellings import DEFAULT_TEST, Translated, translate
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 

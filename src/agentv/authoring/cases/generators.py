@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from agentv.authoring.source.nodes import Scalar, node_of
 from agentv.authoring.source.python_values import as_authored, traced
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure

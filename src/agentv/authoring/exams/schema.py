@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from agentv.authoring.fields.schema import AtLeastOne, Label, Unread
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.fields import Alias, Declared, Doc, Seconds, Verbatim
 

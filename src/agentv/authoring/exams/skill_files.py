@@ -11,7 +11,7 @@ Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/eval
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +26,7 @@ from agentv.authoring.fields.schema import Unread
 from agentv.authoring.header.header import Header
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import Exam
 from agentv.model.suite.suite import Case, Suite
 from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Verbatim

@@ -6,11 +6,12 @@ Keys whose meaning depends on more than themselves are declared as `AsNode` and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal, TypeAlias
 
 from agentv.authoring.fields.decode import AsNode
 from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import Until
 from agentv.model.values.values import EMPTY, JsonObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from agentv.authoring.assertions.entries import AssertionReader
@@ -27,6 +27,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
 from agentv.authoring.targets.registry import open_registry
 from agentv.authoring.targets.suite_targets import SuiteTargets, default_of
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json

@@ -7,7 +7,6 @@ that must differ or a case that checks nothing, `agentv validate` finds.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from agentv.authoring.exams.meta import meta_schema
 from agentv.authoring.fields.json_kinds import (
@@ -29,6 +28,7 @@ from agentv.authoring.json_schema.spellings import older_spelling, spelled_mappi
 from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
 from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE, TURN
 from agentv.authoring.source.spellings import TARGET as TARGET_KEYS
+from agentv.lazy_dataclass import dataclass
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
@@ -12,6 +12,7 @@ from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary, O
 from agentv.authoring.source.files import DiskReader, Places, repository_root, shown
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
+from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.span import Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
@@ -15,6 +15,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.configured import KeyFact
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.span import Span

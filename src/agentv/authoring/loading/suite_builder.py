@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.datasets import CaseSources
@@ -11,6 +11,7 @@ from agentv.authoring.header.header import Header
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.targets.variables import report_missing
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Suite, TargetSpec
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from agentv.authoring.source.nodes import MapNode, Node, Place, is_empty, kind_of
 from agentv.authoring.source.report import Report
+from agentv.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

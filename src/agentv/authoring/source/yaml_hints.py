@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from agentv.lazy_dataclass import dataclass
 
 _SMART_QUOTES = re.compile(r"[:\-\[,]\s+[“„‘«]")
 _NO_SPACE_BEHIND_COLON = re.compile(r"\s*(?:- +)?[\w.-]+:(?=[^\s:/])")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, provider_name, read_target
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.span import Span
 from agentv.registry.table import Registry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
@@ -13,6 +13,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.targets.registry import PASTE, TargetRegistry
 from agentv.authoring.targets.target import read_target
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json

@@ -11,10 +11,11 @@ is reserved. Such a run overshoots by no more than what its last calls take beyo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from math import inf
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import Amount, Ceiling
 from agentv.model.values.formatting import money
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage

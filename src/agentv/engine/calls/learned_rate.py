@@ -9,7 +9,9 @@ answers that came in.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from agentv.lazy_dataclass import dataclass
 
 FALL = 0.8
 """What is left of the rate."""

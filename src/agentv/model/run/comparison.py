@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, NamedTuple
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate

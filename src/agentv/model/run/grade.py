@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure, TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Status
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
 from agentv.model.run.sampling import SamplingStop
 from agentv.model.suite.assertion import AssertionEntry

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import reaches, weighted_mean
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry

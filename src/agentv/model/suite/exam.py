@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, JsonObject
 

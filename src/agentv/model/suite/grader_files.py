@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.search_paths import SearchPaths
 
 

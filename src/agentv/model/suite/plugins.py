@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from agentv.lazy_dataclass import dataclass
 
 PluginStatus = Literal["ok", "shadowed", "broken"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from agentv.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
 
 Role = Literal["system", "user", "assistant", "tool"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import percent
 from agentv.stats.intervals.classification import Classified, MeasuredShare

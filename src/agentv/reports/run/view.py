@@ -6,10 +6,11 @@ Only trials that did not pass, or passed with a failed check, are held, and of t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import isnan
 from typing import Literal, get_args
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.grade import NOT, Grade, reaches
 from agentv.model.run.sequential import NOT_DRAWN

@@ -8,9 +8,9 @@ alpha in all of them, and the interval is that of the joint test, so that the tw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.student import t_quantile, t_tails
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import copysign, inf, sqrt
 
+from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import USUAL
 from agentv.stats.intervals.student import t_quantile, t_tails
 

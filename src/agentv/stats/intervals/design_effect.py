@@ -24,10 +24,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum
 from typing import NamedTuple
 
+from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import USUAL, interval_at, quantile
 from agentv.stats.intervals.zero_variance import alike_interval
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf, sqrt
 from statistics import NormalDist
 
+from agentv.lazy_dataclass import dataclass
 from agentv.stats.power.drop import Drop
 from agentv.stats.power.power import chance_shown, fewest_cases
 from agentv.stats.power.power_simulation import Rehearsal

@@ -7,7 +7,6 @@ cases a t test promises up to three times as much. The seed is fixed: the same p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from agentv.lazy_dataclass import dataclass
 from agentv.stats.power.drop import Drop
 
 Numbers = NDArray[np.float64]

@@ -17,12 +17,12 @@ structural change with unknown change point", Econometrica 61 (1993), 821–856,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import USUAL
 
 Numbers = NDArray[np.float64]

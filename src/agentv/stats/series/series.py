@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf, sqrt
 from statistics import variance
 from typing import TYPE_CHECKING, Literal
 
+from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import USUAL, quantile
 from agentv.stats.series.serial import Effect
 from agentv.stats.series.trend import LEAST, FittedLine, theil_sen

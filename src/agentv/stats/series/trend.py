@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf, sqrt
 from statistics import fmean, median
 
+from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import USUAL, quantile
 
 LEAST = 3

@@ -12,7 +12,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
@@ -20,6 +19,7 @@ from typing import Self
 import msgspec
 
 from agentv.errors import StoreError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.response import TargetResponse

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from sys import intern
 from typing import Any
 
 import msgspec
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import ClusterId, cluster_of
 from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Status

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from agentv.lazy_dataclass import dataclass
 from agentv.store.files.directory import HISTORY, REJECTED, RUN, SEARCHED, SUMMARY, write_private
 
 _ABSENT = (SUMMARY, SEARCHED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentv.errors import StoreError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.summary import GroupTotals, Summary
 from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
+from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Command, Issue
 from agentv.targets.cli.shell import WORD, Placed, words_in_braces
 

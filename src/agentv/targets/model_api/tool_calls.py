@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Issue

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from agentv.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

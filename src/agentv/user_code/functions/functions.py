@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -15,6 +14,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any, TypeVar
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 from agentv.user_code.functions.user_modules import module_name

@@ -7,11 +7,11 @@ import inspect
 import sys
 from collections.abc import AsyncIterable, Callable, Generator
 from contextlib import closing, redirect_stdout
-from dataclasses import dataclass
 from queue import Empty, Full, Queue
 from threading import Event, Thread
 from typing import Any, TypeVar
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.user_code.functions.guard import ForeignError, foreign_code, unable_to_exit
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from glob import has_magic
 
 from agentv.authoring.convert.promptfoo.source import FILE, Source, chat, mapping, text_node
 from agentv.authoring.source.files import is_file
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.patterns import climbs, literal_part
+from agentv.lazy_dataclass import dataclass
 
 _SEPARATOR = re.compile(r"^---\s*$", re.MULTILINE)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from agentv.authoring.source.patterns import climbs, literal_part
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.authoring.source.yaml import read_yaml
+from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 from agentv.templating import RenderError, has_placeholder, undeclared
 
