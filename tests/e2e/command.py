@@ -24,6 +24,12 @@ __all__ = ["AGENTV", "Ended", "Project"]
 fork_server = cache(ForkServer)
 
 
+def _begun(run: Path) -> tuple[str, int]:
+    """When a run began: to the second by its id, and within one by when its record was written."""
+    record = run / "run.json"
+    return run.name.partition("-")[0], (record if record.exists() else run).stat().st_mtime_ns
+
+
 @dataclass(frozen=True)
 class Ended:
     status: int
@@ -74,7 +80,7 @@ class Project:
 
     def rows(self, run: str | None = None) -> list[dict[str, Any]]:
         """The rows of the newest run, or of a directory."""
-        directory = self.path / run if run else max((self.path / ".agentv" / "results").iterdir())
+        directory = self.path / run if run else max((self.path / ".agentv" / "results").iterdir(), key=_begun)
         return [json.loads(line) for line in (directory / "index.jsonl").read_text().splitlines()]
 
     @property

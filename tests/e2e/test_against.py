@@ -78,7 +78,9 @@ def test_a_run_that_is_worse_ends_soon_and_fails_and_its_rows_say_what_was_not_d
     # another test over what was drawn would be wrong a fifth of the time
     for words in (("compare", "base", "out"), ("power", "--from", "out")):
         refused = suite.run(*words)
-        assert (refused.status, "ended when its comparison was decided" in refused.stderr) == (2, True), refused.stderr
+        assert (refused.status, "stopped once its comparison was decided" in refused.stderr) == (2, True), (
+            refused.stderr
+        )
     # resumed, it is as it was: nothing is asked, and the claim stays
     again = suite.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert (again.status, asked(suite), found(suite, "out")["against"]) == (1, drawn, against)
@@ -134,9 +136,15 @@ def test_errors_show_nothing(suite):
         (["--margin", "0.1"], "--margin requires --against and --until decided"),
         (["--against", "base", "--until", "decided", "--margin", "0"], "0.0 is not in the range"),
         (["--against", "gone", "--until", "decided"], "no run 'gone'"),
-        (["--against", "base", "--until", "decided", "--limit", "5"], "cases are drawn at random"),
+        (
+            ["--against", "base", "--until", "decided", "--limit", "5"],
+            "conflicts with --against, which draws cases at random",
+        ),
         (["--against", "base", "--until", "decided", "--threshold", "0.5"], "had another threshold"),
-        (["--against", "base", "--until", "decided", "-t", "echo", "-t", "mock:yes"], "these are 2"),
+        (
+            ["--against", "base", "--until", "decided", "-t", "echo", "-t", "mock:yes"],
+            "--against compares one target with an earlier run, found 2 targets",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_runs(suite, words, message):
@@ -152,8 +160,8 @@ def test_new_and_edited_cases_are_drawn_and_in_no_number(suite):
     ended = ran(suite, "out")
     told = found(suite, "out")["against"]
     assert (told["unpaired"], told["cases"]) == (2, CASES - 1)
-    assert "2 more are new or edited since" in ended.stderr
+    assert "2 more are new or edited, and not counted" in ended.stderr
     lines = (json.dumps({"id": f"c{number}", "input": "all others"}) for number in range(CASES))
     suite.write("cases.jsonl", "\n".join(lines))
     refused = ran(suite, "other")
-    assert (refused.status, "have no case in common that was not edited" in refused.stderr) == (2, True)
+    assert (refused.status, "and this run have no unedited case in common" in refused.stderr) == (2, True)

@@ -147,7 +147,7 @@ def test_who_says_no_price_is_named_and_who_says_only_tokens_is_asked_once(proje
     suite(project, target="unpriced")
     ended = project.run("eval", "a.eval.yaml", "--out", "other", "--budget-usd", "1")
     assert ended.status == 3
-    assert "so that a budget in dollars cannot be kept; use a budget in tokens (--budget-tokens)" in ended.stderr
+    assert "so a budget in dollars cannot be enforced; use a budget in tokens (--budget-tokens)" in ended.stderr
     assert len(project.rows("other")) == 1
     assert "Resume with a budget in tokens:" in ended.stderr
     going_on = ended.stderr.split("Resume with a budget in tokens:\n  agentv ", 1)[1].split("\n")[0]

@@ -211,7 +211,7 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl")
     assert ended.status == 3, ended.stderr
     assert "run.jsonl is not written, because the call to" in ended.stderr
-    assert "holds a secret" in ended.stderr
+    assert "contains a secret" in ended.stderr
     assert "hunter2222" not in ended.stderr
     assert not (project.path / "run.jsonl").exists()
 
@@ -220,13 +220,13 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     ("content", "told"),
     [
         (None, "no cassette at run.jsonl"),
-        ("hello\n", "run.jsonl is no cassette"),
-        ("", "run.jsonl is no cassette"),
+        ("hello\n", "run.jsonl is not a cassette"),
+        ("", "run.jsonl is not a cassette"),
         (
             '{"format":"agentv-cassette","version":3}\n',
             "was written by a newer agentv (format 3; this one reads up to 2)",
         ),
-        ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: this is no call of a cassette"),
+        ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: not a cassette call"),
     ],
 )
 def test_a_file_that_is_no_cassette_is_refused(project, content, told):
@@ -252,13 +252,13 @@ def test_a_call_that_stands_twice_is_refused(recorded):
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        ("a.eval.yaml", "a.eval.yaml is no cassette"),
-        ("agent.py", "agent.py is no cassette"),
-        ("empty.jsonl", "empty.jsonl is no cassette"),
+        ("a.eval.yaml", "a.eval.yaml is not a cassette"),
+        ("agent.py", "agent.py is not a cassette"),
+        ("empty.jsonl", "empty.jsonl is not a cassette"),
         (".", ". is a directory"),
         ("/", "/ is a directory"),
-        ("agent.py/run.jsonl", "agent.py is no directory"),
-        ("/proc/version/run.jsonl", "version is no directory"),
+        ("agent.py/run.jsonl", "agent.py is not a directory"),
+        ("/proc/version/run.jsonl", "version is not a directory"),
         ("n" * 253, "name too long"),
         ("", "--record has an empty name"),
         (" ", "--record has an empty name"),
@@ -275,7 +275,7 @@ def test_nothing_is_recorded_over_what_is_no_cassette_nor_where_it_cannot_be_wri
 
 def test_nobody_is_asked_where_a_cassette_may_not_be_written(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "access", lambda *_: False)  # who runs the tests may write everywhere
-    with pytest.raises(StoreError, match="nothing may be written in"):
+    with pytest.raises(StoreError, match=r"cannot write .*: the directory .* is not writable"):
         check_place(tmp_path / "new" / "run.jsonl")
 
 

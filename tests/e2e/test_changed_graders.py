@@ -155,10 +155,10 @@ def test_an_answer_that_an_earlier_run_left_is_told_to_be_removed(project):
     check = "{type: script, command: [python3, check.py, out/answer.json]}"
     project.write("out/.gitkeep", "")
     assert ran(project, check, {"out/answer.json": "1"}).status == 0
-    assert "remove it before each run" not in ran(project, check, {"out/answer.json": "1"}).stderr
+    assert "delete it before each run" not in ran(project, check, {"out/answer.json": "1"}).stderr
     ended = ran(project, check, {"out/answer.json": "2"})
     assert (ended.status, "out/answer.json was changed" in ended.stderr) == (3, True), ended.stderr
-    assert "remove it before each run" in ended.stderr
+    assert "delete it before each run" in ended.stderr
     (project.path / "out" / "answer.json").unlink()
     assert ran(project, check, {"out/answer.json": "2"}).status == 0
 
@@ -324,7 +324,7 @@ def test_what_a_script_writes_beside_itself_is_its_own(project):
     for _ in range(2):
         ended = project.run("eval", "a.eval.yaml")
         assert ended.status == 0, ended.stderr
-        assert ended.stderr.count("taken as written by them: answers.txt") == 1
+        assert ended.stderr.count("so treated as written by them: answers.txt") == 1
 
 
 def test_what_a_script_could_write_is_compared_with_what_it_was_before_it_ran(project):

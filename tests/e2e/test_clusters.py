@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -17,7 +17,9 @@ import json, os, re, time
 def answer(prompt, case_id):
     with open(os.environ["CALLS"], "a") as calls:
         calls.write(f"{case_id} {os.getpid()} {os.getppid()}\\n")
-    time.sleep(float(os.environ.get("ANSWER_S", "0")))
+    end = time.monotonic() + 120  # should the test have failed
+    while case_id.startswith("held") and os.path.exists(os.environ["HOLD"]) and time.monotonic() < end:
+        time.sleep(0.02)
     return f"You asked: {prompt}"
 
 def choose(prompt):
@@ -69,8 +71,9 @@ CUSTOM = """
 def long_enough(ctx, *, value: int = 3):
     return len(ctx.output) >= value
 """
+MANY_CASES = [*(f"c{number}" for number in range(10)), *(f"held{number}" for number in range(50))]
 MANY = "name: many\ntarget: python:agent.py:answer\ntests:\n" + "".join(
-    f"  - {{id: c{number}, input: hello, assert: [contains: hello]}}\n" for number in range(60)
+    f"  - {{id: {case}, input: hello, assert: [contains: hello]}}\n" for case in MANY_CASES
 )
 ENDS_ITS_PROCESS = """
 import os
@@ -103,7 +106,8 @@ def shop(project):
 
 
 def environment(project, cluster, **more):
-    return {"RAY_ADDRESS": cluster.address, "CALLS": str(project.path / "calls"), **more}
+    paths = {"CALLS": str(project.path / "calls"), "HOLD": str(project.path / "hold")}
+    return {"RAY_ADDRESS": cluster.address, **paths, **more}
 
 
 def on_cluster(project, cluster, *words, **more):
@@ -128,12 +132,21 @@ def calls(project):
     return [line.split() for line in (project.path / "calls").read_text().splitlines()]
 
 
-def when_both_nodes_answer(project):
-    """Wait until workers of two nodes have begun a trial: the parent of a node's workers is its raylet."""
+def when(what, message):
+    """Wait until it is so."""
     deadline = time.monotonic() + 60
-    while len({node for _, _, node in calls(project)}) < 2:
-        assert time.monotonic() < deadline, "one node answered alone"
+    while not what():
+        assert time.monotonic() < deadline, message
         time.sleep(0.01)
+
+
+def held_calls(project):
+    """Node → the cases that are held there: the parent of a node's workers is its raylet."""
+    found = defaultdict(list)
+    for case, _, node in calls(project):
+        if case.startswith("held"):
+            found[node].append(case)
+    return {node: sorted(cases) for node, cases in found.items()}
 
 
 def test_the_rows_of_all_sorts_of_trials_are_those_of_a_run_in_one_process(shop, cluster):
@@ -149,20 +162,25 @@ def test_the_rows_of_all_sorts_of_trials_are_those_of_a_run_in_one_process(shop,
 
 
 def test_a_node_that_dies_costs_no_row_and_gives_none_twice(shop, cluster):
-    env = environment(shop, cluster, ANSWER_S="0.5")
+    shop.write("hold", "")
+    env = environment(shop, cluster)
     words = ("many.eval.yaml", "--executor", "ray", "--workers", "6", "--out", "far", "--no-progress")
     process = shop.start("eval", *words, env=env)
-    when_rows(shop.path / "far" / "index.jsonl", 1)
-    when_both_nodes_answer(shop)
+    when_rows(shop.path / "far" / "index.jsonl", 10)
+    when(lambda: sum(map(len, held_calls(shop).values())) == 6, "there is no place for all 6")
+    held, before = held_calls(shop), len(calls(shop))
+    assert len(held) == 2, "one node answered alone"
     cluster.tell("kill")
+    when(lambda: sorted(case for case, *_ in calls(shop)[before:]) in held.values(), "what was lost is not done again")
+    (shop.path / "hold").unlink()
     _, stderr = process.communicate(timeout=60)
     cluster.tell("add")
     assert process.returncode == 0, stderr
     assert "raylet" not in stderr
     rows = shop.rows("far")
-    assert Counter(row["test_id"] for row in rows) == {f"c{number}": 1 for number in range(60)}
-    again = len(calls(shop)) - 60
-    assert 0 < again <= 6, "the trials that ran on the node that died are done again, and no others"
+    assert Counter(row["test_id"] for row in rows) == dict.fromkeys(MANY_CASES, 1)
+    again = Counter(case for case, *_ in calls(shop)) - Counter(MANY_CASES)
+    assert sorted(again.elements()) in held.values(), "what ran on the node that died is done again, and no others"
     local = shop.run("eval", "many.eval.yaml", "--out", "local", env=environment(shop, cluster))
     assert local.status == 0
     assert facts(rows) == facts(shop.rows("local"))
@@ -189,5 +207,8 @@ def test_a_trial_that_kills_its_worker_is_errored_and_the_others_pass(shop, clus
     shop.write("bad.eval.yaml", text.replace("[survives]", "[{type: survives}]"))
     ended = on_cluster(shop, cluster, "bad.eval.yaml", "--out", "far")
     assert ended.status == 3, ended.stderr
-    assert "ERRORED bad: worker-lost: 3 workers were lost that ran it, the last one for it alone" in ended.stderr
+    assert (
+        "ERRORED bad: worker-lost: 3 workers were lost while running it, the last one while running it alone"
+        in ended.stderr
+    )
     assert Counter(row["status"] for row in shop.rows("far")) == {"passed": 6, "errored": 1}

@@ -46,7 +46,7 @@ def test_several_exports_beside_the_directory(suite):
 @pytest.mark.parametrize(
     ("out", "told"),
     [
-        ("none/a.csv", "there is no directory none"),
+        ("none/a.csv", "the directory none does not exist"),
         ("a.htm", "did you mean '.html'?"),
         ("directory.md", "it is a directory"),
         ("cases.jsonl", "an input of this run"),
@@ -73,7 +73,7 @@ def test_an_export_that_can_no_longer_be_written_is_no_success(project):
     )
     ended = project.run("eval", "a.eval.yaml", "-o", "reports/a.csv", "-o", "b.md")
     assert ended.status == 3
-    assert "error: cannot write reports/a.csv: there is not a directory reports" in ended.stderr
+    assert "error: cannot write reports/a.csv: the directory reports does not exist\n" in ended.stderr
     assert "exports: b.md" in ended.stderr
     assert len(project.rows()) == 1
 
@@ -126,8 +126,8 @@ def test_a_page_of_a_run_and_of_what_changed_since_another(suite):
         (("--md", "a", "--against", "last"), "--against requires --html"),
         (("out", "--html", "a", "--against", "empty"), "nothing to report: the run empty"),
         (("other", "--md", "a"), "no run 'other'"),
-        (("out", "--md", "none/a.md"), "there is no directory none"),
-        (("empty", "--md", "a.md"), "no trial of the run empty has ended"),
+        (("out", "--md", "none/a.md"), "the directory none does not exist"),
+        (("empty", "--md", "a.md"), "no trial of the run empty has finished"),
     ],
 )
 def test_a_report_that_cannot_be_is_refused(suite, words, told):

@@ -103,13 +103,13 @@ def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
 def test_a_page_that_holds_a_part_of_the_run_says_so(opened):
     told = "These are the totals of the whole run; this page contains 1 trial of it."
     assert told in opened([finished("failed")], summary=SUMMARY).inner_text(".verdict")
-    assert "the page holds" not in opened(everything(), summary=SUMMARY).inner_text(".verdict")
+    assert "this page contains" not in opened(everything(), summary=SUMMARY).inner_text(".verdict")
 
 
 def test_a_run_without_a_summary_is_counted_in_the_page(opened):
     tab = opened(everything())
     assert tab.locator(".tile strong").all_inner_texts() == ["3", "4", "2"]
-    assert "This run was cut" in tab.inner_text(".verdict")
+    assert "This run is incomplete: the numbers cover the finished trials." in tab.inner_text(".verdict")
 
 
 def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_intervals(opened):

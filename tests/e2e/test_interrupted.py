@@ -224,7 +224,7 @@ def test_a_row_that_somebody_turned_into_a_pass_is_not_believed(project):
     index.write_text(index.read_text().replace('"status":"failed","score":0.0', '"status":"passed","score":1.0'))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 1, resumed.stderr
-    assert "1 row is not as it was written: moved to rejected.jsonl" in resumed.stderr
+    assert "1 row was changed after it was written: moved to rejected.jsonl" in resumed.stderr
     assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}
     assert asked(project) == 10
 

@@ -168,7 +168,7 @@ def test_the_page_against_another_run_says_the_rates_of_compare(project, browser
     judged, passed = compared["cases"], compared["passed"]
     assert rates == [percent(one / judged) for one in passed]
     assert rates[0] != rates[1]
-    assert f"the {judged} cases that both runs judged" in note
+    assert f"the {judged} cases that were graded in both runs" in note
 
 
 ENDED_EARLY = {

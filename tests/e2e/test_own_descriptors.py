@@ -80,11 +80,11 @@ def held_pool(prompt):
 @pytest.mark.parametrize(
     ("prompt", "told"),
     [
-        ("close all", "closed file descriptors that are not its own"),
-        ("close all but three", "closed file descriptors that are not its own"),
-        ("close what there is", "closed file descriptors that are not its own"),
-        ("null for all", "closed file descriptors that are not its own"),
-        ("another program", "became another program"),
+        ("close all", "user code closed file descriptors that it did not open"),
+        ("close all but three", "user code closed file descriptors that it did not open"),
+        ("close what there is", "user code closed file descriptors that it did not open"),
+        ("null for all", "user code closed file descriptors that it did not open"),
+        ("another program", "user code closed file descriptors that it did not open, or replaced the program"),
     ],
 )
 def test_code_that_closes_all_descriptors_ends_the_run_without_a_verdict(project, prompt, told, function):
@@ -163,7 +163,7 @@ def test_output_that_does_not_arrive_whole_is_no_success(project):
     ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out")
     assert (ended.status, ended.stdout) == (3, "")
     assert "agentv eval a.eval.yaml --json --out out --resume=out" in ended.stderr
-    assert "error: code that was run kept what was printed from standard output" in ended.stderr
+    assert "error: user code intercepted standard output, so there is no verdict" in ended.stderr
 
 
 def test_a_slow_reader_gets_all_and_one_that_leaves_is_noticed(project):

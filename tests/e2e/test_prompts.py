@@ -268,14 +268,17 @@ def test_quiet_tells_only_the_exams_that_did_not_go_well(library):
     assert told == ["exam of second: passed, 1 of 1", "exam of third: failed, 0 of 1 passed"]
     library.write("prompts/greeter/eval.yml", "defaults: {model: pupil}\n" + EXAM)
     partial = library.run("prompt", "eval", "greeter", "--target", "other", "-q")
-    assert "exam of greeter: passed, 1 of 1\n  partial, and no evidence" in partial.stderr
+    assert "exam of greeter: passed, 1 of 1\n  partial, so not evidence for a promotion" in partial.stderr
     assert len(json.loads(library.run("prompt", "eval", "greeter", "-q", "--json").stdout)["exams"]) == 1
 
 
 def test_the_note_of_a_torn_log_shows_no_absolute_path(library):
     library.write("prompts/greeter/.eval.jsonl", '{"ts": "2026')
     ended = library.run("prompt", "eval", "greeter")
-    assert "  note: the last line of .eval.jsonl breaks off" in ended.stderr
+    assert (
+        "  note: the last line of .eval.jsonl is incomplete, because an exam was stopped while writing it"
+        in ended.stderr
+    )
     assert str(library.path) not in ended.stderr
 
 
@@ -380,7 +383,7 @@ def test_a_log_that_cannot_be_written_is_no_success_and_the_results_stay(library
     (library.path / "prompts" / "greeter" / ".eval.jsonl").mkdir()
     ended = library.run("prompt", "eval", "greeter")
     assert ended.status == 3
-    assert "not on record" in ended.stderr
+    assert "not recorded: " in ended.stderr
     assert "1 passed" in ended.stderr
 
 
@@ -564,7 +567,7 @@ def test_a_recording_that_was_edited_never_becomes_evidence(flaky, again):
     cassette = flaky.path / "r.jsonl"
     cassette.write_text(cassette.read_text().replace("awful", "hello"))
     replayed = flaky.run("eval", "prompts/p", "--replay", "r.jsonl")
-    assert "no evidence for a promotion: answers from a cassette (--replay)" in replayed.stderr
+    assert "not evidence for a promotion: answers from a cassette (--replay)" in replayed.stderr
     assert flaky.run("eval", "prompts/p", *again).status == 0
     assert sat(flaky) == [(1, False, False), (2, True, True), (2, True, True)]
     assert flaky.run("prompt", "promote", "p", "--to", "ready").status == 1
@@ -580,7 +583,7 @@ def test_what_the_cache_may_have_answered_is_no_evidence(flaky, configured):
     flaky.run("eval", "prompts/p", "--no-cache", "-o", "c", "--resume")
     flaky.run("eval", "prompts/p", "--no-cache")
     assert (
-        "no evidence for a promotion: answers may come from the cache (--no-cache calls the target again)"
+        "not evidence for a promotion: answers may come from the cache (--no-cache calls the target again)"
         in ended.stderr
     )
     assert [partial for _, _, partial in sat(flaky)] == [True, True, False]

@@ -85,7 +85,7 @@ def test_cases_are_tests_and_what_failed_differs_from_what_broke(evals):
     assert "answered: bye" in ended.stdout
     assert "Traceback" not in ended.stdout
     assert "collection.py" not in ended.stdout
-    assert "1 case passed with a check that did not" in ended.stdout
+    assert "1 case passed with a failed check" in ended.stdout
     assert {row["test_id"] for row in evals.rows()} == {"hello", "bye", "broken", "noted"}
 
 
@@ -191,9 +191,9 @@ def test_an_exam_is_told_and_not_run(evals):
     evals.write("prompts/p/eval.yml", "cases: [{name: a, inputs: {word: x}, assert: [contains: x]}]\n")
     evals.write("prompts/p/meta.yaml", "description: says a word\nstatus: draft\n")
 
-    assert "1 prompt exam not collected: 'agentv prompt eval' runs them" in run_pytest(evals, "prompts").stdout
+    assert "1 prompt exam not collected: run them with 'agentv prompt eval'" in run_pytest(evals, "prompts").stdout
     named = run_pytest(evals, "prompts/p/eval.yml", "--agentv-target", "echo")
-    assert (named.returncode, "keeps a log of its sittings" in named.stdout) == (2, True)
+    assert (named.returncode, "an exam keeps a log: run it with 'agentv prompt eval'" in named.stdout) == (2, True)
     assert not (evals.path / "prompts" / "p" / ".eval.jsonl").exists()
 
 

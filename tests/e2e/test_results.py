@@ -145,5 +145,5 @@ def test_a_run_whose_last_row_was_cut_off_is_shown_and_exported_without_it(ran):
 def test_a_run_of_which_no_trial_ended_is_not_exported(ran):
     next((ran.path / ".agentv" / "results").glob("*/index.jsonl")).write_bytes(b"")
     ended = ran.run("results", "export", "-o", "rows.jsonl")
-    assert (ended.status, "there is nothing to export" in ended.stderr) == (2, True)
+    assert (ended.status, "nothing to export: no trial of the run" in ended.stderr) == (2, True)
     assert not (ran.path / "rows.jsonl").exists()

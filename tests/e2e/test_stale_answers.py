@@ -165,7 +165,7 @@ def test_an_importable_module_is_followed(project):
     assert project.run("eval", "a.eval.yaml", "--cache", env=env).status == 1
 
 
-NOTE = "agentv cannot follow what it runs"
+NOTE = "agentv caches what 'agent' starts by its command text and does not notice changes to the files it uses"
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_a_row_of_an_exam_that_the_agent_wrote_is_set_aside(library, ts, run_id)
     library.write("forge.py", row.replace("CHANGE", change))
     ended = library.run("prompt", "eval", "greeter")
     assert ended.status == 3, ended.stderr
-    assert "cannot be of an exam" in ended.stderr
+    assert "1 row in .eval.jsonl not written by an exam" in ended.stderr
     (kept,) = (library.path / "prompts/greeter/.eval.jsonl").read_text().splitlines()
     assert json.loads(kept)["all_passed"] is False
 
@@ -237,7 +237,7 @@ def test_an_export_is_not_written_through_a_link_that_leads_away(project):
     project.write("a.eval.yaml", SUITE)
     ended = project.run("eval", "a.eval.yaml", "-o", "out/rows.jsonl")
     assert ended.status == 3, ended.stderr
-    assert "it is a link that leads out of" in ended.stderr
+    assert "it is a symlink that leads out of" in ended.stderr
     assert (project.path / "mine.txt").read_text() == "mine\n"
     ended = project.run("eval", "a.eval.yaml", "-o", "out/rows.jsonl")
     assert ended.status == 2, ended.stderr

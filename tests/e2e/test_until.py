@@ -50,7 +50,7 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     ended = ran(suite, "--repeat", "30", "--until", "decided")
     assert ended.status == 1, ended.stderr
     assert asked(suite) == {"always": 16, "never": 3}
-    assert "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases at most 5.0% are expected" in ended.stderr
+    assert "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases, at most 5.0% are expected" in ended.stderr
     rows = suite.rows("out")
     assert all((row["repeat"], row["alpha"]) == (30, 0.05) for row in rows)
     told = {row["test_id"]: (row["sample"], row["stopped"]) for row in rows if "stopped" in row}
@@ -118,7 +118,7 @@ def test_a_budget_and_a_decision_go_together(suite):
         (("--alpha", "0.1"), "", "--alpha requires --until decided"),
         (("--until", "decided", "--repeat", "9", "--alpha", "0.7"), "", "--alpha"),
         (("--until", "certain", "--repeat", "9"), "", "certain"),
-        (("--until", "decided", "--repeat", "9"), "run: {aggregate: pass_any}\n", "says aggregate: pass_any"),
+        (("--until", "decided", "--repeat", "9"), "run: {aggregate: pass_any}\n", "sets aggregate: pass_any"),
     ],
 )
 def test_what_contradicts_it_is_a_wrong_command(suite, words, more, said):
@@ -154,7 +154,7 @@ def test_a_run_that_was_cut_by_how_its_trials_ended_has_no_interval(project, fla
     found = json.loads((project.path / "out" / "summary.json").read_text())
     assert found["cut"] == flags[0].removeprefix("--"), cut.stderr
     assert (found["pass_rate_interval"], found["by_suite"]["a"]["pass_rate_interval"]) == (None, None)
-    assert f"no confidence interval: the run was cut by {flags[0]}" in cut.stderr
+    assert f"no confidence interval: the run was stopped by {flags[0]}" in cut.stderr
     assert "95% CI" not in cut.stderr
     whole = project.run("eval", "a.eval.yaml", "--out", "out", "--workers", "1", "--resume")
     found = json.loads((project.path / "out" / "summary.json").read_text())

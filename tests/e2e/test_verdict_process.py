@@ -120,7 +120,7 @@ def test_no_other_command_succeeds_where_users_code_ended_it(project, words):
     project.write("ends.eval.py", "import posix\ndef suite():\n    posix._exit(0)\n")
     ended = project.run(*words)
     assert (ended.status, ended.stdout) == (3, "")
-    assert "before it was done, so there is no verdict" in ended.stderr
+    assert "before it finished, so there is no verdict" in ended.stderr
 
 
 def test_what_an_assertion_prints_is_no_part_of_its_grade(project):
@@ -232,7 +232,7 @@ def test_a_kill_leaves_nothing_running_and_the_run_can_be_resumed_at_once(projec
         os.kill(process.pid if killed == "in front" else behind, signal.SIGKILL)
     _, stderr = process.communicate(timeout=30)
     if killed == "in front":
-        assert "the process in front of this one was killed, so there is no verdict" in stderr
+        assert "the supervising process was killed, so there is no verdict" in stderr
     if killed != "both":
         assert "agentv eval a.eval.yaml --out out --resume=out" in stderr
     assert process.returncode == (3 if killed == "behind" else -signal.SIGKILL)

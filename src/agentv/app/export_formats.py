@@ -5,6 +5,7 @@ What a format looks like is decided in `reports`, from trials and totals alone.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 
 if TYPE_CHECKING:
+    from agentv.registry.types import ReportFormat
     from agentv.reports.html import HtmlReport
 
 Choice = Callable[[TrialResult], bool]
@@ -170,6 +172,14 @@ def _report(exported: Exported) -> HtmlReport:
     return HtmlReport.of(run.run_id, run.record, exported.totals(), exported.results(), run.root)
 
 
+def _of_plugin(report: ReportFormat, exported: Exported) -> Iterator[str]:
+    from agentv.app.plugins.reports import render_report
+    from agentv.registry.types import RunData
+
+    rows = (json.loads(row) for row in exported.rows())
+    return render_report(report, RunData(exported.run.run_id, exported.run.record, exported.totals().as_json(), rows))
+
+
 EXPORTS: Mapping[str, Renderer] = {
     ".jsonl": _jsonl,
     ".json": _json,
@@ -190,10 +200,10 @@ def renderer_of(suffix: str) -> Renderer | None:
     found = EXPORTS.get(suffix.lower())
     if found is not None or len(suffix) < 2:
         return found
-    from agentv.app.plugins.reports import render_report, report_format  # only an unknown suffix needs plugins
+    from agentv.app.plugins.reports import report_format  # only an unknown suffix needs plugins
 
     report = report_format(suffix)
-    return None if report is None else partial(render_report, report)
+    return None if report is None else partial(_of_plugin, report)
 
 
 def known_suffixes() -> list[str]:

@@ -168,7 +168,7 @@ def test_what_changed_is_an_error_that_names_it(project, file, old, new, which):
     outcome = run(replay="run.jsonl")
     assert (outcome.status, ran()) == (3, "")
     errors = [row for row in (outcome.directory / "index.jsonl").read_text().splitlines() if "not-recorded" in row]
-    assert any("run.jsonl holds no " in row and which in row for row in errors)
+    assert any("run.jsonl has no " in row and which in row for row in errors)
 
 
 def test_what_it_lacks_is_run_and_added(project):
@@ -206,7 +206,7 @@ def test_a_grade_that_holds_a_secret_is_no_line_of_a_cassette(project):
     outcome = run(record="run.jsonl", record_code=True)
     told = outcome.problem or ""  # of whichever grade came first
     assert told.startswith("run.jsonl is not written, because the call to '")
-    assert told.endswith("holds a secret")
+    assert told.endswith("contains a secret")
     assert not Path("run.jsonl").exists()
 
 

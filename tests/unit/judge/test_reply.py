@@ -58,7 +58,7 @@ def test_the_verdict_is_found_alone_in_a_fence_or_in_text(reply):
     ],
 )
 def test_what_holds_no_verdict_is_unreadable(reply):
-    assert problem(reply) in ("it is empty", "it contains no JSON object with the key 'score'")
+    assert problem(reply) in ("it is empty", "it holds no JSON object with the key 'score'")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_judge_that_repeats_the_question_says_nothing():
     rubric = Rubric("freeform", prompt='Reply as {"score": 1}. {{ output }}')
     question = question_about(rubric, answered("42"))
     echoed = "\n\n".join(f"{message.role}:\n{message.text}" for message in question.messages)
-    with pytest.raises(UnreadableError, match="not print a JSON object"):
+    with pytest.raises(UnreadableError, match="holds no JSON object"):
         read_reply(echoed, question)
 
 

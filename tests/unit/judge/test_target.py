@@ -114,7 +114,7 @@ def test_a_vote_that_cannot_be_read_errs_the_grade_and_is_paid_for():
 
     failure = assess(Replying(reply), replace(STILL, votes=3))
     assert (failure.code, failure.reply) == ("unreadable-verdict", "?")
-    assert failure.message.startswith("vote 2 of 3: judge 'strict' gave no verdict that can be read")
+    assert failure.message.startswith("vote 2 of 3: judge 'strict' gave no readable verdict")
 
 
 # identical questions
@@ -260,7 +260,7 @@ def test_an_unreadable_reply_is_asked_for_once_more():
     second = target.requests[1]
     assert second.attempt == 2
     assert [message.role for message in second.messages] == ["system", "user", "assistant", "user"]
-    assert "it contains no JSON object with the key 'score'" in second.messages[3].text
+    assert "it holds no JSON object with the key 'score'" in second.messages[3].text
 
 
 @pytest.mark.parametrize("reply", ["It is fine.", "", '{"score": 2}', '{"score": NaN}', '{"score": 1} {"score": 0}'])

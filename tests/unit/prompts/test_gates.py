@@ -97,7 +97,7 @@ def test_without_an_exam_that_can_be_read_no_text_is_called_removed():
 
 @pytest.mark.parametrize(
     ("one", "why"),
-    [(PARTIAL, "a part of it"), (EVA, "examined text"), (EMPTY, "no case"), (ERRORED, "errored, and none was graded")],
+    [(PARTIAL, "was partial"), (EVA, "examined text"), (EMPTY, "no case"), (ERRORED, "errored, and none was graded")],
 )
 def test_an_exam_that_does_not_count_says_why(one, why):
     (refusal,) = refusals("draft", "tested", GateEvidence((one,), NOW))

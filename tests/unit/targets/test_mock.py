@@ -27,7 +27,7 @@ def test_of_a_case_with_turns_a_list_is_an_answer_a_turn():
         return answer(mock, request(case_id=case, turn=turn))
 
     assert [said("a", turn).output for turn in (1, 2, None)] == ["one", '{"n": 2}', '["one", {"n": 2}]']
-    assert said("a", 3) == Failure("no-response", "no response for turn 3 of 'a': there are 2")
+    assert said("a", 3) == Failure("no-response", "no response for turn 3 of 'a': only 2 given")
     assert [said("b", turn).output for turn in (1, 2)] == ["same", "same"]
     assert said("c", 1).output == "other"
     assert said("c", 2).code == "no-response"

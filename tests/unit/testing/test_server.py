@@ -176,7 +176,7 @@ def test_what_came_in_can_be_read_after_the_end_but_the_address_is_gone():
     with server:
         ask(server)
         address = server.openai
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="is already running"):
             server.start()
     assert len(server.calls) == 1
     with pytest.raises(RuntimeError, match="while it runs"):

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from agentv.app.plugins.sources import source
 from agentv.errors import UsageError
 from agentv.registry.plugins import REPORTS, LoadedPlugin, Problem
 from agentv.registry.types import ReportFormat, RunData
 from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
-
-if TYPE_CHECKING:
-    from agentv.app.export_formats import Exported
-
 
 _END = object()
 """After the last piece of a report."""
@@ -39,14 +33,12 @@ def report_format(suffix: str) -> ReportFormat | None:
     return ReportFormat(suffix, found.value, found.code)  # type: ignore[arg-type]  # it was checked to be a function
 
 
-def render_report(report: ReportFormat, exported: Exported) -> Iterator[str]:
+def render_report(report: ReportFormat, run: RunData) -> Iterator[str]:
     """The text of a report, piece by piece.
 
     Raises:
         UsageError: as pieces are taken: the plugin raises, or gives what is no text.
     """
-    rows = (json.loads(row) for row in exported.rows())
-    run = RunData(exported.run.run_id, exported.run.record, exported.totals().as_json(), rows)
     try:
         with apart_from_output(), foreign_code("bad-plugin", report.plugin.title):
             given: object = report.render(run)

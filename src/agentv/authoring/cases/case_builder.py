@@ -162,7 +162,7 @@ class CaseBuilder:
         try:
             digest = self._digest.of(facts, parts.graded)
         except UnicodeEncodeError:
-            message = "this case holds half of a character (a lone surrogate), which no file and no request can hold"
+            message = "this case contains half of a character (a lone surrogate), which cannot be written or sent"
             reading.report.error("not-unicode", case.node, message)
             return None
         return Case(

@@ -54,7 +54,9 @@ class TurnReader:
                 report.error("missing-key", places["mode"], message)
             return None
         if not is_empty(keys.expected_output):
-            message = "a case with 'turns' has one answer a turn, so its 'expected_output' says not which is meant"
+            message = (
+                "a case with 'turns' has one answer per turn, so it is unclear which one 'expected_output' belongs to"
+            )
             hint = "move it to the turn it belongs to"
             report.error("reference-beside-turns", places["expected_output"], message, hint=hint)
             valid = False

@@ -50,7 +50,8 @@ def quarantined(rows: int) -> str:
     """Description of rows that were moved to `rejected.jsonl` because their checksum is wrong."""
     if rows == 1:
         return f"{INDEX}: 1 row was changed after it was written: moved to {REJECTED}; its trial is graded again"
-    return f"{INDEX}: {rows:,} rows are not as they were written: moved to {REJECTED}; their trials are graded again"
+    said = "rows were changed after they were written"
+    return f"{INDEX}: {rows:,} {said}: moved to {REJECTED}; their trials are graded again"
 
 
 def restored_rows(found: Restored) -> str:

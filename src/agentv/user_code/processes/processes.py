@@ -8,11 +8,11 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
@@ -31,7 +31,9 @@ STDERR_KEPT = 65_536
 GRACE_S = 0.5
 """Seconds that are left to a program's children to finish what they print, once it has ended itself."""
 
-_BURIAL_S = 5
+_END_S = 5.0
+"""Seconds for a killed program to end."""
+
 _CHUNK = 65_536
 _POLL_S = 0.05
 _ROUNDS = 500
@@ -79,7 +81,7 @@ async def run_program(
         kill_group(process.pid)
         streams.close()
         with suppress(TimeoutError):  # what the kernel holds on to is not waited for
-            async with asyncio.timeout(_BURIAL_S):
+            async with asyncio.timeout(_END_S):
                 await _reaped(process)
         await _end_leftovers(mark)
     if streams.stdout.overfull:
@@ -102,11 +104,30 @@ async def start_program(command: Command, *, env: Mapping[str, str], stdout: int
     environment, _ = leftovers().marked(env)
     options = {"stdin": PIPE, "stdout": stdout, "stderr": PIPE, "cwd": command.cwd or None, "env": environment}
     if command.shell is not None:
-        process = await asyncio.create_subprocess_shell(command.shell, start_new_session=True, **options)  # type: ignore[arg-type]
+        starting = asyncio.create_subprocess_shell(command.shell, start_new_session=True, **options)  # type: ignore[arg-type]
     else:
-        process = await asyncio.create_subprocess_exec(*command.argv, start_new_session=True, **options)  # type: ignore[arg-type]
+        starting = asyncio.create_subprocess_exec(*command.argv, start_new_session=True, **options)  # type: ignore[arg-type]
+    process = await _started(starting)
     _alive.add(process.pid)
     return process
+
+
+async def _started(starting: Coroutine[Any, Any, Process]) -> Process:
+    """The process, which is killed if the caller is cancelled meanwhile.
+
+    asyncio itself does not kill a program in all the moments of its start, and then waits for its end for ever.
+    """
+    task = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled() and task.exception() is None:
+            kill_group(task.result().pid)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_END_S):
+                    await task.result().wait()
+        raise
 
 
 def kill_group(leader: int) -> None:

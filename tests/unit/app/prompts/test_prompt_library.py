@@ -74,7 +74,7 @@ def test_inside_a_prompt_directory_its_files_name_it(library, tmp_path):
 def test_no_library_and_an_empty_one_are_told_apart(library):
     with pytest.raises(UsageError, match="no 'prompts' directory between here and the repository root"):
         library({"other.txt": ""}).all()
-    with pytest.raises(UsageError, match="holds no prompt"):
+    with pytest.raises(UsageError, match="contains no prompts"):
         library({"prompts/readme.txt": ""}).all()
     with pytest.raises(LoadError):
         library({".agentv/config.yaml": "prompts_dir: nowhere\n"}).all()

@@ -168,7 +168,9 @@ def test_a_trial_that_no_worker_survives_is_errored_and_the_others_pass(tmp_path
         "c3": "errored",
     }
     assert results["c3"].error.code == "worker-lost"
-    assert results["c3"].error.message.startswith("3 workers were lost that ran it, the last one for it alone")
+    assert results["c3"].error.message.startswith(
+        "3 workers were lost while running it, the last one while running it alone"
+    )
     assert far.calls.count("c3") == 3
     assert [line for line in far.happened if line.startswith("row")].count("row of c3") == 1
 

@@ -62,7 +62,7 @@ def test_a_run_that_is_being_written_or_a_link_is_passed_over(results):
     with RunDirectory.open(first):
         meant = runs_by_age(None, 1, NOW)
     assert meant.paths == ()
-    for word, why in zip(("being written", "a link", "run.json"), meant.passed_over, strict=True):
+    for word, why in zip(("being written", "a symlink", "run.json"), meant.passed_over, strict=True):
         assert word in why
     assert (elsewhere / "run.json").exists()
 

@@ -149,7 +149,7 @@ def test_every_kind_is_read(tmp_path):
         ("inner: {txt: x}", "'inner' has no key 'txt'"),
         ("inners: [1, [x]]", "'inners[1]' must be a mapping or text, found a list"),
         ("inners: {a: b}", "'inners' must be a list of mappings or texts, found a mapping"),
-        ("table: {a: -1}", "'table.a' must be a whole number of at least 0, found the number -1"),
+        ("table: {a: -1}", "'table.a' must be a whole number of 0 or more, found the number -1"),
         ("table: []", "'table' must be a mapping, found an empty list"),
         ("assert: x", "'assert' must be a list of assertions, found 'x'"),
         ("colour: blue", "the thing has no key 'colour'"),

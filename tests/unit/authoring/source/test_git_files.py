@@ -104,7 +104,9 @@ def test_a_missing_path_names_the_nearest_one(tmp_path):
 
 def test_a_link_out_of_the_repository_is_not_followed(tmp_path):
     _, (told,) = said(Checkout(str(tmp_path), "up/a.md", "main", frozenset({"up"})))
-    assert told.startswith("error missing-file: 'up' of github.com/acme/evals is a link that leads out of it")
+    assert told.startswith(
+        "error missing-file: 'up' of github.com/acme/evals is a symlink that leads out of the repository"
+    )
 
 
 def test_a_pointer_of_lfs_is_no_file(tmp_path):

@@ -79,7 +79,7 @@ ERRORED = replace(
                 "cannot tell: the mean score is 0.030 lower (95% CI -0.100 to +0.040, p 0.410);"
                 " with 12 clusters, the difference may be within the margin of 0.05 or beyond it;"
                 " if this difference is real, about 430 clusters would show it with 80% power;"
-                " 'equivalent' takes at least 72 clusters"
+                " 'equivalent' requires at least 72 clusters"
             ),
         ),
         (
@@ -188,7 +188,7 @@ def test_of_one_run_it_is_said_that_it_is_one_and_how_its_targets_are_compared()
     assert verdict_line(comparison(same=True)) == "no difference: both are the same run"
     several = comparison(same=True)
     several = replace(several, base=replace(several.base, targets=("gpt", "claude", "mini")))
-    assert verdict_line(several).endswith("name them: --target gpt --target claude")
+    assert verdict_line(several).endswith("to compare two of its targets, add --target gpt --target claude")
 
 
 def test_cases_that_are_lost_are_named_with_what_became_of_them():

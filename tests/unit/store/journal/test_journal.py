@@ -61,7 +61,7 @@ def test_an_answer_of_an_earlier_process_is_written_again_only_where_it_is_not_h
     fill(directory, "k")
     path = directory.path / "journal.jsonl"
     with Journal(directory, ROOT) as journal:
-        journal.recall()
+        journal.load_answers()
         before = path.read_bytes()
         journal.keep(call("k"), TargetResponse("yes", earlier=True))
         assert path.read_bytes() == before

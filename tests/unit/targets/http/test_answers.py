@@ -149,7 +149,7 @@ def test_a_response_made_by_users_code_is_looked_at():
     ("response", "says"),
     [
         (TargetResponse(5), "output must not be int"),
-        (TargetResponse("x", messages=[{"role": "user"}]), "TargetResponse.messages must contain Message objects"),
+        (TargetResponse("x", messages=[{"role": "user"}]), "messages must contain Message objects"),
         (TargetResponse("x", messages=None), "messages must not be null"),
         (TargetResponse("x", token_usage={"input": 1}), "token_usage must not be dict"),
         (TargetResponse("x", cost_usd="1"), "cost_usd must not be str"),

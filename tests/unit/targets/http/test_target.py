@@ -164,7 +164,7 @@ def test_a_path_that_leads_nowhere_says_what_is_there(server):
     found = answer(replying(server, {"choices": []}, output="$.choices[0].message"))
     assert found == Failure("bad-answer", "$.choices[0] leads nowhere: the list has 0")
     found = answer(Http(server.url("bad-json"), output="$.output"))
-    assert found.message == 'the reply is not valid JSON, so $.output leads nowhere: {"output": "cut o'
+    assert found.message == 'the response is not JSON, so $.output cannot be applied: {"output": "cut o'
     assert found.code == "bad-answer"
 
 

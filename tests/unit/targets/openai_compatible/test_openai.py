@@ -272,7 +272,7 @@ def test_ollama_takes_no_pdf_and_a_lost_one_is_not_left_out(server, tmp_path):
     calls, block = len(server.calls), pdf(tmp_path, "lost.pdf")
     one = request(messages=(Message("user", (block,)),))
     found = answer(Ollama("m", f"{server.ollama}/v1"), one)
-    assert (found.code, "'./lost.pdf' must be pictures" in found.message) == ("bad-document", True)
+    assert (found.code, "does not accept PDFs: replace './lost.pdf'" in found.message) == ("bad-document", True)
     (tmp_path / "lost.pdf").unlink()
     assert answer(openai(server), one).code == "bad-document"
     assert len(server.calls) == calls

@@ -11,7 +11,14 @@ import pytest
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.processes import processes
-from agentv.user_code.processes.processes import STDERR_KEPT, Finished, kill_all, run_program
+from agentv.user_code.processes.processes import (
+    STDERR_KEPT,
+    Finished,
+    kill_all,
+    kill_group,
+    run_program,
+    start_program,
+)
 from doubles.processes_alive import all_gone, ids_in
 
 OPEN_FILES = Path("/proc/self/fd")
@@ -197,3 +204,26 @@ def test_an_interrupted_run_kills_all_that_is_alive(tmp_path):
     ids, found = asyncio.run(interrupted())
     assert found.status == -9
     assert all_gone(ids)
+
+
+@pytest.mark.parametrize("turns", range(14))
+def test_a_start_that_is_cancelled_ends_and_leaves_no_program(tmp_path, turns):
+    """At any turn of the loop. asyncio alone waits in some of them for the end of the program, which it does not kill."""
+    note = tmp_path / "id"
+    command = Command(argv=("sh", "-c", f"echo $$ > {note}; exec sleep 60"))
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(start_program(command, env=dict(os.environ)))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        try:
+            async with asyncio.timeout(30):
+                process = await task
+        except asyncio.CancelledError:
+            return
+        kill_group(process.pid)
+        await process.wait()
+
+    asyncio.run(cancelled())
+    assert all_gone([int(note.read_text())] if note.exists() and note.read_text() else [])

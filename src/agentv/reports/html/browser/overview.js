@@ -235,7 +235,7 @@ function about(run) {
   const { facts, summary } = run;
   const settings = facts.settings ?? {};
   const spent = summary && (summary.cost_usd !== null || summary.judge_cost_usd !== null) ? money((summary.cost_usd ?? 0) + (summary.judge_cost_usd ?? 0)) : "not known";
-  const judges = summary?.judge_cost_usd ? ` (${money(summary.judge_cost_usd)} of it judges)` : "";
+  const judges = summary?.judge_cost_usd ? ` (including ${money(summary.judge_cost_usd)} for judges)` : "";
   const unpriced = summary ? Math.max(summary.unpriced_trials ?? 0, summary.judge_unpriced_trials ?? 0) : 0;
   const told = (usage) => tokens(usage && Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null)));
   return section("About this run", pairs([
