@@ -109,10 +109,10 @@ class ToolTrajectory(DeclaredAssertion):
     args_match: Annotated[
         ArgsMatch | Texts,
         Doc(
-            "how 'args' are compared: superset: the call may have more; subset: it may have fewer; exact; ignore; or a"
+            "how 'args' are compared: exact; superset: the call may have more; subset: it may have fewer; ignore; or a"
             " list of those that must agree"
         ),
-    ] = "superset"
+    ] = "exact"
 
     short: ClassVar[str | None] = None
 
