@@ -736,7 +736,7 @@ def test_a_verdict_is_printed_with_nothing_left_open(project, body, printed):
     [
         ("throw new Error('no words')", {}, "no words"),
         ("return", {}, "it returned undefined"),
-        ("return {}", {}, "neither 'pass' nor 'score'"),
+        ("return {}", {}, "none of 'pass', 'score' and 'assertions'"),
         ("return { score: NaN }", {}, "'score' must be a finite number"),
         ("return { pass: 'yes' }", {}, "'pass' must be a boolean"),
         ("return { pass: true, assertions: 'x' }", {}, "'assertions' must be a list"),

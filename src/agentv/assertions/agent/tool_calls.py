@@ -108,10 +108,10 @@ class ToolTrajectory(DeclaredAssertion):
     args_match: Annotated[
         ArgsMatch | Texts,
         Doc(
-            "how 'args' are compared: superset: the call may have more; subset: it may have fewer; exact; "
+            "how 'args' are compared: exact; superset: the call may have more; subset: it may have fewer; "
             "ignore; or a list of the arguments that must match"
         ),
-    ] = "superset"
+    ] = "exact"
 
     short: ClassVar[str | None] = None
 

@@ -145,47 +145,58 @@ class IContainsAll(_SomeTexts):
         )
 
 
+Trim: TypeAlias = Annotated[bool, Doc("whether white space at both ends of the answer and the text is ignored")]
+
+
 @dataclass(frozen=True, slots=True)
 class _Edge(_OneText):
     """Base class of the types that check the start or end of the answer."""
 
+    trim: Trim = True
+
     def faults(self) -> Iterable[Issue]:
         """White space alone is trimmed away, and every answer would pass."""
-        if not self.value.strip():
-            yield Issue(("value",), "leading and trailing white space is ignored, so there is nothing left to find")
+        if self.trim and not self.value.strip():
+            message = "leading and trailing white space is ignored, so there is nothing left to find"
+            yield Issue(("value",), message, hint="trim: false compares it as it is written")
 
 
 @dataclass(frozen=True, slots=True)
 class StartsWith(_Edge):
-    """The answer starts with a text, ignoring surrounding white space."""
+    """The answer starts with a text, ignoring surrounding white space unless `trim: false`."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare the beginning."""
         if context.output is None:
             return NO_OUTPUT
-        output, value = context.output.lstrip(), self.value.strip()
+        output, value = context.output, self.value
+        if self.trim:
+            output, value = output.lstrip(), value.strip()
         at = 0 if output.startswith(value) else -1
         return _found(f"starts with {quoted(value)}", output, at, len(value))
 
 
 @dataclass(frozen=True, slots=True)
 class EndsWith(_Edge):
-    """The answer ends with a text, ignoring surrounding white space."""
+    """The answer ends with a text, ignoring surrounding white space unless `trim: false`."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare the end."""
         if context.output is None:
             return NO_OUTPUT
-        output, value = context.output.rstrip(), self.value.strip()
+        output, value = context.output, self.value
+        if self.trim:
+            output, value = output.rstrip(), value.strip()
         at = len(output) - len(value) if output.endswith(value) else -1
         return _found(f"ends with {quoted(value)}", output, at, len(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Equals(DeclaredAssertion):
-    """The answer equals a text, ignoring surrounding white space, or is JSON that equals an object or list."""
+    """The answer equals a text (trimmed, unless `trim: false`), or is JSON that equals an object or list."""
 
     value: Annotated[Text | JsonObject | tuple[Json, ...], Doc("the text, object or list that the answer must equal")]
+    trim: Trim = True
 
     of_text_alone: ClassVar[bool] = True
 
@@ -199,7 +210,8 @@ class Equals(DeclaredAssertion):
         if output is None:
             return NO_OUTPUT
         if isinstance(self.value, str):
-            return Grade.of(output.strip() == self.value.strip(), f"equals {quoted(self.value)}", excerpt(output))
+            equal = output.strip() == self.value.strip() if self.trim else output == self.value
+            return Grade.of(equal, f"equals {quoted(self.value)}", excerpt(output))
         return _same_json(self.value, output)
 
 

@@ -98,17 +98,23 @@ def _settle(value: object) -> Settled:
 def _settle_fields(fields: Mapping[Any, object]) -> Settled:
     passed = _either(fields, ("pass", "passed"), _flag)
     score = _optional(fields, "score", _score)
+    checks = _checks(fields)
     if score is None:
-        if passed is None:
-            raise _WrongError("returned no verdict: its result has neither 'pass' nor 'score'")
-        score = float(passed)
+        score = _share(fields, checks) if passed is None else float(passed)
     return Settled(
         passed=score >= PASS_MARK if passed is None else passed,
         score=score,
-        checks=_checks(fields),
+        checks=checks,
         reason=_either(fields, ("reason", "reasoning"), _text),
         details=_optional(fields, "details", _details) or EMPTY,
     )
+
+
+def _share(fields: Mapping[Any, object], checks: Sequence[Check]) -> float:
+    """The score of a result that brings `assertions` alone: passed/total."""
+    if not (fields.get("assertions") or fields.get("checks")):
+        raise _WrongError("returned no verdict: its result has none of 'pass', 'score' and 'assertions'")
+    return sum(check.passed for check in checks) / len(checks)
 
 
 def _checks(fields: Mapping[Any, object]) -> tuple[Check, ...]:

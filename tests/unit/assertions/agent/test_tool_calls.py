@@ -83,6 +83,12 @@ def test_arguments(how, wanted, made, passed):
     assert graded(expects(ExpectedCall("a", wanted, how), args_match="ignore"), context).passed is passed
 
 
+def test_arguments_are_compared_exactly_unless_said_otherwise():
+    expected = expects(ExpectedCall("a", {"q": 1}))
+    assert graded(expected, did(ToolCall("a", {"q": 1}))).passed
+    assert not graded(expected, did(ToolCall("a", {"q": 1, "n": 2}))).passed
+
+
 def test_no_call_is_given_away_that_only_another_can_have():
     made = did(ToolCall("a", {"q": 1}), ToolCall("a", {"q": 2}))
     assert graded(expects("a", ExpectedCall("a", {"q": 1}), mode="superset"), made).passed

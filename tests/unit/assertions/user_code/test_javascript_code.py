@@ -88,7 +88,7 @@ def test_inline_code_gives_the_verdict(lab, code, score, passed):
         ("null", "bad-result", "returned null"),
         ("() => true", "bad-result", "returned a function"),
         ("NaN", "bad-result", "'score' is NaN"),
-        ("({})", "bad-result", "neither 'pass' nor 'score'"),
+        ("({})", "bad-result", "none of 'pass', 'score' and 'assertions'"),
         ("({ pass: 'yes' })", "bad-result", "'pass' must be true or false"),
     ],
 )

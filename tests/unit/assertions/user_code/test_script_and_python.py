@@ -84,7 +84,7 @@ def test_output_and_exit_status_decide(line, passed, score, text):
         ("""echo '"fail"'""", "bad-result", "and exited with 0, which is not a verdict"),
         ("""echo '{"pass": false, "pass": true}'""", "bad-result", "the duplicate key 'pass'"),
         ("""echo '{"pass": true, "details": {"a": 1, "a": 2}}'""", "bad-result", "the duplicate key 'a'"),
-        ("echo '{}'", "bad-result", "neither 'pass' nor 'score'"),
+        ("echo '{}'", "bad-result", "none of 'pass', 'score' and 'assertions'"),
         ("""echo '{"score": "high"}'""", "bad-result", "'score'"),
         ("""echo '{"score": NaN}'""", "bad-result", "'score'"),
     ],

@@ -101,7 +101,7 @@ def test_without_an_answer_output_is_null(server):
         ("[" * 2000, "not respond with JSON"),
         ("true", "the webhook must respond with an object that has 'pass' or 'score'"),
         ("[true]", "the webhook must respond with an object that has 'pass' or 'score'"),
-        ("{}", "neither 'pass' nor 'score'"),
+        ("{}", "none of 'pass', 'score' and 'assertions'"),
         ('{"pass": "yes"}', "'pass' must be true or false"),
         ('{"score": NaN}', "finite"),
         ('{"score": true}', "'score' must be a number"),

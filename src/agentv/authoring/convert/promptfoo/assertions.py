@@ -17,6 +17,7 @@ from agentv.authoring.convert.promptfoo.tables import (
     SAME,
     SCHEMAS,
     THRESHOLDS,
+    TRIMMED,
     USED,
 )
 from agentv.authoring.convert.promptfoo.targets import embedder_of, judge_of
@@ -97,8 +98,7 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
         if written is None:
             return mapping(node, {UNCONVERTED: node})
         items["value"] = written
-    if ours in USED:
-        _as_promptfoo_counts(items, kind, ours)
+    _as_promptfoo_compares(items, kind, ours)
     return mapping(node, items)
 
 
@@ -117,8 +117,16 @@ def _name(node: MapNode) -> str:
     return kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
 
 
+def _as_promptfoo_compares(items: dict[str, Node], kind: Scalar, ours: str) -> None:
+    """What is meant there and not here: white space counts, a negated list forbids each of its names, and others."""
+    if ours in TRIMMED and isinstance(items.get("value"), Scalar):
+        items["trim"] = Scalar(False, "false", kind.at)
+    if ours in USED:
+        _as_promptfoo_counts(items, kind, ours)
+
+
 def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:
-    """What is meant there and not here: a negated list forbids each of its names, a skill's `max` allows none."""
+    """A negated list forbids each of its names, and a skill's `max` allows none."""
     value = items.get("value")
     if isinstance(value, ListNode) and kind.text != ours:
         items["match"] = text_node("any", kind.at)

@@ -121,6 +121,9 @@ THRESHOLDS: Mapping[str, float] = dict.fromkeys(
 MEASURES: Mapping[str, str] = {"similar:dot": "dot", "similar:euclidean": "euclidean"}
 """Type that names how embeddings are compared → our `measure`."""
 
+TRIMMED = frozenset({"equals", "starts-with"})
+"""Types that ignore white space at the ends here, and compare it there."""
+
 USED = frozenset({"skill-used", "trajectory:tool-used"})
 """Types that look for names among those that were used."""
 

@@ -252,7 +252,7 @@ def test_a_type_that_is_absent_stays_and_is_refused(name: str, tmp_path: Path) -
         ("{type: python, value: 'file://c.py:f'}", {"type": "python", "value": "c.py:f"}),
         (
             "{type: assert-set, assert: [{type: equals, value: a}]}",
-            {"type": "assert-set", "assert": [{"type": "equals", "value": "a"}], "threshold": 1},
+            {"type": "assert-set", "assert": [{"type": "equals", "value": "a", "trim": False}], "threshold": 1},
         ),
         ("{type: contains, value: 1.50}", {"type": "contains", "value": 1.5}),
     ],
