@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 import pytest
 
 from doubles.ray_cluster import TwoNodes
-from e2e.test_interrupted import when_rows
 
 AGENT = """
 import json, os, re, time
@@ -17,7 +16,7 @@ import json, os, re, time
 def answer(prompt, case_id):
     with open(os.environ["CALLS"], "a") as calls:
         calls.write(f"{case_id} {os.getpid()} {os.getppid()}\\n")
-    end = time.monotonic() + 120  # should the test have failed
+    end = time.monotonic() + 600  # should the test have failed
     while case_id.startswith("held") and os.path.exists(os.environ["HOLD"]) and time.monotonic() < end:
         time.sleep(0.02)
     return f"You asked: {prompt}"
@@ -134,7 +133,7 @@ def calls(project):
 
 def when(what, message):
     """Wait until it is so."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180  # Ray is slow where others are at work
     while not what():
         assert time.monotonic() < deadline, message
         time.sleep(0.01)
@@ -166,14 +165,15 @@ def test_a_node_that_dies_costs_no_row_and_gives_none_twice(shop, cluster):
     env = environment(shop, cluster)
     words = ("many.eval.yaml", "--executor", "ray", "--workers", "6", "--out", "far", "--no-progress")
     process = shop.start("eval", *words, env=env)
-    when_rows(shop.path / "far" / "index.jsonl", 10)
+    index = shop.path / "far" / "index.jsonl"
+    when(lambda: index.exists() and index.read_bytes().count(b"\n") >= 10, "there are no rows")
     when(lambda: sum(map(len, held_calls(shop).values())) == 6, "there is no place for all 6")
     held, before = held_calls(shop), len(calls(shop))
     assert len(held) == 2, "one node answered alone"
     cluster.tell("kill")
     when(lambda: sorted(case for case, *_ in calls(shop)[before:]) in held.values(), "what was lost is not done again")
     (shop.path / "hold").unlink()
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=180)
     cluster.tell("add")
     assert process.returncode == 0, stderr
     assert "raylet" not in stderr

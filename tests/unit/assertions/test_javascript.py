@@ -705,6 +705,10 @@ def test_the_seeds_payload_gives_the_seeds_answer(project):
         ("return true", {"score": 1, "assertions": []}),
         ("return { score: 3 }", {"score": 1, "assertions": []}),
         ("return { pass: false, score: 0.67 }", {"pass": False, "score": 0.67, "assertions": []}),
+        (
+            "return { assertions: [{ text: 'a', passed: true }, { text: 'b', passed: false }] }",
+            {"score": 0.5, "assertions": [{"text": "a", "passed": True}, {"text": "b", "passed": False}]},
+        ),
         ("return { score: 0.5, details: { a: 1 }, reason: 'so' }", None),
         ("return { score: later, hits: ['h'], misses: ['m'], checks: [{ text: 'c', pass: true }] }", {}),
         ("await new Promise((done) => setTimeout(done, 5)); setInterval(() => {}, 1000); return 0", {}),

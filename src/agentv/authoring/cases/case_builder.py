@@ -162,7 +162,9 @@ class CaseBuilder:
         try:
             digest = self._digest.of(facts, parts.graded)
         except UnicodeEncodeError:
-            message = "this case contains half of a character (a lone surrogate), which cannot be written or sent"
+            message = (
+                "this case contains half of a character (a lone surrogate), which cannot be written to a file or sent"
+            )
             reading.report.error("not-unicode", case.node, message)
             return None
         return Case(

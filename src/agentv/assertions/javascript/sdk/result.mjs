@@ -9,22 +9,30 @@ export function settle(result) {
   const pass = given.pass ?? given.passed;
   check(pass, 'boolean', 'pass');
   check(given.score, 'number', 'score');
-  if (pass == null && given.score == null) throw new TypeError("the result has neither 'pass' nor 'score'");
-  const score = given.score == null ? Number(pass) : Math.min(Math.max(given.score, 0), 1);
+  const assertions = [
+    ...list(given, 'assertions'),
+    ...list(given, 'checks').map(({ pass: passed, reason: evidence, ...rest }) => ({ passed, evidence, ...rest })),
+    ...list(given, 'hits').map((text) => ({ text, passed: true })),
+    ...list(given, 'misses').map((text) => ({ text, passed: false })),
+  ];
+  const score = given.score == null ? (pass == null ? share(given, assertions) : Number(pass)) : Math.min(Math.max(given.score, 0), 1);
   const reason = given.reason ?? given.reasoning;
   return {
     // only where the score says something else: a failure with a high score must not read as a pass
     ...(pass != null && pass !== score >= 0.5 && { pass }),
     score,
-    assertions: [
-      ...list(given, 'assertions'),
-      ...list(given, 'checks').map(({ pass: passed, reason: evidence, ...rest }) => ({ passed, evidence, ...rest })),
-      ...list(given, 'hits').map((text) => ({ text, passed: true })),
-      ...list(given, 'misses').map((text) => ({ text, passed: false })),
-    ],
+    assertions,
     ...(reason != null && { reason }),
     ...(given.details != null && { details: given.details }),
   };
+}
+
+/** The score of a result that brings `assertions` alone: passed/total. */
+function share(given, assertions) {
+  if (!given.assertions?.length && !given.checks?.length) {
+    throw new TypeError("the result has none of 'pass', 'score' and 'assertions'");
+  }
+  return assertions.filter(({ passed }) => passed === true).length / assertions.length;
 }
 
 function list(given, name) {
