@@ -192,7 +192,7 @@ def test_its_settings_are_frozen_and_documented(name):
 @_each(ECHOING)
 def test_it_answers_with_text(name, place):
     settings = ECHOING[name](place)
-    assert list(settings.faults()) == []
+    assert list(settings.validate()) == []
     [found] = answers(settings, request("prompt 7", "7"))
     assert isinstance(found, TargetResponse)
     assert found.output == "prompt 7"

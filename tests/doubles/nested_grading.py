@@ -64,6 +64,6 @@ def graded(assertion: Any, context: AssertionContext | str | None) -> Grade:
     return asyncio.run(grade) if inspect.isawaitable(grade) else grade
 
 
-def faults(assertion: Any) -> list[tuple[str, tuple[str | int, ...]]]:
+def issues(assertion: Any) -> list[tuple[str, tuple[str | int, ...]]]:
     """The codes and places of what an assertion finds wrong with its options; warnings are marked."""
-    return [(f"{'~' if fault.warning else ''}{fault.code}", fault.path) for fault in assertion.faults()]
+    return [(f"{'~' if fault.warning else ''}{fault.code}", fault.path) for fault in assertion.validate()]

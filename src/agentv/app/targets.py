@@ -174,5 +174,5 @@ def _extra_of(provider: Provider) -> str | None:
         for one in fields(provider.settings)  # type: ignore[arg-type]  # every ProviderSettings is a dataclass
         if one.default is MISSING and one.default_factory is MISSING
     }
-    faults = provider.settings(**needed).faults()
+    faults = provider.settings(**needed).validate()
     return next((fault.hint for fault in faults if fault.code == "missing-extra"), None)

@@ -31,7 +31,7 @@ class AssertSet(DeclaredAssertion):
         """The number of assertions in it."""
         return f"{len(self.assert_)} assertion{'s' if len(self.assert_) != 1 else ''}"
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a set that checks nothing."""
         if not self.assert_:
             yield Issue(("assert_",), "the set is empty, so it checks nothing", "missing-value")

@@ -238,7 +238,7 @@ class Declared:
 
     short: ClassVar[str | None] = "value"
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Problems across several options, or inside one beyond its type."""
         return ()
 
@@ -268,7 +268,7 @@ class DeclaredAssertion(Declared):
         """Short description of what the entry checks; part of its default name."""
         return ""
 
-    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterable[Issue]:  # noqa: ARG002  # most lack nothing
+    def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterable[Issue]:  # noqa: ARG002  # most lack nothing
         """What it needs from a case and does not find there.
 
         Args:

@@ -34,7 +34,7 @@ class Local(ProviderSettings):
     embeds: ClassVar[bool] = True
     answers: ClassVar[bool] = False
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """The library that is not installed."""
         missing = missing_extra("model2vec", "embeddings", "texts are embedded")
         return [missing] if missing is not None else []

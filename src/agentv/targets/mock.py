@@ -41,7 +41,7 @@ class Mock(ProviderSettings):
     delay_ms: Annotated[float, Between(0), Doc("delay of every answer, in milliseconds")] = 0.0
     error: Annotated[Text | None, Verbatim(), Doc("fail every call with this message")] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Exactly one source of answers must be given."""
         given = [name for name in ("response", "responses", "error") if getattr(self, name) is not None]
         if not given:

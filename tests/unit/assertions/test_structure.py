@@ -7,7 +7,7 @@ from agentv.assertions.structure import AssertSet
 from agentv.assertions.text.matching import Contains
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.response import Failure, TokenUsage
-from doubles.nested_grading import Given, answer, entry, faults, graded
+from doubles.nested_grading import Given, answer, entry, graded, issues
 
 YES, NO = Grade.of(True, "is so", "seen"), Grade.of(False, "is so", "not seen")
 BROKEN = Grade.errored("timeout", "too late")
@@ -150,7 +150,7 @@ def test_the_details_show_every_child():
     ],
 )
 def test_faults(children, found):
-    assert faults(AssertSet(children)) == found
+    assert issues(AssertSet(children)) == found
 
 
 def test_labels():

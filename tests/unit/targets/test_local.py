@@ -58,7 +58,7 @@ def test_it_answers_nothing(model):
 
 def test_a_missing_library_is_told_when_the_file_is_loaded(monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
-    [fault] = Local("x").faults()
+    [fault] = Local("x").validate()
     assert (fault.code, fault.hint) == ("missing-extra", "pip install 'agentv[embeddings]'")
 
 

@@ -80,4 +80,4 @@ def test_only_a_delay_makes_it_wait():
     ],
 )
 def test_exactly_one_source_of_answers_is_needed(mock, faults):
-    assert [(fault.path, fault.code) for fault in mock.faults()] == faults
+    assert [(fault.path, fault.code) for fault in mock.validate()] == faults

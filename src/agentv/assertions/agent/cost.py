@@ -67,7 +67,7 @@ class _Bounds(DeclaredAssertion):
             return ", ".join(f"≤ {measure.show(most)}" for measure, most in self._bounds())
         return ", ".join(f"{measure.what} ≤ {measure.show(most)}" for measure, most in self._bounds())
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a missing limit."""
         if not any(True for _ in self._bounds()):
             names = ", ".join(measure.option for measure in self.measures)
@@ -191,7 +191,7 @@ class FinishReason(DeclaredAssertion):
         """The reasons."""
         return listed(self._wanted)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports an empty reason."""
         if not all(reason.strip() for reason in self._wanted):
             yield Issue(("value",), "the reason is empty", "missing-value")

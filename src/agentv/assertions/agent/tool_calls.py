@@ -46,7 +46,7 @@ class ExpectedCall(Declared):
 
     short: ClassVar[str | None] = "tool"
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports invalid arguments and fields."""
         if self.args is not None and self.args != _ANY and not isinstance(self.args, Mapping):
             yield Issue(("args",), "'args' must be 'any' or a mapping of arguments")
@@ -120,7 +120,7 @@ class ToolTrajectory(DeclaredAssertion):
         tools = (*(self.minimums or ()), *(one.tool for one in self.expected or ()))
         return f"{self.mode} {listed(tools)}" if tools else f"{self.mode}, no tool"
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports what could never fail, options of another mode, and two ways to compare arguments."""
         if self.minimums is not None and self.mode != "any_order":
             yield Issue(("minimums",), f"'minimums' requires mode: any_order, found mode: {self.mode}")
@@ -194,7 +194,7 @@ class ToolCallF1(DeclaredAssertion):
         """The first tools."""
         return listed(self._wanted)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a threshold that every answer reaches, and an empty list of names."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"

@@ -33,7 +33,7 @@ class Counted(Declared):
     min: Annotated[Count | None, Doc("minimum number of times: 1, or 0 where max is 0")] = None
     max: Annotated[Count | None, Doc("maximum number of times")] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports limits that nothing or everything meets."""
         yield from _bound_faults(self.min, self.max)
 
@@ -74,7 +74,7 @@ class _Used(DeclaredAssertion):
         """The first names."""
         return listed((self.value.name,) if isinstance(self.value, Counted) else self._names)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a choice among one."""
         if self.match == "any" and not isinstance(self.value, tuple):
             yield Issue(("match",), "'match' requires a list of names in 'value'")
@@ -224,7 +224,7 @@ class ToolArgsMatch(DeclaredAssertion):
         """The tool."""
         return quoted(self.value.name)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports arguments that every call has."""
         if not self.value.args and self.value.mode == "partial":
             hint = "mode: exact expects a call without arguments; trajectory:tool-used ignores arguments"
@@ -261,7 +261,7 @@ class StepBounds(Declared):
         Text | None, Alias(("pattern",)), Doc("count only calls of the tool with this name; may contain * and ?")
     ] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """No bound, bounds that everything meets, and a name where nothing has one."""
         if self.min is None and self.max is None:
             yield Issue((), "no limit is set; give 'min', 'max' or both", "missing-value")

@@ -49,7 +49,7 @@ class Field(Declared):
     formats: Annotated[tuple[Text, ...], Doc("date: formats to accept besides ISO 8601, such as DD-MMM-YYYY")] = ()
     threshold: Annotated[float | None, Between(0.01, 1), Doc("fuzzy: minimum similarity; 0.85")] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports invalid paths and formats, and options that this match does not use."""
         try:
             _path(self.path)
@@ -87,7 +87,7 @@ class FieldAccuracy(DeclaredAssertion):
         """The first of the paths."""
         return listed(tuple(field.path for field in self.fields))
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports fields whose weights sum to 0."""
         if self.fields and not any(field.weight for field in self.fields):
             yield Issue(("fields",), "every field has weight 0, so there is no score")
@@ -148,7 +148,7 @@ class JsonMatch(DeclaredAssertion):
             return "expected output"
         return self.value.path.rpartition("/")[2] if self.value.path else shown(self.value.value)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a value that every object contains."""
         if self.value is not None and self.value.value == {} and self.mode == "subset":
             yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="mode: equal")

@@ -50,9 +50,9 @@ class _WithSchema(DeclaredAssertion):
             return ""
         return self.value.path.rpartition("/")[2] if self.value.path else _title(self.value.value)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """What is wrong with the schema."""
-        return self.schema.faults("value") if self.schema is not None else ()
+        return self.schema.validate("value") if self.schema is not None else ()
 
 
 @dataclass(frozen=True, slots=True)

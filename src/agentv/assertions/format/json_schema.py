@@ -88,7 +88,7 @@ class Schema:
     def __init__(self, document: Json, limit_s: float = TIMEOUT_S) -> None:
         self._document = document
         self._limit_s = limit_s
-        # what is no schema at all is reported by `faults`; until then it accepts nothing
+        # what is no schema at all is reported by `validate`; until then it accepts nothing
         self._validator = _Validator(document if isinstance(document, bool | Mapping) else False, registry=REGISTRY)
 
     def complaints(self, value: Json) -> tuple[str, ...] | Failure:
@@ -114,7 +114,7 @@ class Schema:
             _deadline.reset(token)
             _steps.reset(left)
 
-    def faults(self, option: str) -> Iterator[Issue]:
+    def validate(self, option: str) -> Iterator[Issue]:
         """What is wrong with the schema itself, found when it is loaded.
 
         Args:

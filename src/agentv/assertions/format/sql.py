@@ -49,7 +49,7 @@ class SqlRules(Declared):
         Doc("the allowed columns: name, table.name, * for all, or promptfoo's select::table::name"),
     ] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports unknown dialects and invalid names."""
         if _missing() is None and dialect_of(self.database_type) is None:
             message = f"no SQL dialect '{self.database_type}'; known dialects: {', '.join(sorted(dialects()))}"
@@ -75,7 +75,7 @@ class _WithRules(DeclaredAssertion):
         """The dialect, where one is named."""
         return "" if self.value is None else self.value.database_type
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a missing library."""
         missing = _missing()
         return [missing] if missing is not None else []

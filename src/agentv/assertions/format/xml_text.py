@@ -35,7 +35,7 @@ class XmlRules(Declared):
         Doc("required elements, by path: order.item.price"),
     ]
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports paths that no element can have."""
         return _path_faults(self.required_elements, "required_elements")
 
@@ -69,7 +69,7 @@ class _WithElements(DeclaredAssertion):
         """The elements."""
         return listed(self.required) if self.required else ""
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports paths that no element can have."""
         if self.value is not None and not isinstance(self.value, XmlRules):
             yield from _path_faults(self.value, "value")

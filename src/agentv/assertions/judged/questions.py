@@ -59,7 +59,7 @@ class Judged(DeclaredAssertion):
     judge: JudgeName
     temperature: Temperature
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports prompts that cannot work."""
         if isinstance(self.prompt, Document):
             yield from prompt_faults(self.prompt, self.mode)
@@ -142,15 +142,15 @@ class Factuality(Judged):
         """The reference."""
         return quoted(self.value)[1:-1] if self.value is not None else ""
 
-    def faults(self) -> Iterator[Issue]:
+    def validate(self) -> Iterator[Issue]:
         """Reports scores that decide nothing, and prompts that cannot work."""
-        yield from Judged.faults(self)
+        yield from Judged.validate(self)
         worth = [score for _, score in self._worth]
         if all(worth) or not any(worth):
             every = "passes" if all(worth) else "fails"
             yield Issue(("scores",), f"every category {every}, so this checks nothing", hint="a category fails at 0")
 
-    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
+    def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """A reference."""
         del variables, criteria
         if self.value is None and not reference:
@@ -222,9 +222,9 @@ class Proportion(Judged):
     judge: JudgeName = None
     temperature: Temperature = 0.0
 
-    def faults(self) -> Iterator[Issue]:
+    def validate(self) -> Iterator[Issue]:
         """Reports a threshold that every share reaches, and prompts that cannot work."""
-        yield from Judged.faults(self)
+        yield from Judged.validate(self)
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)

@@ -48,14 +48,14 @@ class _OfContext(Proportion):
     def _own(self) -> tuple[str, ...]:
         return (self.context,) if isinstance(self.context, str) else self.context or ()
 
-    def faults(self) -> Iterator[Issue]:
+    def validate(self) -> Iterator[Issue]:
         """Reports two contexts, and invalid thresholds and prompts."""
-        yield from Proportion.faults(self)
+        yield from Proportion.validate(self)
         if self.context is not None and self.context_transform is not None:
             message = "'context' and 'context_transform' both set the retrieved text; keep one of them"
             yield Issue(("context_transform",), message)
 
-    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
+    def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """A context, where no answer has to come first."""
         del reference, criteria
         if self.context is None and self.context_transform is None and not _pieces(variables.get("context")):
@@ -103,9 +103,9 @@ class ContextRecall(_OfContext):
         """The ground truth."""
         return quoted(self.value)[1:-1] if self.value is not None else ""
 
-    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
+    def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """A context, or the ground truth."""
-        yield from _OfContext.lacks(self, variables, reference=reference, criteria=criteria)
+        yield from _OfContext.missing_inputs(self, variables, reference=reference, criteria=criteria)
         if self.value is None and not reference:
             message = "'context-recall' needs 'value', or 'expected_output' of the case, as the ground truth"
             yield Issue((), message, "missing-key")

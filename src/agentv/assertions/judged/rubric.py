@@ -84,7 +84,7 @@ class LlmRubric(DeclaredAssertion):
             return self.prompt.path.rpartition("/")[2]
         return _brief(self.prompt.text) if self.prompt is not None else "criteria"
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Empty rubrics, doubled ids, weightless lists, ranges and scales with holes, prompts that cannot work."""
         if isinstance(self.value, tuple):
             yield from item_faults(self.value)
@@ -99,7 +99,7 @@ class LlmRubric(DeclaredAssertion):
             yield from prompt_faults(self.prompt)
             yield from _unshown(self.prompt.text, self.value)
 
-    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
+    def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """Something to judge by."""
         del variables, reference
         if self.value is None and self.prompt is None and not criteria:

@@ -52,7 +52,7 @@ class RubricEntry(Declared):
             points = self.required
         return None if points is None else int(points)
 
-    def faults(self) -> Iterator[Issue]:
+    def validate(self) -> Iterator[Issue]:
         """What is wrong with the item alone."""
         yield from _id_faults(self)
         if self.score_ranges is None:
@@ -112,7 +112,7 @@ def item_faults(entries: Entries) -> Iterator[Issue]:
     ranged = any(isinstance(entry, RubricEntry) and entry.score_ranges is not None for entry in entries)
     for place, entry in enumerate(entries):
         if isinstance(entry, RubricEntry):
-            yield from (replace(fault, path=("value", place, *fault.path)) for fault in entry.faults())
+            yield from (replace(fault, path=("value", place, *fault.path)) for fault in entry.validate())
         elif not entry.strip():
             yield Issue(("value", place), "the item is empty", code="missing-value")
         if ranged and (isinstance(entry, str) or entry.score_ranges is None):

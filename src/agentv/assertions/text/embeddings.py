@@ -56,7 +56,7 @@ class Similar(DeclaredAssertion):
         """The first reference."""
         return listed(self._given)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a threshold that every answer reaches, or none can."""
         if self.measure != "euclidean" and self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"

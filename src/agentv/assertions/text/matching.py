@@ -154,7 +154,7 @@ class _Edge(_OneText):
 
     trim: Trim = True
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """White space alone is trimmed away, and every answer would pass."""
         if self.trim and not self.value.strip():
             message = "leading and trailing white space is ignored, so there is nothing left to find"
@@ -229,7 +229,7 @@ class Regex(DeclaredAssertion):
         """The pattern, in quotes."""
         return quoted(self.value)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports unknown flags, and a pattern that does not compile."""
         unknown = [letter for letter in self.flags if letter not in FLAGS]
         if unknown:
@@ -263,7 +263,7 @@ class Levenshtein(_OneText):
 
     threshold: Annotated[Count, Doc("maximum number of edits")] = DEFAULT_EDITS
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a threshold that even the empty answer passes."""
         if self.threshold >= len(self.value):
             message = f"{self.threshold} edits turn {quoted(self.value)} into an empty text, so any short answer passes"
@@ -312,7 +312,7 @@ class WordCount(DeclaredAssertion):
         """The bounds."""
         return _span_of(*self.words())
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports missing or duplicate limits, and limits that no answer or every answer meets."""
         if self.value is not None and (self.min is not None or self.max is not None):
             yield Issue(("value",), "'value' conflicts with 'min' and 'max'; keep one of them")
@@ -344,7 +344,7 @@ class MinTokens(DeclaredAssertion):
         """The bound, and no other."""
         return self.value, None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a minimum that every answer meets."""
         if self.value == 0:
             yield Issue(("value",), "every answer has at least 0 words, so this checks nothing")

@@ -46,7 +46,7 @@ class _Similar(DeclaredAssertion):
     def _given(self) -> tuple[str, ...]:
         return (self.value,) if isinstance(self.value, str) else self.value or ()
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports a threshold that every answer reaches, and references without words."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
@@ -87,10 +87,10 @@ class RougeN(_Similar):
     threshold: Annotated[Fraction, Doc("minimum score to pass")] = 0.75
     n: Annotated[int, Between(1, 9), Doc("n-gram length: 1 is ROUGE-1, 2 is ROUGE-2")] = 1
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """As of all, and a library that is not installed."""
         missing = missing_extra("rouge_score", "metrics", "ROUGE is computed")
-        return [missing] if missing is not None else _Similar.faults(self)
+        return [missing] if missing is not None else _Similar.validate(self)
 
     def score(self, output: str, references: Sequence[str]) -> float:
         """C.-Y. Lin, 2004, as Google's rouge-score computes it."""
@@ -112,10 +112,10 @@ class Bleu(_Similar):
         ),
     ] = "13a"
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """As of all, and a library that is not installed."""
         missing = missing_extra("sacrebleu", "metrics", "BLEU is computed")
-        return [missing] if missing is not None else _Similar.faults(self)
+        return [missing] if missing is not None else _Similar.validate(self)
 
     def score(self, output: str, references: Sequence[str]) -> float:
         """K. Papineni et al., 2002, of one sentence, as sacrebleu computes it: smoothed, with effective order."""

@@ -62,7 +62,7 @@ class PythonType:
             return [signature]
         # a parameter of that name is one like any other
         merged, faults = (options, list[Issue]()) if "config" in signature.names else merge_config(options)
-        faults += at_their_place(signature.faults(merged), options)
+        faults += at_their_place(signature.validate(merged), options)
         return faults or PythonAssertion(self, signature.function, merged)
 
     def load(self, function: str) -> Callable[..., Any]:

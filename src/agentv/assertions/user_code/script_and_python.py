@@ -97,7 +97,7 @@ class PythonCode(DeclaredAssertion):
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports inline code that is not valid Python, or that returns nothing. The code is not run."""
         if self.value.code is not None:
             wrong = compile_inline(self.value.code)

@@ -53,7 +53,7 @@ class Signature:
             return "value"
         return self.names[0] if len(self.names) == 1 and not self.takes_any else None
 
-    def faults(self, options: Mapping[str, Json]) -> Iterator[Issue]:
+    def validate(self, options: Mapping[str, Json]) -> Iterator[Issue]:
         """What is wrong with calling the function with these keywords."""
         known = {one.name: one for one in self.parameters}
         for name, value in options.items():

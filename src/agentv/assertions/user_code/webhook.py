@@ -53,7 +53,7 @@ class Webhook(DeclaredAssertion):
         parts = _parts(self.value)
         return parts[1] if parts else ""
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports invalid URLs and headers."""
         if _parts(self.value) is None:
             yield Issue(("value",), "the URL must start with http:// or https:// and contain a host")

@@ -46,9 +46,14 @@ def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> N
         assertion = entry.assertion
         if type(assertion) in _modest:
             continue
-        if isinstance(assertion, DeclaredAssertion) and type(assertion).lacks is not DeclaredAssertion.lacks:
+        if (
+            isinstance(assertion, DeclaredAssertion)
+            and type(assertion).missing_inputs is not DeclaredAssertion.missing_inputs
+        ):
             notes = (f"the case '{facts.id}' has none",) if facts.id else ()
-            for fault in assertion.lacks(facts.variables, reference=facts.has_reference, criteria=facts.has_criteria):
+            for fault in assertion.missing_inputs(
+                facts.variables, reference=facts.has_reference, criteria=facts.has_criteria
+            ):
                 report.error(fault.code, entry.span, fault.message, hint=fault.hint, notes=notes)
         elif hasattr(type(assertion), "assert_"):
             _check(entry.inner, facts, report)

@@ -43,7 +43,7 @@ class AuthoredTriggering(Declared):
     )
     catalogue: Annotated[bool | None, Verbatim(), Doc("show the descriptions of the other prompts; true")] = None
 
-    def faults(self) -> Iterator[Issue]:
+    def validate(self) -> Iterator[Issue]:
         """A threshold that every query reaches."""
         if self.threshold <= TOLERANCE:
             yield Issue(("threshold",), "with threshold 0, every query counts as loading the prompt")

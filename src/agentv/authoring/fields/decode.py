@@ -179,7 +179,7 @@ class OptionsSchema:
         return self.cls(**{rules[key].name: node for key, node in pairs.items() if key in rules and rules[key].unread})
 
     def _sound(self, made: Declared, pairs: Mapping[str, Node], at: MapNode, reading: Reading) -> bool:
-        issues = list(made.faults())
+        issues = list(made.validate())
         if not issues:
             return True
         for issue in issues:
@@ -251,7 +251,7 @@ def _compiled(cls: type) -> OptionsSchema:
                 older |= {name: Rule(one.name, kind, needed, older=True, unread=unread) for name in marker.names}
     short = getattr(cls, "short", None)
     takes_json = short in rules and rules[short].kind.accepts(_PROBE)
-    checks = getattr(cls, "faults", Declared.faults) is not Declared.faults
+    checks = getattr(cls, "validate", Declared.validate) is not Declared.validate
     return OptionsSchema(
         cls,
         {**rules, **older},

@@ -1,7 +1,7 @@
 """Declarations to JSON Schema (2020-12): what `decode` reads, said to an editor.
 
 The two must know the same kinds; a declaration that has no translation here is a TypeError, never a gap. What
-`faults()` finds across several options cannot be said in a schema: `agentv validate` knows more than it.
+`validate()` finds across several options cannot be said in a schema: `agentv validate` knows more than it.
 """
 
 from __future__ import annotations

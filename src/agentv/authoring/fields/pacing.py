@@ -44,7 +44,7 @@ class AuthoredRetry(Declared):
         Doc("HTTP statuses to retry; default: 408, 409, 429 and 500 or higher"),
     ] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """A first wait that is longer than the longest."""
         first, longest = self.retry_initial_delay_ms, self.retry_max_delay_ms
         if first is not None and longest is not None and first > longest:
@@ -72,7 +72,7 @@ class AuthoredRate(Declared):
         PerMinute | None, Alias(("tpm", "tokens")), Doc("maximum tokens per minute, input and output")
     ] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """A rate that limits nothing."""
         if self.requests_per_minute is None and self.tokens_per_minute is None:
             message = "a rate needs 'requests_per_minute' or 'tokens_per_minute'"

@@ -92,9 +92,9 @@ class Anthropic(ModelSettings):
         Literal["low", "medium", "high", "xhigh", "max"] | None, Doc("effort the model spends on an answer")
     ] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """As of every model; a budget that the API refuses; sampling beside thinking."""
-        yield from ModelSettings.faults(self)
+        yield from ModelSettings.validate(self)
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
             yield Issue(("thinking",), f"a thinking budget must be at least {SMALLEST_BUDGET} tokens, found {budget}")

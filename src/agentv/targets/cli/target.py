@@ -46,7 +46,7 @@ class Cli(ProviderSettings):
         Command | Healthcheck | None, Doc("a command or a URL that must succeed once before the first call")
     ] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Reports placeholders that are misspelt or in harmful positions."""
         return command_faults(self.command)
 

@@ -91,12 +91,12 @@ class Gemini(ModelSettings):
         Doc(f"model that `similar` uses; defaults to `{EMBEDDING_MODEL}`, or `model` if it is for embeddings"),
     ] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """The SDK is not installed; what is wrong with the settings of any model."""
         missing = missing_extra("google.genai", "gemini", "Gemini is asked")
         if missing is not None:
             yield missing
-        yield from ModelSettings.faults(self)
+        yield from ModelSettings.validate(self)
 
     def endpoint(self) -> str:
         """The address, and a hash of the key."""

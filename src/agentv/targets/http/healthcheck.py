@@ -24,7 +24,7 @@ class Healthcheck(Declared):
     timeout_s: Annotated[Seconds, Alias(("timeout_seconds",)), Doc("time limit in seconds")] = 30.0
     type: Annotated[Literal["command", "http"] | None, Doc("older; implied by 'command' or 'url'")] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Exactly one of the two must be given."""
         if (self.command is None) == (self.url is None):
             yield Issue((), "a healthcheck needs either 'command' or 'url'", "missing-key")

@@ -43,7 +43,7 @@ class Http(ProviderSettings):
     ] = None
     output: Annotated[Text | None, Doc("path of the answer in a JSON response: `$.choices[0].message.content`")] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """A URL that is none, a path that is none, templates that cannot be read."""
         if not _is_url(self.url):
             yield Issue(("url",), "'url' must start with http:// or https:// and contain a host")

@@ -77,12 +77,12 @@ class LiteLLM(ModelSettings):
     seed: Annotated[int | None, Doc("sampling seed; makes answers repeatable as far as the server supports it")] = None
     reasoning_effort: Annotated[Text | None, Doc("for models that reason: `low`, `medium`, `high`, …")] = None
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """The library is not installed; what is wrong with the settings of any model."""
         missing = missing_extra("litellm", "litellm", "LiteLLM's models are asked")
         if missing is not None:
             yield missing
-        yield from ModelSettings.faults(self)
+        yield from ModelSettings.validate(self)
 
     def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:
         """The key of the model's provider, where it is known which one LiteLLM reads, and that none is given."""

@@ -52,7 +52,7 @@ class ModelSettings(ProviderSettings):
         default_factory=dict
     )
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """An address or a key that cannot be used, a form of answer that the API does not know, unusable tools."""
         yield from url_faults(self.base_url)
         yield from key_faults(self.api_key)

@@ -24,7 +24,7 @@ _NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty")
 class OpenAIProvider(OpenAISettings):
     """Base of the providers that speak OpenAI's API."""
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """A URL that is none; what the API has no word for."""
         yield from key_faults(self.api_key)
         yield from url_faults(self.dialect().base_url if self.base_url is not None else None)

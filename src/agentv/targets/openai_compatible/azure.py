@@ -69,9 +69,9 @@ class Azure(OpenAIProvider):
         """A server that is not in Azure."""
         return other_server(self.base_url, *_DOMAINS)
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """As everywhere; and the deployment must be in no URL."""
-        yield from OpenAIProvider.faults(self)
+        yield from OpenAIProvider.validate(self)
         if "/deployments/" in (self.base_url or ""):
             hint = "write https://NAME.openai.azure.com, and set the deployment as 'model'"
             yield Issue(("base_url",), "'base_url' must not contain a deployment", hint=hint)

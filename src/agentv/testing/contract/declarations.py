@@ -25,5 +25,5 @@ def check_declaration(declared: Declared) -> None:
         assert Doc.__name__ in str(one.type), (
             f"{cls.__name__}.{one.name} must say what it means: Annotated[…, Doc('…')]"
         )
-    assert list(declared.faults()) == [], "these options must be right"
+    assert list(declared.validate()) == [], "these options must be right"
     assert pickle.loads(pickle.dumps(declared)) == declared, "options must survive pickle"  # noqa: S301  # our own bytes

@@ -69,10 +69,10 @@ BROKEN = {
         "has an option 'weight', which every assertion takes already",
         "bad.py:8",
     ),
-    "faults": (
+    "validate": (
         "acme_evals.bad:Twice",
-        ASSERTION + "\n    def faults(self):\n        raise OSError('disk')\n",
-        "raised OSError: disk (bad.py:24, in faults)",
+        ASSERTION + "\n    def validate(self):\n        raise OSError('disk')\n",
+        "raised OSError: disk (bad.py:24, in validate)",
         "",
     ),
     "label": ("acme_evals.bad:Twice", ASSERTION.replace("repr(self.value)", "3"), "must return text, returned int", ""),

@@ -5,7 +5,7 @@ import pytest
 from agentv.assertions.agent.cost import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import TokenUsage
-from doubles.nested_grading import answer, faults, graded
+from doubles.nested_grading import answer, graded, issues
 
 CALL = ToolCall("search", {"q": "x"})
 TRANSCRIPT = (Message("assistant", "", tool_calls=(CALL, CALL)), Message("tool", "hit"), Message("assistant", "done"))
@@ -125,7 +125,7 @@ def test_no_answer_is_needed():
     ids=repr,
 )
 def test_faults(assertion, found):
-    assert faults(assertion) == found
+    assert issues(assertion) == found
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_an_agent_that_called_no_tool_fails():
     ],
 )
 def test_faults(assertion, path):
-    assert [fault.path for fault in assertion.faults()] == [path]
+    assert [fault.path for fault in assertion.validate()] == [path]
 
 
 @pytest.mark.parametrize(

@@ -181,4 +181,4 @@ def test_without_a_transcript_nothing_is_known(assertion, context):
     ],
 )
 def test_faults(declared, path):
-    assert [fault.path for fault in declared.faults()] == [path]
+    assert [fault.path for fault in declared.validate()] == [path]

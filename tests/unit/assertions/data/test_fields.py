@@ -11,7 +11,7 @@ from agentv.assertions.evidence import LIMIT
 from agentv.assertions.numbers import number_in, within
 from agentv.model.values.message import Message, TextBlock
 from agentv.registry.fields import Loaded
-from doubles.nested_grading import answer, faults, graded
+from doubles.nested_grading import answer, graded, issues
 
 INVOICE = {
     "number": "INV-7",
@@ -264,7 +264,7 @@ def test_the_first_differences_are_shown():
     ids=repr,
 )
 def test_faults(assertion, found):
-    assert faults(assertion) == found
+    assert issues(assertion) == found
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from agentv.assertions.format.json import ContainsJson, IsJson, IsRefusal, JsonS
 from agentv.assertions.format.json_schema import Schema, schema_from
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Loaded
-from doubles.nested_grading import faults, graded
+from doubles.nested_grading import graded, issues
 
 TOTAL = Loaded({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}})
 
@@ -114,11 +114,11 @@ def test_labels():
     ids=repr,
 )
 def test_faults(schema, found):
-    assert faults(JsonSchema(Loaded(schema))) == found
+    assert issues(JsonSchema(Loaded(schema))) == found
 
 
 def test_no_schema_has_no_faults():
-    assert faults(IsJson()) == []
+    assert issues(IsJson()) == []
 
 
 # answers that are hostile

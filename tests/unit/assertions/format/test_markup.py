@@ -148,7 +148,7 @@ def test_more_fragments_than_are_read_is_no_verdict():
 
 @pytest.mark.parametrize("value", ["", "a..b", ".a", ("a", "b."), XmlRules(("a. b",))])
 def test_a_path_with_an_empty_step_is_a_fault(value):
-    (fault,) = (value if isinstance(value, XmlRules) else IsXml(value)).faults()
+    (fault,) = (value if isinstance(value, XmlRules) else IsXml(value)).validate()
     assert fault.path[0] in {"value", "required_elements"}
     assert "root.child" in fault.message
 

@@ -420,19 +420,19 @@ def test_more_code_than_is_read_is_no_verdict():
     assert sql(block + "```\nSELECT 1\n```\n" + block * 7, ContainsSql).passed
 
 
-def faults(**rules):
-    return [(fault.path, fault.code, fault.message, fault.hint) for fault in SqlRules(**rules).faults()]
+def issues(**rules):
+    return [(fault.path, fault.code, fault.message, fault.hint) for fault in SqlRules(**rules).validate()]
 
 
 def test_an_unknown_dialect_names_the_nearest():
-    ((path, code, message, hint),) = faults(database_type="postgrez")
+    ((path, code, message, hint),) = issues(database_type="postgrez")
     assert (path, code) == (("database_type",), "bad-value")
     assert "no SQL dialect 'postgrez'; known dialects: athena, bigquery" in message
     assert hint == "did you mean 'postgres'?"
 
 
 def test_patterns_are_checked():
-    found = faults(allowed_tables=("a", "select::b"), allowed_columns=("(x::y::z",))
+    found = issues(allowed_tables=("a", "select::b"), allowed_columns=("(x::y::z",))
     assert [(path, code) for path, code, _, _ in found] == [
         (("allowed_tables", 1), "bad-value"),
         (("allowed_columns", 0), "bad-regex"),
@@ -441,11 +441,11 @@ def test_patterns_are_checked():
 
 def test_a_missing_library_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
-    (fault,) = IsSql().faults()
+    (fault,) = IsSql().validate()
     assert (fault.code, fault.path) == ("missing-extra", ())
     assert fault.message == "SQL is parsed with sqlglot, which is not installed"
     assert fault.hint == "pip install 'agentv[metrics]'"
-    assert not list(SqlRules("no dialect at all").faults())  # which only the library knows
+    assert not list(SqlRules("no dialect at all").validate())  # which only the library knows
 
 
 ONE_OF_EACH = """\

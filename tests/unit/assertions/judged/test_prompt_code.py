@@ -160,7 +160,7 @@ def test_the_prompt_of_a_rubric_may_be_code_too(function):
     assert grade.passed
     assert run.asked.startswith("[r1] names a city\n<answer-")
     assert LlmRubric(prompt=function(text)).label().endswith(".py:ask")
-    assert list(LlmRubric(prompt=function(text)).faults()) == []
+    assert list(LlmRubric(prompt=function(text)).validate()) == []
 
 
 def script(text):

@@ -32,9 +32,9 @@ def test_each_category_can_be_worth_something_else():
 
 def test_scores_that_decide_nothing_are_a_fault():
     for scores in (CategoryScores(disagree=0.5), CategoryScores(0, 0, 0, 0, 0)):
-        (fault,) = Factuality("a", scores).faults()
+        (fault,) = Factuality("a", scores).validate()
         assert fault.path == ("scores",)
-    assert list(Factuality("a").faults()) == []
+    assert list(Factuality("a").validate()) == []
 
 
 def test_the_reference_is_the_value_else_the_expected_output():
@@ -49,11 +49,11 @@ def test_without_a_reference_nothing_is_compared():
     grade, run = judged(Factuality(), {"category": "C"})
     assert grade.error.code == "no-reference"
     assert run.judge_target.requests == []
-    (fault,) = Factuality().lacks({}, reference=False, criteria=False)
+    (fault,) = Factuality().missing_inputs({}, reference=False, criteria=False)
     assert (fault.code, fault.path) == ("missing-key", ())
     assert not [
-        *Factuality().lacks({}, reference=True, criteria=False),
-        *Factuality("a").lacks({}, reference=False, criteria=False),
+        *Factuality().missing_inputs({}, reference=True, criteria=False),
+        *Factuality("a").missing_inputs({}, reference=False, criteria=False),
     ]
 
 
@@ -106,7 +106,7 @@ def test_the_question_is_the_option_else_the_variable_else_the_input():
 
 
 def test_a_threshold_that_every_answer_reaches_is_a_fault():
-    (fault,) = AnswerRelevance(0.0).faults()
+    (fault,) = AnswerRelevance(0.0).validate()
     assert fault.path == ("threshold",)
 
 
@@ -137,7 +137,7 @@ def test_without_a_value_the_goal_is_what_the_case_says(known, goal):
 
 def test_a_prompt_of_ones_own_shows_its_variables_in_both_spellings():
     prompt = Document("{{ question }} | {{ criteria }} {{ expected_outcome }} | {{ candidate_answer }}")
-    assert list(ClosedQa("is polite", prompt).faults()) == []
+    assert list(ClosedQa("is polite", prompt).validate()) == []
     _, run = judged(ClosedQa("is polite", prompt), YES)
     assert re.match(r"<input-(\w+)>What is 15 \+ 27\?</input-\1> \| is polite is polite \| <answer-\1>", run.asked)
 
@@ -152,7 +152,7 @@ def test_a_prompt_of_ones_own_shows_its_variables_in_both_spellings():
     ],
 )
 def test_a_prompt_that_cannot_work_is_a_fault(kind, codes):
-    assert [fault.code for fault in kind.faults()] == codes
+    assert [fault.code for fault in kind.validate()] == codes
 
 
 def test_a_long_answer_is_cut_and_the_grade_says_so():

@@ -133,11 +133,13 @@ def test_an_empty_context_is_missing(value):
         )
         assert grade.error.code == "no-context"
         assert run.judge_target.requests == []
-        (fault,) = kind().lacks({"context": value}, reference=True, criteria=False)
+        (fault,) = kind().missing_inputs({"context": value}, reference=True, criteria=False)
         assert fault.code == "missing-key"
-        assert not list(kind(context="a").lacks({}, reference=True, criteria=False))
-        assert not list(kind(context_transform=Transform("path", "$.a")).lacks({}, reference=True, criteria=False))
-        assert not list(kind().lacks({"context": TEXT}, reference=True, criteria=False))
+        assert not list(kind(context="a").missing_inputs({}, reference=True, criteria=False))
+        assert not list(
+            kind(context_transform=Transform("path", "$.a")).missing_inputs({}, reference=True, criteria=False)
+        )
+        assert not list(kind().missing_inputs({"context": TEXT}, reference=True, criteria=False))
 
 
 def test_a_context_that_cannot_be_computed_errs():
@@ -146,13 +148,13 @@ def test_a_context_that_cannot_be_computed_errs():
 
 
 def test_recall_lacks_a_ground_truth():
-    faults = list(ContextRecall().lacks({}, reference=False, criteria=False))
+    faults = list(ContextRecall().missing_inputs({}, reference=False, criteria=False))
     assert len(faults) == 2
     assert "ground truth" in faults[1].message
 
 
 def test_two_contexts_at_once_are_a_fault():
-    (fault,) = ContextRelevance(context="a", context_transform=Transform("path", "$.a")).faults()
+    (fault,) = ContextRelevance(context="a", context_transform=Transform("path", "$.a")).validate()
     assert fault.path == ("context_transform",)
 
 
@@ -177,4 +179,4 @@ def test_more_sentences_than_a_judge_can_count_err():
 )
 def test_a_prompt_must_show_what_is_judged(kind, template, codes):
     own = type(kind)(**{**{name: getattr(kind, name) for name in ("context",)}, "prompt": Document(template)})
-    assert [fault.code for fault in own.faults()] == codes
+    assert [fault.code for fault in own.validate()] == codes

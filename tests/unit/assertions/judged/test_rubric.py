@@ -27,7 +27,7 @@ def graded(assertion, said, output="42", criteria=None):
 
 
 def codes(assertion):
-    return [(fault.code, fault.path) for fault in assertion.faults()]
+    return [(fault.code, fault.path) for fault in assertion.validate()]
 
 
 # what is asked

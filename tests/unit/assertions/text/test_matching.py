@@ -18,7 +18,7 @@ from agentv.assertions.text.matching import (
     WordBounds,
     WordCount,
 )
-from doubles.nested_grading import faults, graded
+from doubles.nested_grading import graded, issues
 
 ANSWER = "  Refunds take 5 days. See the Disclaimer below.\nIt costs 0 USD.  "
 
@@ -240,7 +240,7 @@ def test_the_label_of_a_long_text_is_short():
     ],
 )
 def test_faults(assertion, found):
-    assert faults(assertion) == found
+    assert issues(assertion) == found
 
 
 # time

@@ -98,13 +98,13 @@ class TestEveryMetric:
         assert graded(kind(("dogs bark", REFERENCE)), REFERENCE).score == 1.0
 
     def test_a_threshold_of_0_checks_nothing(self, kind):
-        (fault,) = kind(REFERENCE, threshold=0.0).faults()
+        (fault,) = kind(REFERENCE, threshold=0.0).validate()
         assert fault.path == ("threshold",)
         assert "weight: 0" in fault.hint
 
     def test_a_reference_without_a_word_is_a_fault(self, kind):
-        assert [fault.path for fault in kind("…").faults()] == [("value",)]
-        assert [fault.path for fault in kind(("a", "…")).faults()] == [("value", 1)]
+        assert [fault.path for fault in kind("…").validate()] == [("value",)]
+        assert [fault.path for fault in kind(("a", "…")).validate()] == [("value", 1)]
 
     def test_label_is_the_reference(self, kind):
         assert kind("a b").label() == "'a b'"
@@ -114,7 +114,7 @@ class TestEveryMetric:
 @pytest.mark.parametrize(("kind", "library"), [(RougeN, "rouge_score"), (Bleu, "sacrebleu")])
 def test_a_missing_library_says_how_to_get_it(kind, library, monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
-    (fault,) = kind("a").faults()
+    (fault,) = kind("a").validate()
     assert fault.code == "missing-extra"
     assert library in fault.message
     assert fault.hint == "pip install 'agentv[metrics]'"

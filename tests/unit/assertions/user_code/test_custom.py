@@ -44,7 +44,7 @@ def built(tmp_path: Path, source: str, options=None, name: str = "min_words.py")
     return assertion
 
 
-def faults(tmp_path: Path, source: str, options=None, name: str = "min_words.py") -> list[Issue]:
+def issues(tmp_path: Path, source: str, options=None, name: str = "min_words.py") -> list[Issue]:
     found = python(tmp_path, source, name).build(options or {})
     assert isinstance(found, list)
     return found
@@ -234,7 +234,7 @@ def test_a_function_in_a_branch_is_found(tmp_path):
     ],
 )
 def test_a_file_that_is_no_assertion_says_where(tmp_path, source, said):
-    (fault,) = faults(tmp_path, source)
+    (fault,) = issues(tmp_path, source)
     assert fault.code == "bad-assertion-file"
     assert said in fault.message
 
@@ -295,7 +295,7 @@ TYPED = """
 )
 def test_annotations_are_checked_before_anything_runs(tmp_path, name, good, bad):
     built(tmp_path, TYPED, {name: good})
-    (fault,) = faults(tmp_path, TYPED, {name: bad})
+    (fault,) = issues(tmp_path, TYPED, {name: bad})
     assert (fault.path, fault.code) == ((name,), "bad-value")
     assert f"'{name}' must be " in fault.message
 
@@ -306,18 +306,18 @@ def test_other_annotations_are_not_checked(tmp_path, name):
 
 
 def test_an_unknown_parameter_names_the_nearest(tmp_path):
-    (fault,) = faults(tmp_path, "def assertion(ctx, *, minimum=3): ...", {"minimun": 5})
+    (fault,) = issues(tmp_path, "def assertion(ctx, *, minimum=3): ...", {"minimun": 5})
     assert (fault.path, fault.code, fault.hint) == (("minimun",), "unknown-key", "did you mean 'minimum'?")
 
 
 def test_a_missing_parameter_is_named(tmp_path):
-    (fault,) = faults(tmp_path, "def assertion(ctx, minimum, maximum=9): ...", {"maximum": 5})
+    (fault,) = issues(tmp_path, "def assertion(ctx, minimum, maximum=9): ...", {"maximum": 5})
     assert (fault.path, fault.code) == ((), "missing-key")
     assert "'minimum'" in fault.message
 
 
 def test_all_that_is_wrong_is_reported_at_once(tmp_path):
-    found = faults(tmp_path, "def assertion(ctx, *, a: int, b: int): ...", {"a": "x", "c": 1})
+    found = issues(tmp_path, "def assertion(ctx, *, a: int, b: int): ...", {"a": "x", "c": 1})
     assert [fault.path for fault in found] == [("a",), ("c",), ()]
 
 
@@ -348,11 +348,11 @@ def test_the_lone_value_fills_value_or_the_only_parameter(tmp_path, parameters, 
 def test_config_is_merged_and_a_clash_is_an_error(tmp_path):
     source = "def assertion(ctx, *, low: int, high: int): return ctx.config == {'low': 1, 'high': 2}"
     assert grade(built(tmp_path, source, {"low": 1, "config": {"high": 2}})).passed
-    (clash,) = faults(tmp_path, source, {"low": 1, "high": 3, "config": {"high": 2}})
+    (clash,) = issues(tmp_path, source, {"low": 1, "high": 3, "config": {"high": 2}})
     assert clash.path == ("config", "high")
-    (wrong,) = faults(tmp_path, source, {"low": 1, "config": {"high": "x"}})
+    (wrong,) = issues(tmp_path, source, {"low": 1, "config": {"high": "x"}})
     assert wrong.path == ("config", "high")
-    (no_mapping, *_) = faults(tmp_path, source, {"config": 3})
+    (no_mapping, *_) = issues(tmp_path, source, {"config": 3})
     assert no_mapping.path == ("config",)
 
 

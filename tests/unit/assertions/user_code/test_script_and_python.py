@@ -337,7 +337,7 @@ def inline(code: str, **options) -> PythonCode:
 )
 def test_inline_code_is_an_expression_or_a_body(code, passed, score):
     assertion = inline(code, config={"limit": 3})
-    assert not list(assertion.faults())
+    assert not list(assertion.validate())
     found = grade(assertion, vars={"name": "there"})
     assert found.error is None, found.error
     assert (found.passed, found.score) == (passed, score)
@@ -359,14 +359,14 @@ def test_inline_code_is_an_expression_or_a_body(code, passed, score):
     ],
 )
 def test_what_is_no_python_is_a_fault_at_load(code, said):
-    (fault,) = inline(code).faults()
+    (fault,) = inline(code).validate()
     assert (fault.path, fault.code) == (("value",), "bad-python")
     assert said in fault.message
 
 
 def test_loading_runs_no_inline_code(tmp_path):
     witness = tmp_path / "ran"
-    assert not list(inline(f"open({str(witness)!r}, 'w')").faults())
+    assert not list(inline(f"open({str(witness)!r}, 'w')").validate())
     assert not witness.exists()
 
 

@@ -178,12 +178,12 @@ def test_a_header_that_is_a_key_of_the_reply_spoils_no_verdict(server):
 
 @pytest.mark.parametrize("url", ["", "example.com/x", "ftp://example.com", "http://", "http://[::1", "http://a:b/"])
 def test_an_address_must_be_one(url):
-    assert [fault.path for fault in Webhook(url).faults()] == [("value",)]
+    assert [fault.path for fault in Webhook(url).validate()] == [("value",)]
 
 
 @pytest.mark.parametrize("headers", [{"X Y": "a"}, {"": "a"}, {"X:": "a"}, {"Ø": "a"}, {"X": "a\r\nHost: b"}])
 def test_headers_must_fit_into_a_request(headers):
-    (fault,) = Webhook("http://a/", headers).faults()
+    (fault,) = Webhook("http://a/", headers).validate()
     assert fault.path[0] == "headers"
 
 

@@ -81,7 +81,7 @@ class Options(Declared):
     anything: Json = None
     assert_: Entries = ()
 
-    def faults(self) -> Iterable[Issue]:
+    def validate(self) -> Iterable[Issue]:
         """Some combinations are wrong."""
         if self.text == "bad":
             yield Issue(("text",), "it is bad", "bad-thing", "be good")

@@ -367,7 +367,7 @@ def test_headers_and_a_schema_of_the_settings_are_sent():
     ],
 )
 def test_settings_that_the_api_would_refuse_are_told_at_load(given, path):
-    assert [fault.path for fault in Anthropic("m", **given).faults()] == [(path,)]
+    assert [fault.path for fault in Anthropic("m", **given).validate()] == [(path,)]
 
 
 def test_an_endpoint_is_the_address_with_a_hash_of_the_key():

@@ -196,7 +196,7 @@ def test_temporary_files_are_gone_after_a_failure_too():
 
 
 def test_what_is_wrong_with_the_command_is_said_when_it_is_loaded():
-    assert [fault.code for fault in line("tool '{PROMPT}'").faults()] == ["quoted-placeholder"]
+    assert [fault.code for fault in line("tool '{PROMPT}'").validate()] == ["quoted-placeholder"]
 
 
 def test_a_healthcheck_is_made_once_before_the_first_call(tmp_path):
@@ -252,4 +252,4 @@ def test_a_healthcheck_by_url():
     ],
 )
 def test_what_is_wrong_with_a_healthcheck(check, codes):
-    assert [fault.code for fault in check.faults()] == codes
+    assert [fault.code for fault in check.validate()] == codes

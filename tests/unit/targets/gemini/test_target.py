@@ -366,7 +366,7 @@ def test_vectors_must_be_of_one_length():
     ("given", "path"), [({"base_url": "ftp://x"}, "base_url"), ({"response_format": "xml"}, "response_format")]
 )
 def test_wrong_settings_are_told_at_load(given, path):
-    assert [fault.path for fault in Gemini("m", **given).faults()] == [(path,)]
+    assert [fault.path for fault in Gemini("m", **given).validate()] == [(path,)]
 
 
 SUITE = """\
@@ -380,13 +380,13 @@ tests:
 
 def test_a_file_that_needs_the_missing_sdk_does_not_load(tmp_path, monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
-    (fault,) = Gemini("m").faults()
+    (fault,) = Gemini("m").validate()
     assert fault.message == "Gemini is asked with google.genai, which is not installed"
     assert fault.hint == "pip install 'agentv[gemini]'"
     assert found_in(tmp_path, SUITE) == [("missing-extra", 1)]
 
 
 def test_the_sdk_is_imported_only_by_who_asks():
-    code = "import sys, agentv.targets.gemini.target as g; list(g.Gemini('m').faults()); print('google.genai' in sys.modules)"
+    code = "import sys, agentv.targets.gemini.target as g; list(g.Gemini('m').validate()); print('google.genai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

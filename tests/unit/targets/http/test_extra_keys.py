@@ -24,7 +24,7 @@ ALL = pytest.mark.parametrize("kind", [OpenAI, Anthropic, Gemini, LiteLLM])
     ],
 )
 def test_extra_may_not_ask_for_what_is_not_read(kind, extra, wrong):
-    assert [fault.path for fault in kind("m", extra=extra).faults()] == ([("extra", wrong)] if wrong else [])
+    assert [fault.path for fault in kind("m", extra=extra).validate()] == ([("extra", wrong)] if wrong else [])
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_extra_may_not_ask_for_what_is_not_read(kind, extra, wrong):
     ],
 )
 def test_extra_may_not_replace_what_the_case_says(settings, key):
-    (fault,) = settings.faults()
+    (fault,) = settings.validate()
     assert (fault.path, "' cannot be set here: the target and the case set it" in fault.message) == (
         ("extra", key),
         True,
@@ -48,7 +48,7 @@ def test_extra_may_not_replace_what_the_case_says(settings, key):
 
 @ALL
 def test_a_tool_is_an_object(kind):
-    assert [fault.path for fault in kind("m", tools=({}, "weather")).faults()] == [("tools", 1)]
+    assert [fault.path for fault in kind("m", tools=({}, "weather")).validate()] == [("tools", 1)]
 
 
 def test_it_is_told_at_its_line(tmp_path):

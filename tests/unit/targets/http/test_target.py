@@ -270,7 +270,7 @@ def test_calls_share_connections_but_no_cookies_and_do_not_wait_for_each_other(s
 )
 def test_what_is_wrong_with_the_settings_is_said_when_they_are_loaded(settings, found):
     settings = {"url": "http://localhost/"} | settings
-    assert [(fault.path, fault.code) for fault in Http(**settings).faults()] == found
+    assert [(fault.path, fault.code) for fault in Http(**settings).validate()] == found
 
 
 def test_a_proxy_that_the_environment_names_is_asked_instead(server, monkeypatch):

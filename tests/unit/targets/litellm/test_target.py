@@ -283,7 +283,7 @@ def test_the_import_fetches_nothing_prints_nothing_and_reads_no_dotenv(tmp_path)
 
 
 def test_wrong_settings_are_told_at_load():
-    assert [fault.path for fault in LiteLLM("m", base_url="x").faults()] == [("base_url",)]
+    assert [fault.path for fault in LiteLLM("m", base_url="x").validate()] == [("base_url",)]
 
 
 SUITE = """\
@@ -297,7 +297,7 @@ tests:
 
 def test_a_file_that_needs_the_missing_library_does_not_load(tmp_path, monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
-    (fault,) = LiteLLM("m").faults()
+    (fault,) = LiteLLM("m").validate()
     assert fault.message == "LiteLLM's models are asked with litellm, which is not installed"
     assert fault.hint == "pip install 'agentv[litellm]'"
     assert found_in(tmp_path, SUITE) == [("missing-extra", 1)]

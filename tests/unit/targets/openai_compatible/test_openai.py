@@ -656,12 +656,12 @@ def test_vectors_of_several_lengths_are_no_answer():
     ],
 )
 def test_faults_are_told_before_anything_runs(settings, fault):
-    assert any(fault in one.message for one in settings.faults())
+    assert any(fault in one.message for one in settings.validate())
 
 
 def test_sound_settings_have_no_faults():
     for settings in (OpenAI("m"), Azure("m", "https://x.openai.azure.com"), Ollama("m"), OpenRouter("a/b")):
-        assert list(settings.faults()) == []
+        assert list(settings.validate()) == []
 
 
 def test_an_endpoint_names_server_and_key_and_shows_neither_key_nor_password():
@@ -680,7 +680,7 @@ def test_a_server_on_this_machine_wants_no_key():
 
 def test_the_sdk_is_loaded_by_what_is_asked_and_by_nothing_else():
     code = (
-        "import sys; from agentv.targets.openai_compatible.openai import OpenAI; OpenAI('m').endpoint(); list(OpenAI('m').faults());"
+        "import sys; from agentv.targets.openai_compatible.openai import OpenAI; OpenAI('m').endpoint(); list(OpenAI('m').validate());"
         "print({'openai', 'httpx', 'aiohttp'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
