@@ -75,9 +75,10 @@ class AssertionTypes:
 
     def knows(self, written: str) -> bool:
         """Whether a text is the name of a type, supported or not."""
+        if self.find(written).type is not None:
+            return True
         name = type_name(written)[0]
-        broken = self.built_in.problem(name) is not None
-        return broken or self.find(written).type is not None or name in self.built_in.not_yet
+        return name in self.built_in.not_yet or self.built_in.problem(name) is not None
 
     def takes(self, name: str, option: str) -> bool:
         """Whether a type has an option, by any name that the type may be written with."""
