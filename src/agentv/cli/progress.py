@@ -228,8 +228,8 @@ def _stopping(event: RunInterrupted) -> str:
         return "the comparison is decided: drawing no more cases"
     if event.reason == "fail-fast":
         return "a trial did not pass: starting no more"
-    running = f"waiting up to {GRACE_S:g} s for {event.running} running" if event.running else "nothing runs"
-    return f"\nstopping: {running}; Ctrl-C again stops now"
+    running = f"waiting up to {GRACE_S:g} s for {event.running} running" if event.running else "no trials are running"
+    return f"\nstopping: {running}; press Ctrl-C again to stop at once"
 
 
 def _exams(outcome: Outcome, here: str, *, promotes: bool, quiet: bool) -> Exams | None:

@@ -124,7 +124,7 @@ def _line_faults(line: str) -> Iterator[Issue]:
             yield from _misspelt(found.name, ("command",))
         elif found.where != "bare":
             hint = "remove the quotes: agentv quotes it"
-            yield Issue(("command",), f"{word} stands inside {found.where}", "quoted-placeholder", hint)
+            yield Issue(("command",), f"{word} is inside {found.where}", "quoted-placeholder", hint)
         elif (words := _simple_command(line, found)) and len(words) - 1 in (scripts := _scripts(words)):
             yield _as_code(("command",), word, scripts[len(words) - 1])
 

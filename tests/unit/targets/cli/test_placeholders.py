@@ -74,9 +74,9 @@ def test_any_line_can_be_read(line):
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [
-        ("tool '{PROMPT}'", "quoted-placeholder", "{PROMPT} stands inside single quotes"),
-        ('tool "Q: {PROMPT}"', "quoted-placeholder", "{PROMPT} stands inside double quotes"),
-        ("echo $(({ATTEMPT}))", "quoted-placeholder", "{ATTEMPT} stands inside arithmetic"),
+        ("tool '{PROMPT}'", "quoted-placeholder", "{PROMPT} is inside single quotes"),
+        ('tool "Q: {PROMPT}"', "quoted-placeholder", "{PROMPT} is inside double quotes"),
+        ("echo $(({ATTEMPT}))", "quoted-placeholder", "{ATTEMPT} is inside arithmetic"),
         ("tool {PROMPTS}", "unknown-placeholder", "no placeholder {PROMPTS}"),
         ("tool {FILE}", "unknown-placeholder", "no placeholder {FILE}"),
         ("tool '{EVALID}'", "unknown-placeholder", "no placeholder {EVALID}"),
