@@ -46,7 +46,7 @@ async def grade_entries(
             given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
             grade = given if isinstance(given, Grade) else await _in_time(entry, given)
         now = clock.monotonic()
-        scores.append(Score(entry, judged(entry, grade), (now - before) * 1000))
+        scores.append(Score(entry, judged(entry, grade, context.threshold), (now - before) * 1000))
         before = now
     return tuple(scores)
 
@@ -64,14 +64,19 @@ async def _checked(entry: AssertionEntry, context: AssertionContext, check: Grad
     return grade if refused is None else replace(grade, error=refused)
 
 
-def judged(entry: AssertionEntry, grade: Grade) -> Grade:
-    """The grade inverted if the entry says so, then judged by the entry's own pass mark."""
+def judged(entry: AssertionEntry, grade: Grade, threshold: float) -> Grade:
+    """The grade inverted if the entry says so, then judged by the entry's own pass mark.
+
+    A required grade without a mark of its own must reach the case's threshold too (SPEC section 7.1).
+    """
     settings = entry.settings
     if settings is DEFAULTS:
         return grade
     if settings.negate:
         grade = grade.negated()
-    return grade if settings.min_score is None else grade.passing_at(settings.min_score)
+    if settings.min_score is not None:
+        return grade.passing_at(settings.min_score)
+    return grade.required_at(threshold) if settings.required is True else grade
 
 
 def _begun(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitable[Grade]:

@@ -53,6 +53,45 @@ def test_order_is_kept():
     assert [one.grade.checks[0].text for one in scores(*given)] == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.parametrize(
+    ("grade", "settings", "threshold", "passed"),
+    [
+        (Grade(0.7, True), {"required": True}, 0.8, False),
+        (Grade(0.8, True), {"required": True}, 0.8, True),
+        (Grade(0.8 - 1e-12, True), {"required": True}, 0.8, True),
+        (Grade(0.7, True), {"required": True}, 0.0, True),
+        (Grade(0.7, True), {"required": True, "min_score": 0.5}, 0.8, True),
+        (Grade(0.7, True, own_mark=True), {"required": True}, 0.8, True),
+        (Grade(0.7, True), {"required": False}, 0.8, True),
+        (Grade(0.7, True), {"required": 0.6}, 0.8, True),
+        (Grade(0.9, False), {"required": True}, 0.8, False),
+        (Grade(0.7, False), {"required": True, "negate": True}, 0.8, False),
+        (Grade(0.1, False), {"required": True, "negate": True}, 0.8, True),
+    ],
+)
+def test_a_required_grade_reaches_the_threshold_of_the_case(
+    grade: Grade, settings: dict[str, Any], threshold: float, passed: bool
+):
+    (one,) = scores(entry(Given(grade), **settings), threshold=threshold)
+    assert one.grade.passed is passed
+
+
+def test_a_check_says_that_a_required_grade_missed_the_threshold():
+    given = Grade(0.7, True, (Check("a line of its own", True), Check("by the mark", True)), by_mark=1)
+    (one,) = scores(entry(Given(given), required=True), threshold=0.8)
+    assert one.grade.checks == (
+        Check("a line of its own", True),
+        Check("by the mark", False),
+        Check("required: the score reaches the case's threshold of 0.8", False, "score 0.7"),
+    )
+
+
+def test_an_errored_required_grade_stays_errored():
+    given = Grade.errored("judge-failed", "no verdict")
+    (one,) = scores(entry(Given(given), required=True), threshold=0.8)
+    assert one.grade == given
+
+
 def test_negation_comes_before_the_pass_mark():
     (one,) = scores(entry(Given(HALF), negate=True, min_score=0.5))
     assert one.grade.score == 0.5

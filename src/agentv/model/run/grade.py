@@ -93,6 +93,18 @@ class Grade:
         judged = (replace(check, passed=passed) for check in self.checks[first:])
         return replace(self, passed=passed, own_mark=False, checks=(*self.checks[:first], *judged))
 
+    def required_at(self, threshold: float) -> Grade:
+        """The same grade where it must reach the case's threshold too, with a check that says so where it does not.
+
+        A grade whose type has its own threshold is unchanged, as are errored ones and those that do not pass.
+        """
+        if self.error is not None or self.own_mark or not self.passed or reaches(self.score, threshold):
+            return self
+        text = f"required: the score reaches the case's threshold of {threshold:g}"
+        check = Check(text, False, f"score {self.score:g}")
+        failed = self.passing_at(threshold)
+        return replace(failed, checks=(*failed.checks, check), by_mark=self.by_mark + 1)
+
     @property
     def counted(self) -> float:
         """The value for a weighted mean (SPEC section 10)."""
