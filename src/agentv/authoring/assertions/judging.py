@@ -8,6 +8,7 @@ from typing import Any
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar
+from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
@@ -121,6 +122,11 @@ class Judging:
         """What needs the judge that the suite, the target or the project names."""
         return self.unnamed or self.question
 
+    @property
+    def asks_suite(self) -> bool:
+        """Whether an entry leaves it to the suite, its target or the project which judge or embedder is asked."""
+        return self._nameless is not None or bool(self._embedding)
+
     def resolve(
         self, suite: Suite, registry: TargetRegistry, reading: Reading, *, for_run: bool
     ) -> dict[str, TargetSpec]:
@@ -134,7 +140,15 @@ class Judging:
         of_targets = {target.judge: target.name for target in suite.targets if target.judge}
         for name, target in {**self.of_cases, **of_targets}.items():
             wanted.setdefault(name, registry.judge_of(target))
-        found = {name: registry.resolve(name, at, reading) for name, at in wanted.items()}
+        asked = {*self.named, *self.embedders, *(self.of_cases if self.needed else ())}
+        asked |= of_targets.keys() if self.asks_suite and suite.forced_judge is None else set()
+        later = reading.reporting_to(Report())  # what is wrong with a judge that nothing asks
+        found = {
+            name: registry.resolve(name, at, reading)
+            if name in asked
+            else registry.resolve(name, at, later, later=later.report)
+            for name, at in wanted.items()
+        }
         specs = {name: spec for name, spec in found.items() if spec is not None}
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)

@@ -11,14 +11,16 @@ from typing import Annotated
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, Unread
-from agentv.authoring.source.files import Places, is_file, shown, upwards
+from agentv.authoring.header.agentv_config import canonical_config
+from agentv.authoring.source.files import is_file, shown, upwards
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
 from agentv.authoring.source.spellings import RUN, translate
 from agentv.authoring.source.yaml import read_shared
+from agentv.authoring.targets.catalog import places_of
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import DEFAULT_RETRY, RunSettings
 from agentv.model.values.span import Span
-from agentv.registry.fields import Declared, Doc, Fraction, Nonempty, Text
+from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,9 @@ class AuthoredConfig(Declared):
     judge: Annotated[Text | None, Doc("the default judge, if nothing else sets one")] = None
     threshold: Annotated[Fraction | None, Doc("minimum score of a case to pass, 0..1")] = None
     run: Annotated[Unread, Doc("how suites run")] = None
+    providers: Annotated[
+        Unread, Alias(("targets",)), Doc("targets, as in `targets.yaml`, or a `file://` with them")
+    ] = None
     prompts_dir: Annotated[
         Text | None, Nonempty(), Doc("the prompt library, relative to the directory that contains `.agentv`")
     ] = None
@@ -46,6 +51,8 @@ class Config:
     Attributes:
         prompts_dir: absolute; whether anything is there is for those to ask who need it.
         eval_patterns: as written; they begin in the directory that holds the `.agentv` of the file that says them.
+        providers: targets that the configuration has, with what they are read with.
+        path: of the first file; None where there is none.
         nodes: what each key says.
     """
 
@@ -55,6 +62,8 @@ class Config:
     run: RunSettings = field(default=RunSettings())
     prompts_dir: str | None = None
     eval_patterns: tuple[str, ...] | None = None
+    providers: tuple[Node, Reading] | None = None
+    path: str | None = None
     nodes: Mapping[str, Node] = field(default_factory=dict)
 
 
@@ -67,8 +76,7 @@ def read_config(directory: str, reading: Reading) -> Config:
         files = [os.path.join(parent, ".agentv", name) for name in _FILES]  # noqa: PTH118  # for every suite
         present = [path for path in files if is_file(path)]
         if present:
-            places = Places(parent, reading.places.root, alone=True, boundary=reading.places.boundary)
-            home = replace(reading, places=places)
+            home = replace(reading, places=places_of(parent, reading))
             return _merged([_read(path, home) for path in present])
     return Config()
 
@@ -82,12 +90,24 @@ def _read(path: str, reading: Reading) -> Config:
         reading.report.error("bad-value", root, f"a config file must be a mapping, found {kind_of(root)}")
         return Config()
     reading = reading.rendering(holds_placeholder(root))
+    root = canonical_config(root, reading)
     read = shape_of(AuthoredConfig).decode(root.items, root, reading, "a config file")
     if read is INVALID:
         read = shape_of(AuthoredConfig).unread(root.items)
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
     prompts_dir = _directory(read.prompts_dir, reading.places.suite)
-    return Config(read.target, read.judge, read.threshold, run, prompts_dir, read.eval_patterns, dict(root.items))
+    providers = None if read.providers is None else (read.providers, reading)
+    return Config(
+        read.target,
+        read.judge,
+        read.threshold,
+        run,
+        prompts_dir,
+        read.eval_patterns,
+        providers,
+        path,
+        dict(root.items),
+    )
 
 
 def _directory(written: str | None, home: str) -> str | None:
@@ -147,6 +167,8 @@ def _merged(configs: list[Config]) -> Config:
             run=over(one.run, merged.run),
             prompts_dir=one.prompts_dir if one.prompts_dir is not None else merged.prompts_dir,
             eval_patterns=one.eval_patterns if one.eval_patterns is not None else merged.eval_patterns,
+            providers=one.providers if one.providers is not None else merged.providers,
+            path=merged.path or one.path,
             nodes={**merged.nodes, **one.nodes},
         )
     return merged

@@ -20,13 +20,13 @@ from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredSuite
 from agentv.authoring.fields.tags import read_tags
-from agentv.authoring.header.config import Config, over, read_config, read_run
+from agentv.authoring.header.config import Config, over, read_run
+from agentv.authoring.header.project import open_project
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
-from agentv.authoring.targets.registry import open_registry
-from agentv.authoring.targets.suite_targets import SuiteTargets, default_of
+from agentv.authoring.targets.suite_targets import SuiteTargets
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.span import Span
@@ -74,11 +74,8 @@ class HeaderReader:
         request = self.request
         env = self._environment(root.get("env"), reading)
         reading = reading.within(Scope(request.variables, env))
-        registry = open_registry(reading.places.suite, self.registries.providers, reading)
+        registry, config = open_project(reading.places.suite, self.registries.providers, reading)
         registry.lone_models = exam
-        config = read_config(reading.places.suite, reading)
-        registry.default_target = registry.default_target or default_of(config.target, config.nodes, "target")
-        registry.default_judge = registry.default_judge or default_of(config.judge, config.nodes, "judge")
         targets = SuiteTargets(request, registry, self.path)
         assertions = self._assertions(reading)
         reading = replace(reading, entries=assertions.entries)
@@ -93,7 +90,7 @@ class HeaderReader:
             description=authored.description,
             targets=tuple(targets.asked(authored.targets, reading)),
             prompts={prompt.id: prompt.label for prompt in defaults.prompts},
-            judge=registry.inline(authored.judge, reading) if authored.judge is not None else None,
+            judge=targets.judge(authored.judge, reading),
             forced_judge=targets.forced_judge(reading),
             default_judge=targets.default_judge(reading),
             threshold=authored.threshold if authored.threshold is not None else config.threshold,

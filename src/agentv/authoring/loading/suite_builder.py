@@ -59,11 +59,12 @@ class SuiteBuilder:
             report.error("no-tests", tests or self.context.top, "this file contains no cases")
         if not request.for_run:
             registry.check()
+        judging = notes.judging
+        header.targets.settle(suite, reading, untargeted=notes.untargeted, judged=judging.asks_suite)
         untargeted = notes.untargeted and "target" not in not_missing
         header.targets.need(header.targets_node, suite.span, reading, untargeted=untargeted)
         notes.zero.close(*header.threshold, report)
-        needed = request.for_run and "judge" not in not_missing
-        judging = notes.judging
+        needed = request.for_run and "judge" not in not_missing and not header.targets.judge_broken
         judges = judging.resolve(suite, registry, reading, for_run=needed)
         if request.for_run and (needed or suite.judge is not None):  # a judge that cannot be read might embed
             judging.need_embedder(suite, judges, reading)
@@ -72,6 +73,8 @@ class SuiteBuilder:
         if request.for_run and not request.asks_targets:
             self._warn_unset(suite.targets)
         report_missing(called, reading, asks=request.for_run and request.asks)
+        if not request.for_run:
+            registry.check()
         if report.failed:
             return None
         return replace(

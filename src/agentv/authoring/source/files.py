@@ -166,6 +166,7 @@ class Places:
         on_path: called with every path that was found: as written, where it stands, the file that it means.
         boundary: what may be read of what files name; None: everything.
         confined: a file out of a git host names files of its own repository alone.
+        second: a directory in which paths are looked for after `suite`.
     """
 
     suite: str
@@ -175,6 +176,7 @@ class Places:
     on_path: Callable[[str, Span, str], None] | None = None
     boundary: Boundary | None = None
     confined: bool = False
+    second: str | None = None
     _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
 
     def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
@@ -197,8 +199,12 @@ class Places:
         """Whether a path that was not found may mean something outside the repository."""
         return not all(map(self.admits, self._candidates(written, mentioned_in)))
 
+    def candidates(self, written: str, mentioned_in: str) -> tuple[str, ...]:
+        """Every path that a written one may mean and that may be read."""
+        return tuple(filter(self.admits, self._candidates(written, mentioned_in)))
+
     def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
-        tried = tuple(filter(self.admits, self._candidates(written, mentioned_in)))
+        tried = self.candidates(written, mentioned_in)
         return next((candidate for candidate in tried if exists(candidate)), None), tried
 
     def _candidates(self, written: str, mentioned_in: str) -> list[str]:
@@ -214,7 +220,8 @@ class Places:
                 tried = list(dict.fromkeys((os.path.normpath(path), *tried)))
             return tried
         beside = self.suite if self.alone else str(Path(mentioned_in).parent)
-        return [os.path.normpath(str(Path(home) / path)) for home in dict.fromkeys((beside, self.suite))]
+        homes = dict.fromkeys((beside, self.suite, *((self.second,) if self.second is not None else ())))
+        return [os.path.normpath(str(Path(home) / path)) for home in homes]
 
     def _within(self, tree: str, path: str, mentioned_in: str) -> list[str]:
         """What a file out of a git host may mean: nothing above its own repository, or above the one it is used in."""

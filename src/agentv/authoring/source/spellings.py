@@ -235,6 +235,16 @@ TARGET = Spellings(
 
 SETTINGS = {
     "command_template": "command",
+    "api_format": "api",
+    "deployment": "model",
+    "deploymentName": "model",
+    "variant": "model",
+    "endpoint": "base_url",
+    "resource": "base_url",
+    "resourceName": "base_url",
+    "thinking_budget": "thinking",
+    "thinkingBudget": "thinking",
+    "attachments_format": "files_format",
     "apiKey": "api_key",
     "apiBaseUrl": "base_url",
     "baseURL": "base_url",
@@ -256,6 +266,13 @@ SETTINGS = {
     "passthrough": "extra",
 }
 """Older spellings among a provider's own settings: AgentV's, promptfoo's, and those of the providers' SDKs."""
+
+PROVIDERS = {
+    "azure-openai": "azure",
+    "google": "gemini",
+    "google-gemini": "gemini",
+}
+"""Older names of providers, in kebab-case."""
 
 SINGULAR = frozenset({"target"})
 """Spellings that are as canonical as the one that they are translated to."""

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from pathlib import Path
 from typing import Any
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuse_data, refuses_provider, refuses_target
-from agentv.authoring.source.files import Places, nearest_in_agentv, shown
+from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import (
     NOWHERE,
-    ListNode,
     MapNode,
     Node,
     Scalar,
-    holds_placeholder,
-    is_empty,
     kind_of,
-    span_of,
 )
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TARGET
-from agentv.authoring.source.yaml import read_shared
-from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, provider_name, read_target
+from agentv.authoring.targets.aliases import USE_TARGET, check_alias, refers, report_cycle, written_target
+from agentv.authoring.targets.provider_names import provider_name, without_wrapper
+from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, read_target
+from agentv.authoring.targets.uses import as_unused, at_use
+from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
-from agentv.model.values.span import Span
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 
@@ -45,12 +42,25 @@ DEFAULT = "default"
 """The name that means the project's default target where no target is called so."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What became of one target of a file, all that was found wrong with it, and the target that it refers to."""
+
+    spec: TargetSpec | None
+    found: tuple[Diagnostic, ...]
+    unrendered: bool
+    means: str | None = None
+
+
 @dataclass(slots=True)
 class TargetRegistry:
     """The targets that one directory can name.
 
+    A target of a file is read when something names it. What is wrong with it is an error there; a target that nothing
+    names fails nothing.
+
     Attributes:
-        path: the `targets.yaml` in force; None where there is none.
+        path: the `targets.yaml` in force, else the `providers.yaml`; None where there is none.
         default_target, default_judge: names from its `defaults`.
         retry: of the suite; what a target says of it wins.
         lone_models: a name that means nothing else is the id of a model of Anthropic's, as exams have it.
@@ -63,22 +73,34 @@ class TargetRegistry:
     retry: Retry = DEFAULT_RETRY
     lone_models: bool = False
     _entries: dict[str, MapNode] = field(default_factory=dict)
+    _homes: dict[str, Reading] = field(default_factory=dict)
     _reading: Reading | None = None
-    _read: dict[str, TargetSpec | None] = field(default_factory=dict)
+    _read: dict[str, _Read] = field(default_factory=dict)
     _lone: dict[str, str] = field(default_factory=dict)
     _specs: dict[tuple[str, str, bool], TargetSpec] = field(default_factory=dict)
+    _uses: list[tuple[str, Report]] = field(default_factory=list)
+    _pending: list[tuple[str, Report]] = field(default_factory=list)
 
-    def resolve(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
-        """The target of a name or a `provider:rest` string; None when there is none, which is reported."""
+    def resolve(
+        self, written: str, at: Node | None, reading: Reading, *, later: Report | None = None
+    ) -> TargetSpec | None:
+        """The target of a name or a `provider:rest` string; None when there is none, which is reported.
+
+        Args:
+            written: the name, or the string.
+            at: where it is written; None: on the command line.
+            reading: of the suite.
+            later: gets what is wrong with a target of a file, as long as it is not known whether any case uses it.
+        """
         if written in self._entries:
-            return self._named(written, reading)
+            return self._named(written, at, reading, later)
         if reading.data and refuses_target(
             Scalar(written, written, at.at if at is not None else NOWHERE), reading.report
         ):
             return None
         default = self.default_target
         if written == DEFAULT and default is not None and default.text != DEFAULT:
-            return self.resolve(default.text, default, self._reading or reading)
+            return self.resolve(default.text, at or default, self._reading or reading, later=later)
         if self.lone_models and ":" not in written:
             if written not in self._lone:
                 self._lone[written] = self._of_anthropic(written)
@@ -98,11 +120,13 @@ class TargetRegistry:
         known = (*self._entries, *self.providers.names)
         return written if nearest(provider_name(written), known) else f"anthropic:{written}"
 
-    def inline(self, node: Node, reading: Reading) -> TargetSpec | None:
-        """The target that a node says: a string to resolve, or a mapping of settings."""
+    def inline(self, node: Node, reading: Reading, *, later: Report | None = None) -> TargetSpec | None:
+        """The target that a node says: a string to resolve, a mapping that refers to a target, or one of settings."""
         found = reading.rendered(node) if isinstance(node, Scalar) else node
         if isinstance(found, Scalar) and isinstance(found.value, str) and found.value.strip():
-            return self.resolve(found.value.strip(), found, reading)
+            return self.resolve(found.value.strip(), found, reading, later=later)
+        if isinstance(found, MapNode) and refers(found, self._entries):
+            return self._referred(found, reading, later)
         if isinstance(found, MapNode):
             if reading.data and self._refuses_settings(found, reading):
                 return None
@@ -127,29 +151,117 @@ class TargetRegistry:
         return next((entry.items[key] for key in spelled if entry and key in entry.items), None)
 
     def check(self) -> None:
-        """Read every target of the file, used or not, so that `validate` finds all its mistakes."""
+        """Read every target of the files that nothing uses, so that `validate` can warn of its mistakes."""
+        used = {name for name, _ in self._uses}
         for name in self._entries:
-            if self._reading is not None:
-                self._named(name, self._reading)
+            report = self._homes[name].report
+            for one in self._read_of(name).found if name not in used else ():
+                unused = as_unused(one)
+                if unused is not None and (unused.severity != "hint" or report.hints):
+                    report.add(unused)
 
     @property
     def entries(self) -> Mapping[str, MapNode]:
-        """The targets of the file by their names, as they are written."""
+        """The targets of the files by their names, as they are written."""
         return self._entries
 
-    def read_alone(self, name: str, report: Report) -> TargetSpec | None:
-        """One target of the file, and what is wrong with it in a report of its own."""
-        if self._reading is None:
-            return None
-        return read_target(self._entries[name], self.providers, replace(self._reading, report=report))
+    def enter(self, name: str, entry: MapNode, home: Reading) -> None:
+        """One more target of a file, and what it is read with."""
+        self._entries[name] = entry
+        self._homes[name] = home
 
-    def _named(self, name: str, reading: Reading) -> TargetSpec | None:
+    def begin_file(self, home: Reading) -> None:
+        """Note what the first file of targets is read with: strings in `defaults` mean paths from there."""
+        self._reading = self._reading or home
+
+    def read_alone(self, name: str, report: Report) -> TargetSpec | None:
+        """One target of the files, and what is wrong with it in a report of its own."""
+        read = self._read_of(name)
+        for one in read.found:
+            report.add(one)
+        return read.spec
+
+    def _named(self, name: str, at: Node | None, reading: Reading, later: Report | None) -> TargetSpec | None:
+        """A target of a file. What is wrong with it is told where it is used first."""
+        read, report = self._read_of(name), later or reading.report
+        if read.unrendered:
+            report.leave_unrendered()
+        if not any(name == told and to.findings is report.findings for told, to in self._uses):
+            for one in read.found:
+                report.add(at_use(one, name, at))
+        if later is None:
+            self._use(name, report)
+        else:
+            self._pending.append((name, later))
+        return read.spec
+
+    def settle(self, later: Report, reading: Reading, *, used: bool) -> None:
+        """Report what is wrong with targets, now that it is known whether a case uses them."""
+        if not used:
+            return
+        for one in later.diagnostics:
+            reading.report.add(one)
+        for name, to in self._pending:
+            if to is later:
+                self._use(name, reading.report)
+
+    def _use(self, name: str, report: Report) -> None:
+        """Note that a target is used, and so are those that it refers to."""
+        chain: str | None = name
+        while chain is not None and not any(
+            chain == told and to.findings is report.findings for told, to in self._uses
+        ):
+            self._uses.append((chain, report))
+            chain = self._read_of(chain).means
+
+    def _read_of(self, name: str, chain: tuple[str, ...] = ()) -> _Read:
+        """One target of the files, read once. `chain`: the targets that refer to it."""
         if name not in self._read:
-            at = self._reading or reading
-            self._read[name] = read_target(self._entries[name], self.providers, at, self.retry)
+            entry, home = self._entries[name], self._homes[name]
+            own = home.report.beside()
+            reading = home.reporting_to(own)
+            means = None
+            if USE_TARGET in entry.items:
+                spec, means = self._meant(entry, reading, (*chain, name))
+            else:
+                spec = read_target(entry, self.providers, reading, self.retry)
+            self._read[name] = _Read(spec, own.diagnostics, own.unrendered, means)
         return self._read[name]
 
+    def _meant(self, entry: MapNode, reading: Reading, chain: tuple[str, ...]) -> tuple[TargetSpec | None, str | None]:
+        """The target that `use_target` names, and its name in the files."""
+        check_alias(entry, reading)
+        node = entry.items[USE_TARGET]
+        written = written_target(node, reading)
+        if written is None:
+            return None, None
+        if written in chain:
+            report_cycle((*chain, written), node, reading)
+            return None, None
+        if written not in self._entries:
+            return self._from_string(written, node, reading.rendering(False)), None
+        read = self._read_of(written, chain)
+        for one in read.found:
+            reading.report.add(one)
+        if read.unrendered:
+            reading.report.leave_unrendered()
+        return read.spec, written
+
+    def _referred(self, node: MapNode, reading: Reading, later: Report | None) -> TargetSpec | None:
+        """The target of a file that a mapping of a suite refers to, by the name that the mapping gives it."""
+        if not check_alias(node, reading):
+            return None
+        own = node.get("name")
+        name = reading.render_text(own) if isinstance(own, Scalar) else None
+        if name is not None and name in self._entries:
+            return self.resolve(name, own, reading, later=later)
+        at = node.items[USE_TARGET]
+        written = written_target(at, reading)
+        spec = self.resolve(written, at, reading, later=later) if written is not None else None
+        return spec if spec is None or name is None else replace(spec, name=name)
+
     def _from_string(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
+        written = without_wrapper(written)
         _, colon, rest = written.partition(":")
         name = provider_name(written)
         if name in self.providers.not_yet:
@@ -183,72 +295,3 @@ class TargetRegistry:
             hint = None
             notes += [] if self._entries else PASTE.splitlines()
         reading.report.error("unknown-target", at, f"no target '{written}'", hint=hint, notes=notes)
-
-
-def open_registry(directory: str, providers: Registry[Provider], reading: Reading) -> TargetRegistry:
-    """The closest `.agentv/targets.yaml` above a directory."""
-    path, _ = nearest_in_agentv(directory, reading.places.root, "targets.yaml", "targets.yml")
-    registry = TargetRegistry(providers, path)
-    text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2))) if path else None
-    root = read_shared(path, text, reading.report) if text is not None and path else None
-    if root is None or path is None:
-        return registry
-    home = str(Path(path).parent.parent)
-    places = Places(home, reading.places.root, alone=True, boundary=reading.places.boundary)
-    registry._reading = replace(reading, places=places, renders=holds_placeholder(root))  # noqa: SLF001
-    _fill(registry, root, registry._reading)  # noqa: SLF001
-    return registry
-
-
-def _fill(registry: TargetRegistry, root: Node, reading: Reading) -> None:
-    if isinstance(root, ListNode):
-        root = MapNode({"targets": root}, {"targets": root.at}, root.at)
-    if not isinstance(root, MapNode):
-        reading.report.error("bad-value", root, f"targets.yaml must be a mapping with 'targets', found {kind_of(root)}")
-        return
-    for key in root.items:
-        if key not in {"targets", "defaults"} and not key.startswith("x-"):
-            reading.unknown_key(key, root, ("targets", "defaults"), "targets.yaml")
-    listed = root.get("targets")
-    if listed is not None and not isinstance(listed, ListNode):
-        reading.report.error("bad-value", listed, f"'targets' must be a list, found {kind_of(listed)}")
-    for entry in listed.items if isinstance(listed, ListNode) else ():
-        _enter(registry, entry, reading)
-    _fill_defaults(registry, root.get("defaults"), reading)
-
-
-def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Reading) -> None:
-    if defaults is None:
-        return
-    if not isinstance(defaults, MapNode):
-        reading.report.error("bad-value", defaults, f"'defaults' must be a mapping, found {kind_of(defaults)}")
-        return
-    for key, node in defaults.items.items():
-        if key not in {"target", "judge"}:
-            reading.unknown_key(key, defaults, ("target", "judge"), "'defaults'")
-        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
-            reading.report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
-    registry.default_target = _text_node(defaults.get("target"))
-    registry.default_judge = _text_node(defaults.get("judge"))
-
-
-def _text_node(node: Node | None) -> Scalar | None:
-    return node if isinstance(node, Scalar) and isinstance(node.value, str) and node.value else None
-
-
-def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
-    if not isinstance(entry, MapNode):
-        reading.report.error("bad-value", entry, f"a target must be a mapping, found {kind_of(entry)}")
-        return
-    flat = flattened(entry, registry.providers)
-    name = next((node for key in TARGET.spelled("name") if (node := flat.get(key)) is not None), None)
-    if not isinstance(name, Scalar) or is_empty(name):
-        reading.report.error("missing-key", name or entry, "a target needs 'name'")
-        return
-    entries = registry._entries  # noqa: SLF001  # the registry is being made
-    if name.text in entries:
-        first = span_of(entries[name.text].at).line
-        message = f"two targets are named '{name.text}'; the first is at line {first}"
-        reading.report.error("duplicate-target", name, message)
-        return
-    entries[name.text] = flat

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.source.files import Places
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, node_of, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, node_of, span_of
+from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TARGET
+from agentv.authoring.targets.references import entries_of
 from agentv.authoring.targets.registry import PASTE, TargetRegistry
 from agentv.authoring.targets.target import read_target
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 
@@ -26,11 +28,19 @@ or on the command line: --target anthropic:claude-opus-4-7"""
 
 @dataclass(frozen=True, slots=True)
 class SuiteTargets:
-    """The targets and judges of one suite; `path` is its file."""
+    """The targets and judges of one suite.
+
+    Attributes:
+        path: its file.
+        of_targets, of_judge, of_default_judge: what is wrong with them, until it is known whether a case uses them.
+    """
 
     request: LoadRequest
     registry: TargetRegistry
     path: str
+    of_targets: Report = field(default_factory=Report)
+    of_judge: Report = field(default_factory=Report)
+    of_default_judge: Report = field(default_factory=Report)
 
     def asked(self, node: Node | None, reading: Reading) -> Iterator[TargetSpec]:
         """The systems under test; `node` is what the eval file says, and the last to be looked at.
@@ -54,10 +64,16 @@ class SuiteTargets:
                 yield from _one(self._from_command_line(name, reading), None)
         elif node is None or is_empty(node):
             default = self.registry.default_target
-            yield from _one(self.registry.resolve(default.text, default, reading) if default else None, default)
+            later = self.of_targets
+            found = self.registry.resolve(default.text, default, reading, later=later) if default else None
+            yield from _one(found, default)
         else:
-            for item in node.items if isinstance(node, ListNode) else (node,):
-                yield from _one(self.registry.inline(item, reading), item)
+            for item, own in entries_of(node, reading):
+                yield from _one(self.registry.inline(item, own, later=self.of_targets), item)
+
+    def judge(self, node: Node | None, reading: Reading) -> TargetSpec | None:
+        """The judge that the eval file names."""
+        return None if node is None else self.registry.inline(node, reading, later=self.of_judge)
 
     def forced_judge(self, reading: Reading) -> TargetSpec | None:
         """The judge of the command line, or one made in Python."""
@@ -68,7 +84,29 @@ class SuiteTargets:
     def default_judge(self, reading: Reading) -> TargetSpec | None:
         """The project's judge."""
         default = self.registry.default_judge
-        return self.registry.resolve(default.text, default, reading) if default else None
+        later = self.of_default_judge
+        return self.registry.resolve(default.text, default, reading, later=later) if default else None
+
+    def settle(self, suite: Suite, reading: Reading, *, untargeted: bool, judged: bool) -> None:
+        """Report what is wrong with the suite's targets and judge, now that all cases were read.
+
+        Args:
+            suite: with what could be read of them.
+            reading: of the suite.
+            untargeted: a case names no target of its own.
+            judged: an assertion leaves it to the suite which judge grades.
+        """
+        judged = judged and suite.forced_judge is None
+        named = suite.judge is not None or bool(self.of_judge.diagnostics)
+        by_targets = bool(suite.targets) and all(target.judge for target in suite.targets)
+        self.registry.settle(self.of_targets, reading, used=untargeted)
+        self.registry.settle(self.of_judge, reading, used=judged)
+        self.registry.settle(self.of_default_judge, reading, used=judged and not named and not by_targets)
+
+    @property
+    def judge_broken(self) -> bool:
+        """Whether a judge is named and cannot be used, which is reported where it is needed."""
+        return self.of_judge.failed or self.of_default_judge.failed
 
     def need(self, node: Node | None, span: Span | None, reading: Reading, *, untargeted: bool) -> None:
         """Report that nothing names a target, where a case has none of its own."""

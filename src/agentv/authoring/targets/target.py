@@ -22,7 +22,10 @@ from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_emp
 from agentv.authoring.source.plaintext_secrets import check_settings
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
+from agentv.authoring.targets.passed_over import settings_in
+from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
+from agentv.authoring.targets.working_directory import in_directory
 from agentv.model.suite.search_paths import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -68,11 +71,13 @@ def read_target(
 
 def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
     reading = reading.part()
+    reading = reading.rendering(reading.renders or "settings" in node.items)
     flat = gathered(flattened(node, providers), reading.report)
     translated = translate(flat, TARGET, reading.report)
     at = _with_provider(translated.map, reading)
     if at is None:
         return None
+    at = as_provider(at, providers, reading)
     items = at.items
     reading.secrets.update(secrets_in(plain(at)))  # whatever else is wrong with it, no message may show them
     common = {key: one for key, one in items.items() if key in TARGET.canonical}
@@ -80,15 +85,16 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     provider = _provider(at, providers, reading)
     if provider is None:
         return None
-    own = _settings(items, at, provider, reading)
     shape = shape_of(provider.settings)
-    own = without_blanks(own, shape, reading)
+    items = settings_in(items, at, {*shape.rules, *TARGET.canonical}, reading.report)
+    own = without_blanks(_settings(items, at, provider, reading), shape, reading)
     env = {} if authored is INVALID else authored.env
     variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
     others = replace(_EXTRA_KEYS, given=drawn) if drawn else _EXTRA_KEYS
     settings = _decoded(provider, own, at, reading, others)
     if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
+    settings = in_directory(settings, own.get("cwd"), reading)
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
     values |= {**drawn, "env": dict(authored.env)}
@@ -213,14 +219,16 @@ def _filled(value: Any, scope: Scope) -> Any:
 
 
 def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
-    """`config:` (newer AgentV) dissolved into the mapping that holds it.
+    """`config:` (newer AgentV) and `settings:` (the oldest) dissolved into the mapping that holds them.
 
     `id` is the provider where there is no other (promptfoo), and `label` the name then.
     """
-    config = node.get("config")
-    if isinstance(config, MapNode):
-        items = {key: one for key, one in node.items.items() if key != "config"}
-        node = MapNode({**config.items, **items}, {**config.keys, **node.keys}, node.at)
+    for outer in ("config", "settings"):
+        inner = node.get(outer)
+        if isinstance(inner, MapNode):
+            items = {key: one for key, one in node.items.items() if key != outer}
+            own = named_variables(inner) if outer == "settings" else inner
+            node = MapNode({**own.items, **items}, {**inner.keys, **node.keys}, node.at)
     identity = node.get("id")
     if "provider" in node.items or not isinstance(identity, Scalar) or not isinstance(identity.value, str):
         return node
@@ -230,11 +238,6 @@ def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
     pairs = {"provider" if key == "id" else key: one for key, one in node.items.items()}
     keys = {"provider" if key == "id" else key: at for key, at in node.keys.items()}
     return MapNode(pairs, keys, node.at)
-
-
-def provider_name(written: str) -> str:
-    """The canonical name of the provider in a `provider:rest` string."""
-    return written.partition(":")[0].strip().lower().replace("_", "-")
 
 
 def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:

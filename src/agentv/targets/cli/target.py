@@ -16,8 +16,9 @@ from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import attached_files
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue
+from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue, Nonempty, Text, Verbatim
 from agentv.registry.types import ProviderSettings
+from agentv.targets.cli.attached_files import arguments_of, format_faults
 from agentv.targets.cli.placeholders import CommandPlan, command_faults, plan_command
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_object, from_text, is_answer, parsed
 from agentv.targets.http.healthcheck import Healthcheck
@@ -42,29 +43,35 @@ class Cli(ProviderSettings):
         Doc("a list of words, or a shell command; the prompt is passed on stdin, and replaces `{PROMPT}`"),
     ]
     cwd: Annotated[DirectoryPath | None, Doc("working directory")] = None
+    files_format: Annotated[
+        Text, Nonempty(), Verbatim(), Doc("arguments for each attached file, with `{path}` or `{basename}`")
+    ] = "{path}"
     healthcheck: Annotated[
         Command | Healthcheck | None, Doc("a command or a URL that must succeed once before the first call")
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports placeholders that are misspelt or in harmful positions."""
-        return command_faults(self.command)
+        """Reports placeholders that are misspelt or in harmful positions, and a format that names no file."""
+        yield from command_faults(self.command)
+        yield from format_faults(self.files_format)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that starts a program for each call."""
         del spec, executor
         check = Healthcheck.of(self.healthcheck) if self.healthcheck else None
         if check is not None and check.command is not None:
-            check = replace(check, command=self._in_place(check.command))
-        return _Cli(plan_command(self._in_place(self.command)), check)
+            own = replace(check.command, cwd=check.cwd) if check.cwd else self._in_place(check.command)
+            check = replace(check, command=own)
+        return _Cli(plan_command(self._in_place(self.command)), check, self.files_format)
 
     def _in_place(self, command: Command) -> Command:
         return replace(command, cwd=self.cwd) if self.cwd else command
 
 
 class _Cli:
-    def __init__(self, plan: CommandPlan, check: Healthcheck | None) -> None:
+    def __init__(self, plan: CommandPlan, check: Healthcheck | None, files_format: str) -> None:
         self._plan = plan
+        self._files_format = files_format
         self._check = check
         self._checking: Once[Failure | None] = Once()
 
@@ -80,9 +87,8 @@ class _Cli:
         if isinstance(prompt, Failure):
             return prompt
         with _directory(self._plan.uses, prompt) as paths:
-            command, extra = self._plan.filled(
-                self._values(request, paths), tuple(dict.fromkeys(attached_files(request.messages)))
-            )
+            files = arguments_of(self._files_format, dict.fromkeys(attached_files(request.messages)))
+            command, extra = self._plan.filled(self._values(request, paths), files)
             ended = await run_program(
                 command, stdin=prompt, env={**request.env, **extra}, timeout_s=request.timeout_s, limit=LIMIT
             )

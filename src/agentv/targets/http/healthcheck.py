@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
-from agentv.registry.fields import Alias, Command, Declared, Doc, Issue, Seconds, Text
+from agentv.registry.fields import Alias, Command, Declared, DirectoryPath, Doc, Issue, Seconds, Text
 from agentv.user_code.excerpts import tail
 from agentv.user_code.processes.processes import run_program
 
@@ -21,6 +21,7 @@ class Healthcheck(Declared):
 
     command: Annotated[Command | None, Alias(("command_template",)), Doc("a program that must exit with 0")] = None
     url: Annotated[Text | None, Doc("a URL that must respond with a status below 400")] = None
+    cwd: Annotated[DirectoryPath | None, Doc("working directory of the program; defaults to the target's")] = None
     timeout_s: Annotated[Seconds, Alias(("timeout_seconds",)), Doc("time limit in seconds")] = 30.0
     type: Annotated[Literal["command", "http"] | None, Doc("older; implied by 'command' or 'url'")] = None
 

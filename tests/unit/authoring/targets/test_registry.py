@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentv.authoring.source.nodes import Scalar
-from agentv.authoring.targets.registry import open_registry
+from agentv.authoring.targets.catalog import open_registry
 from agentv.targets.catalogue import registry
 from doubles.loading import parsed, reading_of, repository
 

@@ -1,0 +1,195 @@
+"""The files of targets that a directory has: `.agentv/targets.yaml` and AgentV's `.agentv/providers.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.files import Places, is_file, shown, upwards
+from agentv.authoring.source.nodes import (
+    ListNode,
+    MapNode,
+    Node,
+    Place,
+    Scalar,
+    holds_placeholder,
+    is_empty,
+    kind_of,
+    plain,
+    span_of,
+)
+from agentv.authoring.source.spellings import TARGET
+from agentv.authoring.source.yaml import read_shared
+from agentv.authoring.targets.passed_over import remark_on_keys, without_effect_in
+from agentv.authoring.targets.references import entries_of, is_reference
+from agentv.authoring.targets.registry import TargetRegistry
+from agentv.authoring.targets.target import flattened
+from agentv.model.values.span import Span
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
+
+_FILES = (("targets.yaml", "targets.yml"), ("providers.yaml", "providers.yml"))
+_LISTS = ("targets", "providers")
+_SCHEMA = frozenset({"$schema", "schema"})
+_ROLES = {"target": ("target", "provider"), "judge": ("judge", "grader")}
+"""What a project sets a default for, and the keys that say it; the first is the canonical one."""
+
+
+def open_registry(
+    directory: str, providers: Registry[Provider], reading: Reading, *, more: tuple[Node, Reading] | None = None
+) -> TargetRegistry:
+    """The targets of the closest `.agentv` above a directory that has a file of targets.
+
+    Args:
+        directory: whose `.agentv` is looked for, upwards.
+        providers: what `provider` can mean.
+        reading: of the suite.
+        more: `providers` of the configuration, with what it is read with. The closer file wins.
+    """
+    paths = _closest(directory, reading.places.root)
+    registry = TargetRegistry(providers, paths[0] if paths else None)
+    home = str(Path(paths[0]).parent.parent) if paths else ""
+    if more is not None and len(more[1].places.suite) > len(home):
+        _enter_more(registry, more, ())
+    for path in paths:
+        _read_file(registry, path, home, reading)
+    if more is not None and len(more[1].places.suite) <= len(home):
+        _enter_more(registry, more, registry.entries if more[1].places.suite != home else ())
+    return registry
+
+
+def _closest(directory: str, root: str) -> list[str]:
+    """The files of the closest `.agentv` that has any: one of targets, one of providers."""
+    for parent in upwards(directory, root):
+        folder = Path(parent) / ".agentv"
+        tried = ([str(folder / name) for name in names] for names in _FILES)
+        found = [next(filter(is_file, paths), None) for paths in tried]
+        if any(found):
+            return [path for path in found if path is not None]
+    return []
+
+
+def places_of(home: str, reading: Reading) -> Places:
+    """Where paths of a project's file begin: where its `.agentv` is, then beside the eval file, as AgentV has it."""
+    places = reading.places
+    return Places(home, places.root, alone=True, boundary=places.boundary, second=places.suite)
+
+
+def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading) -> None:
+    text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2)))
+    root = read_shared(path, text, reading.report) if text is not None else None
+    if root is None:
+        return
+    own = replace(reading, places=places_of(home, reading), renders=holds_placeholder(root))
+    registry.begin_file(own)
+    _fill(registry, root, own, Path(path).name)
+
+
+def _fill(registry: TargetRegistry, root: Node, reading: Reading, name: str) -> None:
+    if isinstance(root, ListNode) or is_reference(root):
+        root = MapNode({"targets": root}, {"targets": root.at}, root.at)
+    if not isinstance(root, MapNode):
+        reading.report.error("bad-value", root, f"{name} must be a mapping with 'targets', found {kind_of(root)}")
+        return
+    known = (*_LISTS, "defaults")
+    passed: dict[str, Place] = {}
+    for key, at in root.keys.items():
+        if key in _SCHEMA:
+            passed[key] = at
+        elif key not in known and not key.startswith("x-"):
+            reading.unknown_key(key, root, known, name)
+    for key in _LISTS:
+        passed |= _enter_all(registry, key, root.get(key), reading)
+    remark_on_keys(passed, reading.report)
+    _fill_defaults(registry, root.get("defaults"), reading)
+
+
+def _enter_all(registry: TargetRegistry, key: str, listed: Node | None, reading: Reading) -> dict[str, Place]:
+    """Enter the targets of a list; the keys in them that have no effect."""
+    passed: dict[str, Place] = {}
+    if listed is not None and not isinstance(listed, ListNode) and not is_reference(listed):
+        reading.report.error("bad-value", listed, f"'{key}' must be a list, found {kind_of(listed)}")
+        return passed
+    for entry, own in entries_of(listed, reading) if listed is not None else ():
+        _enter(registry, entry, own)
+        if reading.report.hints and isinstance(entry, MapNode):
+            passed |= without_effect_in(flattened(entry, registry.providers), registry.providers)
+    return passed
+
+
+def _enter_more(registry: TargetRegistry, more: tuple[Node, Reading], outer: Iterable[str]) -> None:
+    """The targets of a configuration, but for those that a closer file has."""
+    closer, (node, reading) = frozenset(outer), more
+    if not isinstance(node, ListNode) and not is_reference(node):
+        reading.report.error("bad-value", node, f"'providers' must be a list, found {kind_of(node)}")
+        return
+    registry.begin_file(reading)
+    for entry, own in entries_of(node, reading):
+        flat = flattened(entry, registry.providers) if isinstance(entry, MapNode) else None
+        name = _name_of(flat) if flat is not None else None
+        if name is None or not isinstance(name, Scalar) or name.text not in closer:
+            _enter(registry, entry, own)
+
+
+def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Reading) -> None:
+    if defaults is None:
+        return
+    if not isinstance(defaults, MapNode):
+        reading.report.error("bad-value", defaults, f"'defaults' must be a mapping, found {kind_of(defaults)}")
+        return
+    known = [key for keys in _ROLES.values() for key in keys]
+    for key, node in defaults.items.items():
+        if key not in known:
+            reading.unknown_key(key, defaults, ("target", "judge"), "'defaults'")
+        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
+            reading.report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
+    registry.default_target = one_default("target", _texts(defaults, "target"), registry.default_target, reading)
+    registry.default_judge = one_default("judge", _texts(defaults, "judge"), registry.default_judge, reading)
+
+
+def _texts(defaults: MapNode, role: str) -> list[Scalar]:
+    """What a mapping gives for a default, by each of its spellings."""
+    found = (defaults.get(key) for key in _ROLES[role])
+    return [node for node in found if isinstance(node, Scalar) and isinstance(node.value, str) and node.value]
+
+
+def one_default(role: str, given: Iterable[Scalar], other: Scalar | None, reading: Reading) -> Scalar | None:
+    """The default that several places of a project give; an error where they differ, which names both."""
+    for node in given:
+        if other is None:
+            other = node
+        elif node.text.strip() != other.text.strip():
+            place = span_of(other.at)
+            message = f"the default {role} is '{node.text}' here and '{other.text}' in {shown(place.file)}:{place.line}"
+            reading.report.error("conflicting-defaults", node, message, hint="keep one of them")
+    return other
+
+
+def _name_of(flat: MapNode) -> Node | None:
+    return next((node for key in TARGET.spelled("name") if (node := flat.get(key)) is not None), None)
+
+
+def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
+    if isinstance(entry, Scalar) and isinstance(entry.value, str) and ":" in entry.value:
+        return  # a `provider:rest` string is a target wherever it is named
+    if not isinstance(entry, MapNode):
+        reading.report.error("bad-value", entry, f"a target must be a mapping, found {kind_of(entry)}")
+        return
+    flat = flattened(entry, registry.providers)
+    name = _name_of(flat)
+    if not isinstance(name, Scalar) or is_empty(name):
+        reading.report.error("missing-key", name or entry, "a target needs 'name'")
+        return
+    first = registry.entries.get(name.text)
+    if first is None:
+        registry.enter(name.text, flat, reading)
+        return
+    place, own = span_of(first.at), span_of(flat.at)
+    if place.file == own.file:
+        message = f"two targets are named '{name.text}'; the first is at line {place.line}"
+        reading.report.error("duplicate-target", name, message)
+    elif plain(first) != plain(flat):
+        message = f"target '{name.text}' has other settings in {shown(place.file)}:{place.line}"
+        reading.report.error("duplicate-target", name, message, hint="keep one of them")
