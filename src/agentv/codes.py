@@ -77,6 +77,7 @@ FILES: Mapping[str, str] = {
     "nearly-a-column": "A column of a CSV file is a variable, but its name is close to that of a special column.",
     "nearly-an-assertion": "Expected text, or a sentence for the judge, starts almost like an assertion.",
     "no-api-key": "A target that a case uses has no API key in the environment or in its settings.",
+    "no-effect": "A key is accepted, but changes nothing here.",
     "no-embedder": "An assertion needs a target that computes embeddings, but none is set.",
     "no-equivalent": "A part of a promptfoo configuration has no equivalent in agentv (`convert`).",
     "no-evidence": "No recorded exam allows the status that a prompt has, or is being promoted to.",

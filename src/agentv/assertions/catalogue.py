@@ -70,6 +70,7 @@ TYPES: dict[str, str] = {
 
 NOT_YET: frozenset[str] = frozenset(
     {
+        "agent-rubric",
         "meteor",
     }
 )

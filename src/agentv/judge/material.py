@@ -10,13 +10,13 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import MODE_VARIABLES, Rubric
 from agentv.model.values.message import Message
 
-_MARKERS = {"context": "context", "transcript": "transcript", "output": "answer"}
+_MARKERS = {"context": "context", "transcript": "transcript", "output": "answer", "results": "grades"}
 """Prompt variable → what its markers begin with."""
 
 
 def material_of(rubric: Rubric, context: AssertionContext) -> Mapping[str, str]:
     """The variables that a rubric's mode adds, as plain text; empty for most modes."""
-    made = {"context": _pieces, "transcript": _transcript}
+    made = {"context": _pieces, "transcript": _transcript, "results": _results}
     return {name: made[name](rubric, context) for name in MODE_VARIABLES.get(rubric.mode, ())}
 
 
@@ -44,6 +44,10 @@ def _pieces(rubric: Rubric, _context: AssertionContext) -> str:
 
 def _transcript(_rubric: Rubric, context: AssertionContext) -> str:
     return transcript_of(context)
+
+
+def _results(_rubric: Rubric, context: AssertionContext) -> str:
+    return json.dumps(context.results, ensure_ascii=False, indent=2, default=str)
 
 
 def transcript_of(context: AssertionContext) -> str:

@@ -30,7 +30,7 @@ def schema_of(rubric: Rubric) -> JsonObject | None:
     for each call, and would write the word for whoever repeats what an answer says.
     """
     match rubric.mode:
-        case "freeform":
+        case "freeform" | "aggregate":
             keys = _freeform()
         case "checklist":
             keys = _items(rubric, "satisfied", _YES_OR_NO)

@@ -108,6 +108,7 @@ SHAPES: Mapping[RubricMode, VerdictShape] = {
     "freeform": VerdictShape("score", _freeform),
     "checklist": VerdictShape("checks", _checklist, ("id", "satisfied")),
     "score-ranges": VerdictShape("checks", _score_ranges, ("id", "score")),
+    "aggregate": VerdictShape("score", _freeform),
 }
 """The modes whose verdict is JSON. That of a scale is a line of text: see `scale`."""
 

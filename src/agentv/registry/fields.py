@@ -44,6 +44,13 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueAlias:
+    """Older spellings of the values of one option: older value → canonical value."""
+
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class AsWritten:
     """Marks text for which a number or boolean of the file counts as its YAML text."""
 
@@ -253,6 +260,7 @@ class DeclaredAssertion(Declared):
         timeout_s: seconds that a grade may take where the entry says nothing; None: it cannot take long.
         of_text_alone: the answer's text decides, at once and with nothing else asked, so that loading can try it.
         runs_code: it has code or a server of the user's judge, which a cassette may stand for.
+        extra_option: the option, a mapping, that takes the keys that are no options; None: they are unknown keys.
     """
 
     __slots__ = ()
@@ -263,6 +271,7 @@ class DeclaredAssertion(Declared):
     timeout_s: ClassVar[float | None] = None
     of_text_alone: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
+    extra_option: ClassVar[str | None] = None
 
     def label(self) -> str:
         """Short description of what the entry checks; part of its default name."""

@@ -90,7 +90,7 @@ def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
             nested, more = _verdicts(entry.inner)
             verdicts, calls = verdicts + nested, calls + more
         elif isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
-            access = getattr(assertion, "target", None)
+            access = getattr(assertion, "judge_access", None)
             most = getattr(access, "max_calls", None)
             if most is None:
                 verdicts += getattr(assertion, "votes", 1)

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from agentv.assertions.evidence import excerpt
 from agentv.model.run.grade import Check, Grade
-from agentv.model.values.message import ToolCall
+from agentv.model.values.message import Message, ToolCall
 
 NO_CALLS = Grade.errored("no-data", "the target reports no transcript, so its tool calls are unknown")
 """The grade of every type that checks tool calls if there is no transcript."""
 
 _SHOWN = 10
+
+
+def output_of(call: ToolCall, messages: Sequence[Message]) -> str | None:
+    """What a tool returned: part of the call, or the message that answers it; None where nobody says.
+
+    The messages of the role `tool` behind a message answer its calls in their order.
+    """
+    if call.output is not None:
+        return call.output
+    for at, message in enumerate(messages):
+        places = [place for place, one in enumerate(message.tool_calls) if one is call]
+        if places:
+            answers = list(takewhile(lambda one: one.role == "tool", messages[at + 1 :]))
+            return answers[places[0]].text if len(answers) == len(message.tool_calls) else None
+    return None
 
 
 def called(calls: Sequence[ToolCall]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, ClassVar, TypeAlias
 
 from agentv.assertions.evidence import excerpt, listed
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.grade import Check, Grade, weighted_mean
+from agentv.model.run.grade import TOLERANCE, Check, Grade, weighted_mean
+from agentv.model.values.message import ToolCall
 from agentv.model.values.response import TokenUsage
-from agentv.registry.fields import Alias, Between, Count, DeclaredAssertion, Doc, Issue, Text, Texts
+from agentv.registry.fields import Alias, Between, Count, DeclaredAssertion, Doc, Fraction, Issue, Text, Texts
 
 Amount: TypeAlias = Annotated[float, Between(0)]
 
@@ -122,9 +123,9 @@ class Cost(_Bounds):
 class TokenUsageWithin(_Bounds):
     """The answer used at most this many tokens, as counted by the provider."""
 
-    max_total: Annotated[Count | None, Doc("maximum number of tokens, prompt and answer")] = None
-    max_input: Annotated[Count | None, Doc("maximum number of prompt tokens")] = None
-    max_output: Annotated[Count | None, Doc("maximum number of answer tokens")] = None
+    max_total: Annotated[Count | None, Alias(("maxTotal",)), Doc("maximum number of tokens, prompt and answer")] = None
+    max_input: Annotated[Count | None, Alias(("maxInput",)), Doc("maximum number of prompt tokens")] = None
+    max_output: Annotated[Count | None, Alias(("maxOutput",)), Doc("maximum number of answer tokens")] = None
 
     short: ClassVar[str | None] = "max_total"
     measures: ClassVar[tuple[Measure, ...]] = (
@@ -138,11 +139,27 @@ class TokenUsageWithin(_Bounds):
 class ExecutionMetrics(_Bounds):
     """The agent stayed within limits: calls, tokens, money and time."""
 
-    max_tool_calls: Annotated[Count | None, Doc("maximum number of tool calls in the transcript")] = None
-    max_llm_calls: Annotated[Count | None, Doc("maximum number of model turns in the transcript")] = None
-    max_tokens: Annotated[Count | None, Doc("maximum number of tokens, prompt and answer")] = None
-    max_cost_usd: Annotated[Amount | None, Doc("US dollars")] = None
-    max_duration_ms: Annotated[Amount | None, Doc("milliseconds")] = None
+    max_tool_calls: Annotated[
+        Count | None, Alias(("maxToolCalls",)), Doc("maximum number of tool calls in the transcript")
+    ] = None
+    max_llm_calls: Annotated[
+        Count | None, Alias(("maxLlmCalls",)), Doc("maximum number of model turns in the transcript")
+    ] = None
+    max_tokens: Annotated[Count | None, Alias(("maxTokens",)), Doc("maximum number of tokens, prompt and answer")] = (
+        None
+    )
+    max_cost_usd: Annotated[Amount | None, Alias(("maxCostUsd",)), Doc("US dollars")] = None
+    max_duration_ms: Annotated[Amount | None, Alias(("maxDurationMs",)), Doc("milliseconds")] = None
+    target_exploration_ratio: Annotated[
+        Fraction | None,
+        Alias(("targetExplorationRatio",)),
+        Doc("share of the tool calls that read, list or search, such as Read, Grep, Glob, WebSearch and WebFetch"),
+    ] = None
+    exploration_tolerance: Annotated[
+        Fraction | None,
+        Alias(("explorationTolerance",)),
+        Doc("how far the share may be from target_exploration_ratio, 0.2"),
+    ] = None
 
     short: ClassVar[str | None] = None
     # a target that reports no transcript may have called tools all the same, so nothing is known of its calls
@@ -163,6 +180,51 @@ class ExecutionMetrics(_Bounds):
         Measure("max_cost_usd", "cost", lambda context: context.cost_usd, _dollars),
         Measure("max_duration_ms", "duration", lambda context: context.duration_ms, _milliseconds),
     )
+
+    def label(self) -> str:
+        """The limits, and the share of calls that explore."""
+        ratio = self.target_exploration_ratio
+        own = [] if ratio is None else [f"exploration ratio {ratio:g} ± {self._tolerance:g}"]
+        return ", ".join([*([limits] if (limits := _Bounds.label(self)) else []), *own])
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports a missing limit, and a tolerance that every share is within."""
+        ratio = self.target_exploration_ratio
+        if ratio is None:
+            yield from _Bounds.validate(self)
+            if self.exploration_tolerance is not None:
+                message = "'exploration_tolerance' requires 'target_exploration_ratio'"
+                yield Issue(("exploration_tolerance",), message)
+        elif max(ratio, 1 - ratio) <= self._tolerance:
+            message = f"every share is within {self._tolerance:g} of {ratio:g}, so this checks nothing"
+            yield Issue(("target_exploration_ratio",), message)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare each limited measure, and the share of calls that explore."""
+        ratio = self.target_exploration_ratio
+        limits = _Bounds.grade(self, context) if ratio is None or any(True for _ in self._bounds()) else None
+        if ratio is None or (limits is not None and limits.error is not None):
+            return limits or _no_data("tool calls")
+        if context.tool_calls is None:
+            return _no_data("tool calls")
+        checks = (*(limits.checks if limits else ()), self._exploration(ratio, context.tool_calls))
+        share = weighted_mean((1.0, float(check.passed)) for check in checks)
+        return Grade(share, all(check.passed for check in checks), checks, own_mark=True)
+
+    @property
+    def _tolerance(self) -> float:
+        return 0.2 if self.exploration_tolerance is None else self.exploration_tolerance
+
+    def _exploration(self, ratio: float, calls: Sequence[ToolCall]) -> Check:
+        text = f"exploration ratio {ratio:g} ± {self._tolerance:g}"
+        if not calls:
+            return Check(text, False, "no tool was called")
+        found = sum(call.name in _EXPLORING for call in calls) / len(calls)
+        return Check(text, abs(found - ratio) <= self._tolerance + TOLERANCE, f"{found:.2f}")
+
+
+_EXPLORING = frozenset(["read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"])
+"""Tools that look and change nothing. Source: AgentV, `execution-metrics`."""
 
 
 _SAME_REASON = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
-from agentv.assertions.agent.calls import NO_CALLS, called, in_any_order, in_order, share_of
+from agentv.assertions.agent.calls import NO_CALLS, called, in_any_order, in_order, output_of, share_of
 from agentv.assertions.evidence import excerpt, listed, quoted
 from agentv.assertions.json_compare import differences, same
 from agentv.lazy_dataclass import dataclass
@@ -17,6 +18,7 @@ from agentv.model.values.json_path import Missing, parse, read
 from agentv.model.values.message import ToolCall
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import (
+    Alias,
     Between,
     Declared,
     DeclaredAssertion,
@@ -40,9 +42,21 @@ class ExpectedCall(Declared):
     """One expected call."""
 
     tool: Annotated[Text, Nonempty(), Doc("the tool's name")]
-    args: Annotated[Json, Doc("its arguments; `any` or omitted: not compared")] = None
-    args_match: Annotated[ArgsMatch | Texts | None, Doc("as the assertion's own args_match, for this call only")] = None
-    max_duration_ms: Annotated[float | None, Between(0), Doc("maximum duration of the call, in milliseconds")] = None
+    args: Annotated[Json, Alias(("input",)), Doc("its arguments; `any` or omitted: not compared")] = None
+    args_match: Annotated[
+        ArgsMatch | Texts | None,
+        Alias(("argsMatch",)),
+        Doc("as the assertion's own args_match, for this call only"),
+    ] = None
+    output: Annotated[Json, Doc("its output: a text, or JSON that the output must contain; omitted: not compared")] = (
+        None
+    )
+    max_duration_ms: Annotated[
+        float | None,
+        Between(0),
+        Alias(("maxDurationMs",)),
+        Doc("maximum duration of the call, in milliseconds"),
+    ] = None
 
     short: ClassVar[str | None] = "tool"
 
@@ -50,6 +64,8 @@ class ExpectedCall(Declared):
         """Reports invalid arguments and fields."""
         if self.args is not None and self.args != _ANY and not isinstance(self.args, Mapping):
             yield Issue(("args",), "'args' must be 'any' or a mapping of arguments")
+        if self.output is not None and not self.output and not isinstance(self.output, bool | int | float):
+            yield Issue(("output",), "the output is empty, so every output has it", "missing-value")
         yield from path_faults(self.args_match, "args_match")
         yield from uncompared(self.args_match, [self.args] if isinstance(self.args, Mapping) else [])
 
@@ -107,6 +123,7 @@ class ToolTrajectory(DeclaredAssertion):
     expected: Annotated[tuple[ExpectedCall, ...] | None, Doc("the calls; each needs at least its tool")] = None
     args_match: Annotated[
         ArgsMatch | Texts,
+        Alias(("argsMatch",)),
         Doc(
             "how 'args' are compared: exact; superset: the call may have more; subset: it may have fewer; "
             "ignore; or a list of the arguments that must match"
@@ -144,14 +161,12 @@ class ToolTrajectory(DeclaredAssertion):
         found = self._found(calls)
         for expected, place in zip(self.expected or (), found, strict=True):
             checks.append(_found_check(expected, place, calls))
-            limit = expected.max_duration_ms
-            if limit is None or place is None:
+            if place is None:
                 continue
-            took = calls[place].duration_ms
-            if took is None:
-                return Grade.errored("no-data", f"the target does not report how long {quoted(expected.tool)} took")
-            text = f"{quoted(expected.tool)} takes at most {limit:.10g} ms"
-            checks.append(Check(text, took <= limit, f"{took:.10g} ms"))
+            for check in (_output_check(expected, calls[place], context), _duration_check(expected, calls[place])):
+                if isinstance(check, Grade):
+                    return check
+                checks += [check] if check is not None else []
         if self.mode == "exact":
             checks.append(_count_check(len(self.expected or ()), calls))
         return share_of(checks)
@@ -254,6 +269,33 @@ def _found_check(expected: ExpectedCall, place: int | None, calls: Sequence[Tool
     if others and isinstance(expected.args, Mapping):
         return Check(f"calls {expected}", False, excerpt(f"found {_shown(others[0])}"))
     return Check(f"calls {expected}", False, called(calls))
+
+
+def _duration_check(expected: ExpectedCall, call: ToolCall) -> Check | Grade | None:
+    limit = expected.max_duration_ms
+    if limit is None:
+        return None
+    if call.duration_ms is None:
+        return Grade.errored("no-data", f"the target does not report how long {quoted(expected.tool)} took")
+    text = f"{quoted(expected.tool)} takes at most {limit:.10g} ms"
+    return Check(text, call.duration_ms <= limit, f"{call.duration_ms:.10g} ms")
+
+
+def _output_check(expected: ExpectedCall, call: ToolCall, context: AssertionContext) -> Check | Grade | None:
+    if expected.output is None:
+        return None
+    output = output_of(call, context.messages)
+    if output is None:
+        return Grade.errored("no-data", f"the target does not report what {quoted(expected.tool)} returned")
+    text = f"{quoted(expected.tool)} returns the expected output"
+    if isinstance(expected.output, str):
+        return Check(text, expected.output.strip() == output.strip(), excerpt(output))
+    try:
+        found = json.loads(output)
+    except (ValueError, RecursionError):
+        return Check(text, False, excerpt(f"found no JSON: {output}"))
+    wrong = next(differences(expected.output, found, subset=True), None)
+    return Check(text, wrong is None, excerpt(wrong or output))
 
 
 def _count_check(expected: int, calls: Sequence[ToolCall]) -> Check:

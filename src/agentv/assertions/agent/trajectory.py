@@ -110,15 +110,20 @@ class ToolUsed(_Used):
 class SkillUsed(_Used):
     """The agent used a skill, or each of several, at least once or a given number of times."""
 
+    value: Annotated[
+        Names | Counted, Alias(("skill",)), Doc("a name, a list of names, or a mapping with name, min and max")
+    ]
+    should_trigger: Annotated[bool, Doc("older: false: the skill must not be used, as negate: true says")] = True
+
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the names among the skills that the target reports, loads by a tool, or reads."""
         used = _skills(context)
         if used is None:
             message = "the target reports neither skills nor a transcript, so the skills that it used are unknown"
             return Grade.errored("no-data", message)
-        return self._judged(
-            "uses the skill", used, excerpt(f"used: {', '.join(used)}" if used else "no skill was used")
-        )
+        evidence = excerpt(f"used: {', '.join(used)}" if used else "no skill was used")
+        grade = self._judged("uses the skill", used, evidence)
+        return grade if self.should_trigger else grade.negated()
 
 
 @dataclass(frozen=True, slots=True)

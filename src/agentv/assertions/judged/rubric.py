@@ -26,6 +26,7 @@ from agentv.model.run.rubric import (
     Verdict,
 )
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Document, Issue, PromptCode, Text
@@ -34,6 +35,7 @@ from agentv.templating import RenderError, undeclared
 __all__ = ["LlmRubric", "RubricEntry", "prompt_faults"]
 
 OWN_PROMPT = "your own judge prompt, inline or a path, or code that writes it; it must contain {{ output }}"
+RUBRIC_PROMPT = f"{OWN_PROMPT}; without any placeholder, it is criteria in the built-in prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class LlmRubric(DeclaredAssertion):
         Alias(("rubrics", "criteria")),
         Doc("the rubric: prose, or a list of sentences or items; default: the case's criteria"),
     ] = None
-    prompt: Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)] = None
+    prompt: Annotated[PromptCode | Document | None, Doc(RUBRIC_PROMPT)] = None
     judge: Annotated[
         str | None,
         Alias(("target", "judge_target", "provider", "model")),
@@ -66,6 +68,11 @@ class LlmRubric(DeclaredAssertion):
         Between(100),
         Doc("maximum characters of the answer in the judge prompt; a longer answer is cut in the middle"),
     ] = MAX_CHARS
+    max_steps: Annotated[
+        Annotated[int, Between(1, 50)] | None,
+        Alias(("maxSteps",)),
+        Doc("maximum steps of a judge that is an agent; without effect for a model"),
+    ] = None
 
     short: ClassVar[str | None] = "value"
     needs_judge: ClassVar[bool] = True
@@ -95,9 +102,11 @@ class LlmRubric(DeclaredAssertion):
             yield Issue(("votes",), f"an even number of votes, {self.votes}, has no median", hint=near)
         if self._scaled:
             yield from self._scale_faults()
+        if self.max_steps is not None:
+            message = "'max_steps' has no effect: a model grades in one step"
+            yield Issue(("max_steps",), message, "no-effect", warning=True)
         if isinstance(self.prompt, Document):
-            yield from prompt_faults(self.prompt)
-            yield from _unshown(self.prompt.text, self.value)
+            yield from self._prompt_issues(self.prompt)
 
     def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """Something to judge by."""
@@ -113,15 +122,20 @@ class LlmRubric(DeclaredAssertion):
             criteria: the case's, which stand in where there is no value.
         """
         items = items_of(self.value) if isinstance(self.value, tuple) else ()
-        text = self.value if isinstance(self.value, str) else "" if items else (criteria or "")
-        if not items and not text.strip() and self.prompt is None:
+        prompt = self.prompt
+        if isinstance(prompt, Document) and is_criteria(prompt):
+            criteria, prompt = prompt.text, None
+            text = criteria
+        else:
+            text = self.value if isinstance(self.value, str) else "" if items else (criteria or "")
+        if not items and not text.strip() and prompt is None:
             return None
         scale = scale_of(self.scale) if self._scaled else None
         return Rubric(
             mode=_mode_of(items, scale),
             text=text,
             items=items,
-            **prompt_of(self.prompt),
+            **prompt_of(prompt),
             temperature=self.temperature,
             scale=scale,
             pass_threshold=threshold_of(scale, self.pass_threshold) if scale else None,
@@ -140,6 +154,18 @@ class LlmRubric(DeclaredAssertion):
             return Grade.errored("no-output", "there is no answer to grade")
         verdict = await context.services.judge(self.judge).assess(rubric, context)
         return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
+
+    def _prompt_issues(self, prompt: Document) -> Iterator[Issue]:
+        if not is_criteria(prompt):
+            yield from prompt_faults(prompt)
+            yield from _unshown(prompt.text, self.value)
+        elif not prompt.text.strip():
+            yield Issue(("prompt",), "the judge prompt is empty", "missing-value", file=prompt.path)
+        elif isinstance(self.value, str):
+            message = "'prompt' has no placeholder, so it is criteria too; keep either 'value' or 'prompt'"
+            yield Issue(("prompt",), message, "judge-prompt-without-rubric", file=prompt.path)
+        else:
+            yield from _almost_placeholder(prompt)
 
     @property
     def _scaled(self) -> bool:
@@ -175,6 +201,32 @@ def prompt_faults(prompt: Document, mode: RubricMode = "freeform") -> list[Issue
             message = f"the judge prompt does not contain the {what}"
             faults.append(Issue(("prompt",), message, code="judge-prompt-without-output", hint=hint))
     return faults
+
+
+def is_criteria(prompt: Document) -> bool:
+    """Whether a judge prompt shows nothing at all: it is criteria inside the built-in prompt, as in AgentV.
+
+    One whose syntax is wrong is a prompt. So is a single word, and a line that ends as the name of a text file does: it
+    is rather a file that does not exist.
+    """
+    text = prompt.text.strip()
+    if "{{" in text or "{%" in text:
+        return False
+    word = len(text.split()) == 1 and text.isascii()
+    return prompt.path is not None or not (word or _FILE_NAME.fullmatch(text))
+
+
+def _almost_placeholder(prompt: Document) -> Iterator[Issue]:
+    """A variable in other brackets is text: the criteria would not say what their author meant."""
+    found = _ALMOST.search(prompt.text)
+    if found is not None:
+        name = next(group for group in found.groups() if group)
+        message = f"{found[0]} is not a placeholder, so this prompt is read as criteria in the built-in prompt"
+        hint = f"for a prompt of your own, write {{{{ {name} }}}}"
+        line = prompt.text.count("\n", 0, found.start()) + 1 if prompt.path else None
+        yield Issue(
+            ("prompt",), message, "judge-prompt-without-output", hint, warning=True, file=prompt.path, line=line
+        )
 
 
 def _judged(verdict: Verdict, label: str) -> Grade:
@@ -237,6 +289,11 @@ def _brief(text: str) -> str:
 
 
 _KNOWN = frozenset((*PROMPT_VARIABLES, "vars", "env"))
+
+_FILE_NAME = lazy_pattern(r"[^\n]+\.(?:md|txt|j2|jinja2?|prompt|xml|tmpl|hbs)")
+_NAMED = "|".join(PROMPT_VARIABLES)
+_ALMOST = lazy_pattern(rf"\$?\{{ *({_NAMED}) *\}}|<({_NAMED})>|<<({_NAMED})>>|\[\[({_NAMED})\]\]|%({_NAMED})%")
+"""A variable of a judge prompt in brackets of other template languages."""
 
 _names = lru_cache(maxsize=64)(undeclared)
 """A prompt of the suite's is checked once, not for each of its cases."""

@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from math import ceil
 from typing import Annotated, Literal, TypeAlias
 
 from agentv.assertions.judged.score_ranges import MOST, range_faults, ranges_of
 from agentv.assertions.judged.score_ranges import Authored as AuthoredRanges
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.grade import PLACES
 from agentv.model.run.rubric import RubricItem
 from agentv.registry.fields import Alias, Between, Declared, Doc, Issue, Nonempty, Text
 
@@ -22,15 +24,16 @@ class RubricEntry(Declared):
     outcome: Annotated[
         Text | None,
         Nonempty(),
-        Alias(("expected_outcome",)),
+        Alias(("expected_outcome", "criteria")),
         Doc("what the answer must do; required without score ranges"),
     ] = None
     id: Annotated[Text | None, Doc("its name in the judge's reply; default: r1, r2, … by position")] = None
     weight: Annotated[float, Between(0), Doc("weight of the item in the score")] = 1.0
     required: Annotated[
-        bool | Annotated[int, Between(0, MOST)] | None,
+        bool | Annotated[float, Between(0, MOST)] | None,
         Doc(
-            "true (default): if the item fails, the grade fails with score 0; with score ranges, the same as min_score"
+            "true (default): if the item fails, the grade fails with score 0; with score ranges, true requires all 10 "
+            "points, and a number is the same as min_score"
         ),
     ] = None
     operator: Annotated[
@@ -40,17 +43,23 @@ class RubricEntry(Declared):
     score_ranges: Annotated[AuthoredRanges | None, Doc("points 0 to 10 → what earns them")] = None
     min_score: Annotated[
         Annotated[float, Between(0, MOST)] | None,
-        Alias(("required_min_score",)),
-        Doc("minimum points of an item with score ranges; below it, the grade fails with score 0"),
+        Doc(
+            "minimum of an item with score ranges: points above 1, or a share of them from 0 to 1; below it, the grade "
+            "fails with score 0"
+        ),
+    ] = None
+    required_min_score: Annotated[
+        Annotated[int, Between(0, MOST)] | None, Doc("older: min_score in points, from 0 to 10")
     ] = None
 
     @property
     def gate(self) -> int | None:
         """The points that it must reach; None: any will do."""
-        points = self.min_score
-        if points is None and self.required is not None and not isinstance(self.required, bool):
-            points = self.required
-        return None if points is None else int(points)
+        if self.required_min_score is not None:
+            return self.required_min_score
+        if self.min_score is not None:
+            return _points(self.min_score)
+        return None if self.required in (None, False) else _points(float(self.required or 0))
 
     def validate(self) -> Iterator[Issue]:
         """What is wrong with the item alone."""
@@ -61,6 +70,11 @@ class RubricEntry(Declared):
         for fault in range_faults(self.score_ranges):
             yield replace(fault, path=("score_ranges", *fault.path))
         yield from _gate_faults(self)
+
+
+def _points(mark: float) -> int:
+    """A minimum in points: up to 1 it is a share of them, as in AgentV."""
+    return ceil(round(mark * MOST if mark <= 1 else mark, PLACES))
 
 
 Entries: TypeAlias = tuple[RubricEntry | Text, ...]
@@ -126,31 +140,36 @@ def item_faults(entries: Entries) -> Iterator[Issue]:
     yield from _doubled(items)
 
 
-_MEANT = {"min_score": "write 'required: true'", "required": "write true or false"}
+_MEANT = {
+    "min_score": "write 'required: true'",
+    "required_min_score": "write 'required: true'",
+    "required": "write true or false",
+}
 
 
 def _unranged(entry: RubricEntry) -> Iterator[Issue]:
     """What is wrong with an item of a checklist."""
     if entry.outcome is None:
         yield Issue((), "an item without 'score_ranges' needs 'outcome'", code="missing-key")
-    for key in ("min_score", "required"):
+    for key, hint in _MEANT.items():
         if isinstance(found := getattr(entry, key), int | float) and not isinstance(found, bool):
             message = f"'{key}' is in points, but this item has no 'score_ranges'"
-            yield Issue((key,), message, hint=_MEANT[key])
+            yield Issue((key,), message, hint=hint)
 
 
 def _gate_faults(entry: RubricEntry) -> Iterator[Issue]:
     """What is wrong beside the ranges of an item that has some."""
-    points = entry.min_score
-    if points is not None and not float(points).is_integer():
-        message = f"'min_score' of an item must be a whole number of points from 0 to {MOST}, found {points:g}"
-        hint = f"write {points * MOST:g}" if points < 1 and float(points * MOST).is_integer() else None
-        yield Issue(("min_score",), message, hint=hint)
-    if points is not None and entry.required is not None and entry.required is not True:
-        yield Issue(("required",), "'required' and 'min_score' both set the minimum; keep one of them")
-    elif points is None and entry.required is True:
-        message = "'required: true' does not set a minimum for an item with score ranges"
-        yield Issue(("required",), message, hint="write 'min_score: 7'")
+    for key in ("min_score", "required"):
+        mark = getattr(entry, key)
+        if isinstance(mark, float) and mark > 1 and not mark.is_integer():
+            message = f"'{key}' of an item must be a whole number of points, or a share from 0 to 1, found {mark:g}"
+            yield Issue((key,), message, hint=f"write {mark / MOST:g}")
+    minimums = [key for key in ("min_score", "required_min_score") if getattr(entry, key) is not None]
+    if minimums and entry.required is not None and entry.required is not True:
+        yield Issue(("required",), f"'required' and '{minimums[0]}' both set the minimum; keep one of them")
+    if len(minimums) > 1:
+        message = "'required_min_score' is another spelling of 'min_score', which is set too; keep one of them"
+        yield Issue(("required_min_score",), message, "two-spellings")
     if entry.operator == "contradiction":
         message = "'contradiction' requires a checklist item, but this item has score ranges"
         yield Issue(("operator",), message)

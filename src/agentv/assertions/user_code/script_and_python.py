@@ -49,20 +49,32 @@ class Script(DeclaredAssertion):
 
     command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a shell command")]
     cwd: Annotated[DirectoryPath | None, Doc("working directory; default: the eval file's directory")] = None
-    config: Annotated[Mapping[str, Json], Doc("passed to the script as `config`")] = field(default=EMPTY)
+    config: Annotated[
+        Mapping[str, Json], Doc("passed to the script as `config`, with every other key of the entry that is no option")
+    ] = field(default=EMPTY)
     fingerprint: Annotated[
         FileGlobs | None, Doc("further files that the script depends on, besides those in its command")
     ] = None
-    target: Annotated[JudgeAccess | None, Doc("lets the script call the judge through a local proxy")] = None
+    target: Annotated[
+        JudgeAccess | bool | None, Doc("true, or a mapping: lets the script call the judge through a local proxy")
+    ] = None
 
     short: ClassVar[str | None] = "command"
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True
+    extra_option: ClassVar[str | None] = "config"
 
     @property
     def needs_judge(self) -> bool:  # type: ignore[override]  # of most types it is a constant; here `target` decides
         """Whether the script may ask the judge."""
-        return self.target is not None
+        return self.judge_access is not None
+
+    @property
+    def judge_access(self) -> JudgeAccess | None:
+        """What it may ask of the judge."""
+        if isinstance(self.target, bool):
+            return JudgeAccess() if self.target else None
+        return self.target
 
     def label(self) -> str:
         """The command."""
@@ -72,11 +84,11 @@ class Script(DeclaredAssertion):
         """Run the command and read its output."""
         command = self.command if self.cwd is None else replace(self.command, cwd=self.cwd)
         stdin = json.dumps(script_payload(context, self.config), default=_plain).encode()
-        if self.target is None:
+        if self.judge_access is None:
             return await _run(command, stdin, context.env)
         from agentv.assertions.judged.judge_proxy import judge_proxy
 
-        async with judge_proxy(context.services.judge(None), self.target.max_calls) as door:
+        async with judge_proxy(context.services.judge(None), self.judge_access.max_calls) as door:
             grade = await _run(command, stdin, {**context.env, **door.env})
         return replace(grade, cost_usd=door.cost_usd, token_usage=door.token_usage)
 

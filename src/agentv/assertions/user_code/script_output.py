@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from agentv.assertions.user_code.result import BAD_RESULT, grade_of
-from agentv.model.run.grade import Grade
+from agentv.model.run.grade import Grade, reaches
 from agentv.model.values.formatting import shorten
 from agentv.model.values.json_memory import takes_too_much
 from agentv.model.values.values import Json
@@ -34,6 +35,36 @@ def read_output(ended: Finished) -> Grade:
         return _grade(ended)
     except _UnclearError:
         return Grade.errored(BAD_RESULT, "script printed too much before its verdict; print less")
+
+
+def read_verdict(ended: Finished, threshold: float) -> Grade:
+    """The grade that the command of an aggregator gives: an object with a `score`, or a verdict.
+
+    AgentV's `verdict`, pass or fail, says the same as `pass`; without either the score must reach the threshold. What
+    exits with another status than 0 gives no verdict, nor does what prints text or nothing.
+    """
+    try:
+        found, _ = _find_object(ended.stdout.decode(errors="replace").strip())
+    except _UnclearError:
+        found = None
+    if ended.status != 0 or found is None or "verdict" not in found:
+        grade = read_output(ended)
+    else:
+        grade = grade_of(_with_pass(found), "aggregator")
+    if grade.error is not None:
+        return grade
+    if found is None or not found.keys() & {"score", "pass", "passed", "verdict"}:
+        return Grade.errored(BAD_RESULT, "the aggregator printed no JSON object with a 'score'")
+    if found.keys() & {"pass", "passed", "verdict"}:
+        return replace(grade, own_mark=not grade.passed)  # a fail that is said outright is no share of a pass
+    return replace(grade, passed=reaches(grade.score, threshold))
+
+
+def _with_pass(found: Mapping[str, Json]) -> dict[str, Json]:
+    row = {key: value for key, value in found.items() if key != "verdict"}
+    said = found["verdict"]
+    verdict: Json = {"pass": True, "fail": False}.get(said, str(said)) if isinstance(said, str) else str(said)
+    return {**row, "passed" if "pass" in row else "pass": verdict}
 
 
 def _grade(ended: Finished) -> Grade:

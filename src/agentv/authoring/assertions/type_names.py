@@ -30,6 +30,7 @@ _OF_OTHERS = {
     **dict.fromkeys(("length", "words", "max-words", "min-length", "max-length"), "did you mean 'word-count'?"),
     **dict.fromkeys(("judge", "llm", "model-graded", "model-graded-qa"), "did you mean 'llm-rubric'?"),
     **dict.fromkeys(("pattern", "re"), "did you mean 'regex'?"),
+    **dict.fromkeys(("code", "command", "exec"), "did you mean 'script'?"),
 }
 """What people and other programs call a type → the hint at one that is unknown."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
+from agentv.authoring.assertions.extra_option import with_extra_option
 from agentv.authoring.assertions.plugins import made_by_plugin, warn_of_loser
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
@@ -78,25 +79,39 @@ class TypedEntryReader:
             _suggest(form, kind, reading)
         pairs = form.pairs
         settings: AssertionSettings | None = DEFAULTS
-        options = pairs
+        options: Mapping[str, Node] | None = pairs
         if not pairs.keys() <= _TYPE_AND_VALUE:  # most entries are no more than a type and its value
             settings = _settings(pairs, form.item, schema, reading)
-            options = pairs if schema is None else _options(pairs, schema)
+            options = pairs if schema is None else _options(form, schema, reading)
         if inverted and settings is not None:
             settings = _INVERTED if settings is DEFAULTS else replace(settings, negate=not settings.negate)
+        if options is None:
+            return None
         plugin = kind.plugin if isinstance(kind, AssertionType) else None
-        if schema is None:
-            warn_of_loser(self.types.built_in.plugin(kind.name), getattr(kind, "path", None), reading)
-            assertion = _open(kind, pairs, form.item, reading)  # type: ignore[arg-type]
-        elif plugin is not None:
-            assertion = made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
-        else:
-            assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
+        assertion = self._assertion(kind, schema, options, form, reading)
         if assertion is INVALID or assertion is None or settings is None:
             return None
-        if schema is not None and (plugin is not None or getattr(assertion, "runs_code", False)):
-            reading.secrets.update(_secrets_of(assertion))
-        return AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
+        entry = AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
+        if schema is not None:
+            reading.secrets.update(_secrets_in(entry))
+        return entry
+
+    def _assertion(
+        self,
+        kind: AnyType,
+        schema: OptionsSchema | None,
+        options: Mapping[str, Node],
+        form: TypedForm,
+        reading: Reading,
+    ) -> Any:
+        """The options as the type makes them; INVALID where they are wrong, which is reported."""
+        if schema is None:
+            warn_of_loser(self.types.built_in.plugin(kind.name), getattr(kind, "path", None), reading)
+            return _open(kind, form.pairs, form.item, reading)  # type: ignore[arg-type]
+        plugin = kind.plugin if isinstance(kind, AssertionType) else None
+        if plugin is not None:
+            return made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
+        return schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
 
 
 def _suggest(form: TypedForm, kind: AnyType, reading: Reading) -> None:
@@ -150,9 +165,19 @@ def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, rea
     return INVALID
 
 
-def _options(pairs: Mapping[str, Node], schema: OptionsSchema) -> dict[str, Node]:
-    """What the type declares, without the keys that every assertion takes."""
+def _options(form: TypedForm, schema: OptionsSchema, reading: Reading) -> dict[str, Node] | None:
+    """What the type declares, without the keys that every assertion takes; None where a key stands twice."""
+    pairs = with_extra_option(form, schema, SETTING_KEYS, reading)
+    if pairs is None:
+        return None
     return {key: node for key, node in pairs.items() if key == "type" or key not in SETTING_KEYS or key in schema.rules}
+
+
+def _secrets_in(entry: AssertionEntry) -> Iterator[str]:
+    """What an entry must keep to itself, its aggregator among others."""
+    for one in (entry, *entry.inner):
+        if one.plugin or getattr(one.assertion, "runs_code", False):
+            yield from _secrets_of(one.assertion)
 
 
 def _secrets_of(assertion: Any) -> Iterator[str]:

@@ -455,6 +455,17 @@ def _nonempty(kind: FieldType, _marker: declared.Nonempty) -> FieldType:
     return FieldType(kind.wanted, kind.accepts, read, kind.verbatim)
 
 
+def _renamed(kind: FieldType, older: declared.ValueAlias) -> FieldType:
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if isinstance(node, Scalar) and node.text in older.values:
+            canonical = older.values[node.text]
+            reading.report.older(node.text, canonical, node.at)
+            node = Scalar(canonical, canonical, node.at)
+        return kind.read(node, reading, key)
+
+    return FieldType(kind.wanted, kind.accepts, read, kind.verbatim, kind.hint)
+
+
 def _unrendered(kind: FieldType, _marker: object) -> FieldType:
     return FieldType(kind.wanted, kind.accepts, kind.read, verbatim=True)
 
@@ -470,6 +481,7 @@ _ENTRIES = FieldType("a list of assertions", lambda node: isinstance(node, ListN
 _REFINEMENTS: dict[type, Callable[[FieldType, Any], FieldType]] = {
     declared.Between: _bounded,
     declared.Nonempty: _nonempty,
+    declared.ValueAlias: _renamed,
     declared.CallTimeTemplate: _unrendered,
     declared.Verbatim: _unrendered,
 }

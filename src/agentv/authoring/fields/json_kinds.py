@@ -175,6 +175,8 @@ def _bare(annotation: Any, *, rendered: bool) -> Schema:
             schema |= {"maximum": marker.high} if marker.high is not None else {}
         elif isinstance(marker, declared.Nonempty):
             schema |= _nonempty(schema)
+        elif isinstance(marker, declared.ValueAlias):
+            schema = {"anyOf": [schema, {"enum": list(marker.values), "deprecated": True}]}
     return schema
 
 

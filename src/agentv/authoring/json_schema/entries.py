@@ -115,7 +115,8 @@ def _options(kind: AssertionType, settings: Iterable[str]) -> Schema:
     if taken:
         raise TypeError(f"'{kind.name}' has options that every assertion takes: {sorted(taken)}")
     everywhere = dict.fromkeys(["type", *settings], True)
-    return {"description": kind.summary, **options, "properties": {**options["properties"], **everywhere}}
+    schema = {"description": kind.summary, **options, "properties": {**options["properties"], **everywhere}}
+    return schema if kind.options.extra_option is None else {**schema, "additionalProperties": True}
 
 
 def _spelling(kind: AssertionType) -> str:

@@ -280,6 +280,7 @@ SINGULAR = frozenset({"target"})
 ASSERTION_TYPES = {
     "llm-grader": "llm-rubric",
     "llm-judge": "llm-rubric",
+    "rubric": "llm-rubric",
     "rubrics": "llm-rubric",
     "g-eval": "llm-rubric",
     "model-graded-closedqa": "closed-qa",
@@ -288,6 +289,7 @@ ASSERTION_TYPES = {
     "code-grader": "script",
     "code-judge": "script",
     "composite": "assert-set",
+    "skill-trigger": "skill-used",
 }
 """Older names of assertion types, in kebab-case."""
 

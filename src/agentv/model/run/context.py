@@ -53,6 +53,7 @@ class AssertionContext:
             did before it gave it.
         services: judge, threads and the like; for the types that ask or run something.
         answered: the answer as the target gave it, where the entry's `transform` made another of it; else None.
+        results: for the aggregator of an assert-set: the name of each of its assertions → its grade.
     """
 
     input: tuple[Message, ...]
@@ -74,6 +75,7 @@ class AssertionContext:
     response_metadata: JsonObject = field(default=EMPTY)
     has_transcript: bool = True
     answered: str | None = None
+    results: JsonObject = field(default=EMPTY)
     _services: Services | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -159,6 +161,7 @@ class AssertionContext:
             "cost_usd": self.cost_usd,
             "duration_ms": self.duration_ms,
             "workspace_path": self.workspace_path,
+            **({"results": self.results} if self.results else {}),
         }
 
 

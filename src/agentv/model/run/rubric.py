@@ -24,6 +24,7 @@ RubricMode = Literal[
     "context-recall",
     "context-relevance",
     "goal-success",
+    "aggregate",
 ]
 """What a judge is asked: the first four are those of `llm-rubric`, the others each the question of one type."""
 
@@ -55,6 +56,7 @@ MODE_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
     "context-recall": ("context",),
     "context-relevance": ("context",),
     "goal-success": ("transcript",),
+    "aggregate": ("results",),
 }
 """What a judge prompt of a mode may show besides."""
 
@@ -62,6 +64,7 @@ JUDGED_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
     "context-faithfulness": ("output", "context"),
     "context-recall": ("context",),
     "context-relevance": ("context",),
+    "aggregate": ("results",),
 }
 """What a judge prompt of a mode must show, since it is what is judged; in all others it is `output`."""
 

@@ -66,8 +66,8 @@ class AssertionEntry:
 
     @property
     def inner(self) -> tuple[AssertionEntry, ...]:
-        """The entries inside it: those of an assert-set."""
-        found = getattr(self.assertion, "assert_", ())
+        """The entries inside it: those of an assert-set, and its aggregator if that runs code or asks a judge."""
+        found = getattr(self.assertion, "inner", None) or getattr(self.assertion, "assert_", ())
         return found if isinstance(found, tuple) else ()
 
     @property

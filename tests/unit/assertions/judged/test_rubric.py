@@ -293,17 +293,32 @@ def test_a_sound_rubric_has_no_faults(assertion):
         (LlmRubric((RubricEntry("b", min_score=7),)), [("bad-value", ("value", 0, "min_score"))]),
         (LlmRubric((RubricEntry("b", required=7),)), [("bad-value", ("value", 0, "required"))]),
         (
-            LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=0.7),)),
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7.5),)),
             [("bad-value", ("value", 0, "min_score"))],
         ),
         (
             LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required=7),)),
             [("bad-value", ("value", 0, "required"))],
         ),
+        (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=True),)), []),
+        (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=0.8),)), []),
+        (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=0.7),)), []),
         (
-            LlmRubric((RubricEntry("b", score_ranges=RANGES, required=True),)),
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, required=7.5),)),
             [("bad-value", ("value", 0, "required"))],
         ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required_min_score=7),)),
+            [("two-spellings", ("value", 0, "required_min_score"))],
+        ),
+        (LlmRubric((RubricEntry("b", required_min_score=7),)), [("bad-value", ("value", 0, "required_min_score"))]),
+        (LlmRubric("a", max_steps=3), [("no-effect", ("max_steps",))]),
+        (LlmRubric(prompt=Document("Look for depth.")), []),
+        (LlmRubric(("a",), prompt=Document("Look for depth.")), []),
+        (LlmRubric("a", prompt=Document("Look for depth.")), [("judge-prompt-without-rubric", ("prompt",))]),
+        (LlmRubric(prompt=Document("depth")), [("judge-prompt-without-output", ("prompt",))]),
+        (LlmRubric(prompt=Document("depth", "depth.md")), []),
+        (LlmRubric(prompt=Document(" ", "depth.md")), [("missing-value", ("prompt",))]),
         (
             LlmRubric((RubricEntry("b", score_ranges=RANGES, operator="contradiction"),)),
             [("bad-value", ("value", 0, "operator"))],
@@ -324,6 +339,34 @@ def test_a_sound_rubric_has_no_faults(assertion):
 )
 def test_faults_name_the_option(assertion, found):
     assert codes(assertion) == found
+
+
+@pytest.mark.parametrize(
+    ("minimum", "points"),
+    [
+        ({"min_score": 0.8}, 8),
+        ({"min_score": 0.75}, 8),
+        ({"min_score": 0.7}, 7),
+        ({"min_score": 1}, 10),
+        ({"min_score": 7}, 7),
+        ({"min_score": 0}, 0),
+        ({"required_min_score": 1}, 1),
+        ({"required": 0.7}, 7),
+        ({"required": 7}, 7),
+        ({"required": True}, 10),
+        ({"required": False}, None),
+        ({}, None),
+    ],
+)
+def test_a_minimum_of_an_item_is_a_share_up_to_1_and_points_above_it(minimum, points):
+    assert RubricEntry("b", score_ranges=RANGES, **minimum).gate == points
+
+
+def test_a_prompt_without_a_placeholder_is_criteria_in_the_built_in_prompt():
+    rubric = LlmRubric(prompt=Document("Look for depth.")).rubric("Is short")
+    assert (rubric.mode, rubric.text, rubric.prompt) == ("freeform", "Look for depth.", None)
+    listed = LlmRubric(("names a day",), prompt=Document("Look for depth.")).rubric("Is short")
+    assert (listed.mode, listed.text, len(listed.items), listed.prompt) == ("checklist", "Look for depth.", 1, None)
 
 
 def test_a_prompt_written_as_plain_instructions_is_told_how_to_show_the_answer():

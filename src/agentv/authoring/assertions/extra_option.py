@@ -1,0 +1,59 @@
+"""Keys that are no options of a type and that its author's own code reads, such as the `config` of a script."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from agentv.authoring.fields.decode import OptionsSchema
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import MapNode, Node
+from agentv.authoring.source.spellings import MEANT
+
+if TYPE_CHECKING:
+    from agentv.authoring.assertions.typed_entries import TypedForm
+
+_TIME_LIMIT = "timeout"
+
+
+def with_extra_option(
+    form: TypedForm, schema: OptionsSchema, settings: Collection[str], reading: Reading
+) -> Mapping[str, Node] | None:
+    """The options of an entry, with further keys moved into the mapping that the type declares for them.
+
+    A key that is nearly an option stays where it is, to be reported: a misspelt `required` must not vanish. None where
+    a key stands in both places, which is reported.
+    """
+    pairs = form.pairs
+    option = getattr(schema.cls, "extra_option", None)
+    if option is None:
+        return pairs
+    known = {*schema.rules, *settings, "type"}
+    extra = {key: node for key, node in pairs.items() if _is_extra(key, known)}
+    given = pairs.get(option)
+    if not extra or not (given is None or isinstance(given, MapNode)):
+        return pairs
+    inside = MapNode({}, {}, form.item.at) if given is None else given
+    clash = sorted(extra.keys() & inside.items.keys())
+    for key in clash:
+        message = f"'{key}' is set both here and in '{option}'; keep one of them"
+        reading.report.error("two-spellings", form.item.keys[key], message)
+    if clash:
+        return None
+    keys = {**{key: form.item.keys[key] for key in extra}, **inside.keys}
+    merged = MapNode({**extra, **inside.items}, keys, inside.at)
+    return {**{key: node for key, node in pairs.items() if key not in extra}, option: merged}
+
+
+def _is_extra(key: str, known: Collection[str]) -> bool:
+    """Whether a key is neither known nor one edit away from a known one, however its words are joined."""
+    if key in known or key.startswith("x-") or MEANT.get(key) in known:
+        return False
+    from rapidfuzz.distance import OSA
+
+    joined = _joined(key)
+    return not joined.startswith(_TIME_LIMIT) and all(OSA.distance(joined, _joined(one)) > 1 for one in known)
+
+
+def _joined(key: str) -> str:
+    return key.replace("_", "").replace("-", "").lower()

@@ -1,0 +1,176 @@
+import json
+
+import pytest
+
+from agentv.assertions.aggregators import Aggregator, results_of
+from agentv.assertions.structure import AssertSet
+from agentv.assertions.user_code.script_output import read_verdict
+from agentv.model.run.grade import Check, Grade
+from agentv.model.run.trial import Score
+from agentv.registry.fields import Command, Document
+from agentv.user_code.processes.processes import Finished
+from doubles.nested_grading import Given, answer, entry, graded, issues
+
+YES, NO = Grade.of(True, "is so", "seen"), Grade.of(False, "is so", "not seen")
+HALF = Grade(0.5, False)
+BROKEN = Grade.errored("timeout", "too late")
+KINDS = [
+    Aggregator("weighted_average"),
+    Aggregator("threshold", threshold=0.1),
+    Aggregator("all"),
+    Aggregator("any"),
+    Aggregator("code", command=Command(shell="decide")),
+    Aggregator("llm"),
+]
+
+
+def given(grade, name, **settings):
+    return entry(Given(grade, name), name=name, **settings)
+
+
+def of(aggregator, *children, threshold=None):
+    return AssertSet(children, threshold, aggregator)
+
+
+def test_weights_by_name_are_those_of_the_mean():
+    grade = graded(of(Aggregator("weighted_average", weights={"a": 3.0}), given(YES, "a"), given(NO, "b")), "")
+    assert (grade.score, grade.passed, grade.own_mark) == (0.75, False, False)
+    assert grade.counted == 0.75
+
+
+def test_an_assertion_without_a_weight_by_name_has_its_own():
+    aggregator = Aggregator("weighted_average", weights={"a": 1.0})
+    assert graded(of(aggregator, given(YES, "a"), given(NO, "b", weight=3.0)), "").score == 0.25
+
+
+def test_the_scores_count_and_not_the_verdicts():
+    assert graded(of(Aggregator("weighted_average"), given(HALF, "a"), given(YES, "b")), "").score == 0.75
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "score", "passed"),
+    [
+        (Aggregator("threshold", threshold=0.6), 2 / 3, True),
+        (Aggregator("threshold", threshold=0.7), 2 / 3, False),
+        (Aggregator("all"), 0.0, False),
+        (Aggregator("any"), 1.0, True),
+    ],
+)
+def test_verdicts_are_counted(aggregator, score, passed):
+    grade = graded(of(aggregator, given(YES, "a"), given(YES, "b"), given(HALF, "c")), "")
+    assert (grade.score, grade.passed, grade.counted) == (score, passed, score)
+    assert grade.checks[0].text.startswith("2 of 3 assertions pass")
+
+
+def test_an_assertion_of_weight_0_is_not_counted():
+    assert graded(of(Aggregator("all"), given(YES, "a"), given(NO, "b", weight=0.0)), "").passed
+
+
+@pytest.mark.parametrize("aggregator", KINDS, ids=lambda one: one.type)
+def test_an_errored_child_errs_the_set_whatever_the_aggregator(aggregator):
+    grade = graded(of(aggregator, given(YES, "a"), given(BROKEN, "b")), "")
+    assert grade.error.code == "timeout"
+
+
+@pytest.mark.parametrize("aggregator", KINDS[:4], ids=lambda one: one.type)
+def test_a_required_child_that_fails_makes_the_set_count_for_nothing(aggregator):
+    grade = graded(of(aggregator, given(YES, "a", weight=99.0), given(NO, "b", required=True)), answer(""))
+    assert (grade.passed, grade.counted) == (False, 0.0)
+
+
+def test_a_threshold_of_the_set_decides_whether_it_counts():
+    children = (given(YES, "a"), given(HALF, "b"))
+    grade = graded(of(Aggregator("weighted_average"), *children, threshold=0.7), "")
+    assert (grade.passed, grade.counted) == (True, 1.0)
+    assert graded(of(Aggregator("weighted_average"), *children, threshold=0.8), "").counted == 0.0
+
+
+def test_names_that_stand_twice_get_a_number():
+    scores = [Score(given(YES, "a"), YES, 1.0), Score(given(NO, "a"), NO, 1.0)]
+    results = results_of(scores)
+    assert [*results] == ["a", "a (2)"]
+    assert results["a (2)"]["verdict"] == "fail"
+    assert results["a"]["assertions"] == [{"text": "is so", "passed": True, "evidence": "seen"}]
+
+
+def test_what_runs_code_or_asks_a_judge_is_an_entry_of_the_set():
+    child = given(YES, "a")
+    assert [one.type for one in of(KINDS[4], child).inner][1:] == ["aggregator"]
+    assert of(KINDS[2], child).inner == (child,)
+    assert entry(of(KINDS[5], child)).inner[1].assertion.needs_judge
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "code"),
+    [
+        (Aggregator("threshold"), "missing-key"),
+        (Aggregator("code"), "missing-key"),
+        (Aggregator("threshold", threshold=0.0), "zero-threshold"),
+        (Aggregator("all", threshold=0.5), "bad-value"),
+        (Aggregator("llm", prompt=Document("{{ output }}")), "judge-prompt-without-output"),
+    ],
+)
+def test_an_aggregator_that_cannot_work_is_refused(aggregator, code):
+    assert [issue.code for issue in aggregator.validate()] == [code]
+
+
+@pytest.mark.parametrize("name", ["results", "EVALUATOR_RESULTS_JSON"])
+def test_a_judge_prompt_may_use_either_name_of_the_grades(name):
+    assert not [*Aggregator("llm", prompt=Document(f"Decide: {{{{{name}}}}}")).validate()]
+
+
+def test_weights_of_nothing_are_refused():
+    aggregator = Aggregator("weighted_average", weights={"a": 0.0, "b": 0.0})
+    assert issues(of(aggregator, given(YES, "a"), given(NO, "b")))
+
+
+def said(value, status=0, stderr=b""):
+    printed = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return read_verdict(Finished(status=status, stdout=printed, stderr=stderr), 0.8)
+
+
+@pytest.mark.parametrize(
+    ("value", "score", "passed", "counted"),
+    [
+        ({"score": 0.9}, 0.9, True, 0.9),
+        ({"score": 0.7}, 0.7, False, 0.7),
+        ({"score": 0.7, "verdict": "pass"}, 0.7, True, 0.7),
+        ({"score": 0.9, "verdict": "fail"}, 0.9, False, 0.0),
+        ({"score": 0.9, "pass": False}, 0.9, False, 0.0),
+        ({"verdict": "pass"}, 1.0, True, 1.0),
+        ({"score": 7}, 1.0, True, 1.0),
+    ],
+)
+def test_the_command_says_a_score_or_a_verdict(value, score, passed, counted):
+    grade = said(value)
+    assert (grade.error, grade.score, grade.passed, grade.counted) == (None, score, passed, counted)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"fine",
+        b"true",
+        b"[1]",
+        {},
+        {"reasoning": "good"},
+        {"assertions": [{"text": "good", "passed": True}]},
+        {"score": "high"},
+        {"score": 1, "verdict": "maybe"},
+        {"score": 1, "verdict": None},
+        {"pass": True, "verdict": "fail"},
+    ],
+)
+def test_whatever_else_the_command_prints_is_no_verdict(value):
+    assert said(value).error.code == "bad-result"
+
+
+def test_a_command_that_fails_gives_no_verdict():
+    assert said({"score": 1}, status=1).error.code == "script-failed"
+    assert said(b"", status=1).error is not None
+
+
+def test_the_check_of_a_count_says_what_was_wanted():
+    (first, *_) = graded(of(Aggregator("any"), given(NO, "a")), "").checks
+    assert first == Check("0 of 1 assertions pass, any must", False)
