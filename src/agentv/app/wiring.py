@@ -24,8 +24,8 @@ from agentv.ports import AnswerLookup, Call, Embedder, Target
 from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
-    from agentv.assertions.javascript.host import JavaScriptHost
     from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.user_code.javascript.host import JavaScriptHost
 
 
 class SystemClock:
@@ -49,7 +49,7 @@ class LazyJavaScript:
     async def grade(self, file: str, payload: JsonObject, timeout_s: float) -> JsonObject | Failure:
         """Have a file grade a payload."""
         if self._host is None:
-            from agentv.assertions.javascript.host import JavaScriptHost
+            from agentv.user_code.javascript.host import JavaScriptHost
 
             self._host = JavaScriptHost(self.env)
         return await self._host.grade(file, payload, timeout_s)

@@ -9,7 +9,6 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
-from agentv.assertions.javascript.commands import with_sdk
 from agentv.assertions.user_code.calling import grade_on_thread
 from agentv.assertions.user_code.inline import compile_inline, inline_function
 from agentv.assertions.user_code.script_output import read_output
@@ -33,6 +32,7 @@ from agentv.registry.fields import (
     PythonSource,
 )
 from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
+from agentv.user_code.javascript.commands import with_sdk
 from agentv.user_code.processes.processes import run_program
 
 

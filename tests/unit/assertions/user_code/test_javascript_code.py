@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from agentv.assertions.javascript.host import JavaScriptHost
 from agentv.assertions.user_code.javascript_code import JavaScriptCode
 from agentv.model.values.message import Message
 from agentv.registry.fields import JavaScriptSource
+from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.grading import context_of, graded
 from doubles.runtimes import RUNTIMES, path_with
 

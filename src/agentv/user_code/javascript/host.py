@@ -15,10 +15,10 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from agentv.assertions.javascript.runtime import Runtime, find_runtime
-from agentv.assertions.javascript.worker import LostError, WorkerProcess, WorkerReply
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
+from agentv.user_code.javascript.runtime import Runtime, find_runtime
+from agentv.user_code.javascript.worker import LostError, WorkerProcess, WorkerReply
 
 PATIENCE_S = 1.0
 """Seconds without a word after which the process that all share is taken to be blocked."""
