@@ -213,12 +213,12 @@ def _filled(value: Any, scope: Scope) -> Any:
 
 
 def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
-    """`config:` (newer AgentV) dissolved into the mapping that holds it.
+    """`config:` (newer AgentV) dissolved into the mapping that holds it, unless it is a setting of the provider's own.
 
     `id` is the provider where there is no other (promptfoo), and `label` the name then.
     """
     config = node.get("config")
-    if isinstance(config, MapNode):
+    if isinstance(config, MapNode) and not _takes_config(node, config, providers):
         items = {key: one for key, one in node.items.items() if key != "config"}
         node = MapNode({**config.items, **items}, {**config.keys, **node.keys}, node.at)
     identity = node.get("id")
@@ -230,6 +230,17 @@ def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
     pairs = {"provider" if key == "id" else key: one for key, one in node.items.items()}
     keys = {"provider" if key == "id" else key: at for key, at in node.keys.items()}
     return MapNode(pairs, keys, node.at)
+
+
+def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider]) -> bool:
+    """Whether the provider declares `config` itself, and its main setting does not stand in there (newer AgentV)."""
+    said = node.get("provider") or node.get("id")
+    provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
+    return (
+        provider is not None
+        and "config" in shape_of(provider.settings).rules
+        and provider.settings.short not in config.items
+    )
 
 
 def provider_name(written: str) -> str:
