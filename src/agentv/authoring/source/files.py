@@ -198,8 +198,13 @@ class Places:
         return not all(map(self.admits, self._candidates(written, mentioned_in)))
 
     def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
-        tried = tuple(filter(self.admits, self._candidates(written, mentioned_in)))
-        return next((candidate for candidate in tried if exists(candidate)), None), tried
+        tried: list[str] = []
+        for candidate in self._candidates(written, mentioned_in):
+            if self.admits(candidate):
+                tried.append(candidate)
+                if exists(candidate):
+                    return candidate, tuple(tried)
+        return None, tuple(tried)
 
     def _candidates(self, written: str, mentioned_in: str) -> list[str]:
         path = written.removeprefix("file://")
@@ -211,10 +216,19 @@ class Places:
             if written.startswith("file://"):
                 tried.append(os.path.normpath(path))
             if self.typed:
-                tried = list(dict.fromkeys((os.path.normpath(path), *tried)))
-            return tried
+                tried = [os.path.normpath(path), *tried]
+            above = () if self.alone or written.startswith("file:///") else self._above(path.lstrip("/"))
+            return list(dict.fromkeys((*tried, *above)))
         beside = self.suite if self.alone else str(Path(mentioned_in).parent)
-        return [os.path.normpath(str(Path(home) / path)) for home in dict.fromkeys((beside, self.suite))]
+        near = [os.path.normpath(str(Path(home) / path)) for home in dict.fromkeys((beside, self.suite))]
+        return near if self.alone else list(dict.fromkeys((*near, *self._above(path))))
+
+    def _above(self, path: str) -> Iterator[str]:
+        """What a path means from each directory above the eval file, up to the repository's root, and never outside."""
+        for home in upwards(self.suite, self.root):
+            found = os.path.normpath(str(Path(home) / path))
+            if found.startswith(self.root.rstrip(os.sep) + os.sep):
+                yield found
 
     def _within(self, tree: str, path: str, mentioned_in: str) -> list[str]:
         """What a file out of a git host may mean: nothing above its own repository, or above the one it is used in."""
