@@ -186,6 +186,13 @@ def test_a_tag_that_is_a_mark_of_pytests_own_turns_no_failure_green(evals):
     assert found == {"skip[echo]": "failure", "xfail[echo]": "failure"}
 
 
+def test_a_case_that_is_only_shown_does_not_pass(evals):
+    evals.write("evals/shown.eval.yaml", "show_only: true\ntarget: echo\ntests: [{id: ann, input: Hi}]\n")
+    ended = run_pytest(evals, "evals/shown.eval.yaml")
+    assert ended.returncode == 1
+    assert "the case checks nothing (show_only)" in ended.stdout
+
+
 def test_an_exam_is_told_and_not_run(evals):
     evals.write("prompts/p/prompt.md", "Say {{ word }}.")
     evals.write("prompts/p/eval.yml", "cases: [{name: a, inputs: {word: x}, assert: [contains: x]}]\n")

@@ -46,6 +46,7 @@ class EvalSettings:
             matter.
         cluster: a key of `metadata` or `vars`, or a template, whose equal values make cases dependent.
         fail_fast: stop after the first trial that fails or errs.
+        allow_unchecked: cases that check nothing do not change the exit status.
         allow_outside: files outside the repository are read too.
         trust_data: rows of data files may name code and read the environment.
         asks: False: nothing will be called, so that keys may be missing.
@@ -91,6 +92,7 @@ class EvalSettings:
     executor: Literal["local", "ray"] = "local"
     fail_fast: bool = False
     strict: bool = False
+    allow_unchecked: bool = False
     allow_outside: bool = False
     trust_data: bool = False
     asks: bool = True

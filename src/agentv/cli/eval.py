@@ -113,6 +113,7 @@ class Finite(click.FloatRange):
 @click.option(
     "--executor", type=click.Choice(EXECUTORS), default="local", help="Run trials on this machine or on a Ray cluster."
 )
+@click.option("--allow-unchecked", is_flag=True, help="Exit with 0 even if cases were shown and not checked.")
 @click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")
 @click.option(
     "--trust-data", is_flag=True, help="Allow rows of data files to run code and to read environment variables."
@@ -128,8 +129,8 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
 
     Without a PATH, runs the files that match `eval_patterns` in .agentv/config.yaml, or else those in evals/.
 
-    Exit status: 0 all cases passed; 1 a case failed; 2 a file or the command is wrong and nothing ran; 3 a trial
-    errored or did not run; 130 interrupted.
+    Exit status: 0 all cases passed; 1 a case failed or was not checked; 2 a file or the command is wrong and nothing
+    ran; 3 a trial errored or did not run; 130 interrupted.
     """
     if not paths:
         from agentv.cli.printing import paths_of_project

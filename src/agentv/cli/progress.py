@@ -251,6 +251,8 @@ def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, 
         click.echo(f"error: {what}: {one_line(change)}", err=True)
     if outcome.problem:
         click.echo(f"error: {one_line(outcome.problem)}", err=True)
+    if outcome.unchecked:
+        click.echo(f"note: {outcome.unchecked}", err=True)
     if as_json:
         from agentv.reports.export.json_report import render_json
 

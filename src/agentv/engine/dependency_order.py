@@ -25,7 +25,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.stats.samples.deciding import rule_of, stopped_by, verdict_over
 
-_ANSWERED = ("passed", "failed")
+_ANSWERED = ("passed", "failed", "shown")
 WHOLE = 0
 """Stands for all samples of a case."""
 

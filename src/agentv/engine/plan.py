@@ -187,7 +187,7 @@ class Plan:
             judge=judge_of(suite, case, target),
             repeat=self.repeat(suite, case),
             aggregate=suite.run.aggregate or "mean",
-            alpha=self.alpha(suite),
+            alpha=None if case.show_only else self.alpha(suite),
         )
         first = trial()
         key = trial_key(first)

@@ -127,10 +127,7 @@ def result_of(
     score: float | None = None
     status: Status = "errored"
     if error is None:
-        verdict = combined(scores, trial.threshold)
-        error = verdict.error
-        if error is None:
-            score, status = verdict.score, "passed" if verdict.passed else "failed"
+        score, status, error = _outcome(trial, scores)
     retries = attempts_of(answer if answer is not None else error)
     spent, used = spent_on(one.grade for one in scores)
     return TrialResult(
@@ -153,6 +150,16 @@ def result_of(
         judge_token_usage=used,
         reused=answer is not None and answer.earlier,
     )
+
+
+def _outcome(trial: Trial, scores: tuple[Score, ...]) -> tuple[float | None, Status, Failure | None]:
+    """The score and the status of an answered trial, and why it has no verdict if it errored."""
+    if trial.case.show_only:
+        return None, "shown", None
+    verdict = combined(scores, trial.threshold)
+    if verdict.error is not None:
+        return None, "errored", verdict.error
+    return verdict.score, "passed" if verdict.passed else "failed", None
 
 
 def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]:

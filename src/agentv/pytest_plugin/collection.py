@@ -85,6 +85,8 @@ class EvalCase(pytest.Item):
         self.user_properties += [("target", first.target.name), ("status", found.status)]
         if found.score is not None:
             self.user_properties.append(("score", found.score))
+        if found.status == "shown":
+            raise Errored("the case checks nothing (show_only): its answer is shown by 'agentv eval'", pytrace=False)
         if found.status in ("errored", "skipped"):
             raise Errored("\n".join(lines_of(found, str(Path.cwd()))), pytrace=False)
 

@@ -13,6 +13,8 @@ from agentv.store.files.directory import INDEX, is_being_written
 from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.outcomes import OutcomeRow, read_outcomes
 
+_WITHOUT_VERDICT = ("skipped", "shown")
+
 
 @dataclass(slots=True)
 class BaseCase:
@@ -69,14 +71,14 @@ def read_base(named: str, root: Path) -> Base:
     index = path / INDEX
     seen = _SeenTrials()
     for _, row in read_outcomes(index, replaced_lines(index)):
-        if row.status != "skipped":
+        if row.status not in _WITHOUT_VERDICT:
             seen.add(row)
     if not seen.targets:
         raise UsageError(f"nothing to compare with: the run {path.name} has no finished trials")
     _check(seen, path.name)
     base = Base(path.name, frozenset(name for name, paths in seen.paths.items() if len(paths) > 1))
     for _, row in read_outcomes(index, replaced_lines(index)):  # again, since a million rows are too many to be held
-        if row.status != "skipped":
+        if row.status not in _WITHOUT_VERDICT:
             base.add(row)
     return base
 

@@ -122,7 +122,7 @@ def _fate(pair: CasePair, *, edited: bool, errored: Errored) -> _Fate:
 
 
 def _ran(pair: CasePair) -> bool:
-    return "skipped" not in (pair.before.status, pair.after.status)
+    return not {"skipped", "shown"} & {pair.before.status, pair.after.status}
 
 
 def _is_edited(pair: CasePair) -> bool:

@@ -31,7 +31,7 @@ Raises:
     StoreError: the system refuses.
 """
 
-_WORST: Sequence[Status] = ("errored", "skipped", "failed", "passed")
+_WORST: Sequence[Status] = ("errored", "skipped", "shown", "failed", "passed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
         notes=notes,
         held_back=run.totals.held_back,
         fail_fast=run.prepared.settings.fail_fast,
+        allow_unchecked=run.prepared.settings.allow_unchecked,
         problem="; ".join((*((cassette,) if failed else ()), *exports.problems)) or None,
         budget=summary.budget,
         uncounted=budget_limiter is not None and budget_limiter.uncounted,

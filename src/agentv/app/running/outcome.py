@@ -30,6 +30,7 @@ class Outcome:
         notes: what people should know of the directory, such as a torn line that was cut.
         held_back: cases that were not run because of what became of those that they hang on.
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
+        allow_unchecked: cases that check nothing do not change the exit status.
         problem: what could not be done beside the run, such as a cassette or an export that is not written.
         budget: what became of it; None: there was none.
         uncounted: nobody knows what the calls cost, so that no larger budget in dollars would help.
@@ -45,6 +46,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     held_back: int = 0
     fail_fast: bool = False
+    allow_unchecked: bool = False
     problem: str | None = None
     budget: BudgetUse | None = None
     uncounted: bool = False
@@ -58,7 +60,8 @@ class Outcome:
 
         A case that was skipped adds nothing to what the one says that it hangs on: that one failed, or errored. Cases
         that were not drawn are no success, however well the others did. An exam whose row could not be appended leaves
-        no evidence, which is no success; nor are results that something else wrote to.
+        no evidence, which is no success; nor are results that something else wrote to. Cases that are only shown are
+        none either, unless that is allowed.
         """
         cases = self.summary.cases
         if self.interrupted:
@@ -68,7 +71,18 @@ class Outcome:
         unrecorded = self.problem or any(one.fault is not None for one in self.exam_attempts)
         if cases.errored or unexplained or unrecorded or self.touched:
             return ExitStatus.ERRORED
-        return ExitStatus.FAILED if worse or cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
+        good = cases.passed + (cases.shown if self.allow_unchecked else 0)
+        lacking = cases.total != good or not good
+        return ExitStatus.FAILED if worse or lacking else ExitStatus.PASSED
+
+    @property
+    def unchecked(self) -> str | None:
+        """What to say of cases that are only shown; None where there are none, or they are allowed."""
+        shown = self.summary.cases.shown
+        if not shown or self.allow_unchecked:
+            return None
+        were = "1 case was" if shown == 1 else f"{shown:,} cases were"
+        return f"{were} shown, not checked; --allow-unchecked accepts this"
 
 
 def changed_exports(marks: Mapping[str, Mark | None]) -> Iterator[str]:

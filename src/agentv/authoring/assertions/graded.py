@@ -34,26 +34,26 @@ def reads_criteria(entry: AssertionEntry) -> bool:
     return any(reads_criteria(child) for child in entry.inner)
 
 
+def counts_any(entries: tuple[AssertionEntry, ...]) -> bool:
+    """Whether one of the assertions affects the verdict: by its weight, or as a gate."""
+    return any(entry.settings.weight != 0 or entry.settings.required is not False for entry in entries)
+
+
 def check_graded(
     entries: tuple[AssertionEntry, ...],
-    of_turns: tuple[AssertionEntry, ...],
     written: tuple[MapNode, Translated],
     criteria: str | None,
     report: Report,
 ) -> None:
-    """Report a case that checks nothing, and criteria that no assertion reads.
+    """Report criteria that no assertion reads, and assertions that contradict each other.
 
     Args:
         entries: of the case.
-        of_turns: of its turns.
         written: the case as it is written.
         criteria: of the case.
         report: gets what is wrong.
     """
-    node, translated = written
-    if all(entry.settings.weight == 0 and entry.settings.required is False for entry in (*entries, *of_turns)):
-        message = "this case checks nothing: every assertion has weight 0 and none is required"
-        report.error("checks-nothing", node, message)
+    _, translated = written
     if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
         at = translated.map.keys["criteria"]
         report.warning("criteria-not-judged", at, "no assertion uses these criteria")

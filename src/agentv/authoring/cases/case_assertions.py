@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentv.authoring.assertions.graded import assertions_of, check_graded
+from agentv.authoring.assertions.graded import assertions_of, check_graded, counts_any
 from agentv.authoring.cases.context import CaseContext
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.written_case import WrittenCase
@@ -21,6 +21,8 @@ Entries = Result[tuple[AssertionEntry, ...]]
 
 _CHECKS = frozenset({"assert", "criteria", "rubrics"})
 """Keys that give a case something to check."""
+
+_MENDS = "add 'assert' or 'criteria'; 'show_only: true' in the suite only shows answers"
 
 
 def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
@@ -67,7 +69,10 @@ class CaseAssertions:
         found, valid = self._given(case, reading)
         of_turns = assertions_of(turns) if turns else ()
         if found or (of_turns and not (criteria or "").strip()):
-            check_graded(found, of_turns, (case.node, case.translated), criteria, reading.report)
+            check_graded(found, (case.node, case.translated), criteria, reading.report)
+            if not (self.context.show_only or counts_any((*found, *of_turns))):
+                message = "this case checks nothing: every assertion has weight 0 and none is required"
+                reading.report.error("checks-nothing", case.node, message)
         else:
             complete = valid and turns is not None and not case.not_missing & _CHECKS
             complete = complete and (self.shared is None or self.shared.valid)
@@ -106,8 +111,9 @@ class CaseAssertions:
         if criteria is not None and criteria.strip():
             entry = self.context.assertions.judged(None, case.keys.criteria or case.node, reading)
             return (entry,) if entry else ()
-        message = "this case checks nothing: it has no assertion and no criteria"
-        reading.report.error("checks-nothing", case.node, message, hint="add 'assert' or 'criteria'")
+        if not self.context.show_only:
+            message = "this case checks nothing: it has no assertion and no criteria"
+            reading.report.error("checks-nothing", case.node, message, hint=_MENDS)
         return ()
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agentv.authoring.assertions.graded import assertions_of, turn_facts
+from agentv.authoring.assertions.graded import assertions_of, counts_any, turn_facts
 from agentv.authoring.assertions.needs import Facts, check_needs, need_nothing
 from agentv.authoring.cases.case_assertions import CaseAssertions, Entries
 from agentv.authoring.cases.case_input import InputReader
@@ -94,7 +94,7 @@ class CaseBuilder:
         self._check(case, parts, reading, complete=variables.valid)
         targets = context.targets if parts.target is None or context.targets_win else (parts.target,)
         check_attachments(parts.messages or (), targets, keys.input or case.node, reading.report)
-        if parts.messages is None or not parts.graded:
+        if parts.messages is None or not (parts.graded or context.show_only):
             return ()
         self._notes.zero.look(keys.threshold, parts.entries, case.translated.map, reading.report)
         made = self._case(case, parts, parts.messages, reading)
@@ -189,6 +189,7 @@ class CaseBuilder:
             preamble=preamble,
             conversation_id=keys.conversation_id,
             depends_on=parts.depends_on,
+            show_only=self._context.show_only and not counts_any(parts.graded),
         )
 
     def _clustered(self, made: Case, node: MapNode) -> Case:

@@ -31,6 +31,7 @@ class CaseContext:
         targets: of the suite.
         targets_win: over the target that a case names, since the command line names them.
         exam: the cases are a prompt's: every assertion is required, and no score decides.
+        show_only: cases may check nothing.
         clusters: finds the cluster of each case; None: a case is one, or its conversation.
         on_case: called with every case as it is written, right or wrong.
     """
@@ -43,6 +44,7 @@ class CaseContext:
     targets: tuple[TargetSpec, ...] = ()
     targets_win: bool = False
     exam: bool = False
+    show_only: bool = False
     clusters: ClusterReader | None = None
     on_case: Callable[[MapNode], None] | None = None
 

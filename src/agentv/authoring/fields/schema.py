@@ -84,6 +84,7 @@ class AuthoredSuite(Declared):
     assert_: Annotated[Unread, Doc("assertions added to every case")] = None
     default_test: Annotated[Unread, Doc("a partial case that every case extends")] = None
     threshold: Annotated[Fraction | None, Doc("minimum score of a case to pass, 0..1")] = None
+    show_only: Annotated[bool, Doc("true: cases may check nothing; their answers are shown, and never pass")] = False
     cluster: Annotated[
         Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")
     ] = None

@@ -114,6 +114,7 @@ class HeaderReader:
             targets=suite.targets,
             targets_win=bool(request.targets) or request.given_target is not None,
             exam=exam,
+            show_only=authored.show_only,
             clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
             on_case=request.on_case,
         )

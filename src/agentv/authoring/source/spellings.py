@@ -59,6 +59,7 @@ SUITE = Spellings(
             "assert",
             "default_test",
             "threshold",
+            "show_only",
             "cluster",
             "run",
             "env",

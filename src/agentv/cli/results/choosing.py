@@ -18,13 +18,14 @@ _LONG = 100_000_000
 """Bytes of rows that take more than a second to be indexed."""
 
 _NAMES = {"case": "cases", "suite": "suites", "target": "targets", "tag": "tags"}
-_STATUSES: tuple[Status, ...] = ("failed", "errored", "passed", "skipped")
+_STATUSES: tuple[Status, ...] = ("failed", "errored", "passed", "skipped", "shown")
 
 _OPTIONS = (
     click.option("--failed", is_flag=True, help="Include failed trials."),
     click.option("--errored", is_flag=True, help="Include errored trials."),
     click.option("--passed", is_flag=True, help="Include passed trials."),
     click.option("--skipped", is_flag=True, help="Include trials skipped because a dependency did not pass."),
+    click.option("--shown", is_flag=True, help="Include trials that were shown and not checked."),
     click.option("--case", multiple=True, metavar="GLOB", help="Include cases whose id matches."),
     click.option("--suite", multiple=True, metavar="GLOB", help="Include suites whose name matches."),
     click.option("--target", multiple=True, metavar="GLOB", help="Include targets whose name matches."),

@@ -54,13 +54,15 @@ def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, ag
     An errored sample errs the case. A case with fewer judged samples than `repeat` is skipped: what was not judged
     never passes. `mean` holds the mean score against the threshold; the others count the samples whose own score
     reaches it: one (`pass_any`), every one (`pass_all`), or more than half of them (`majority`). Under all of them the
-    mean of every gate must reach its mark: a gate is no matter of luck.
+    mean of every gate must reach its mark: a gate is no matter of luck. Samples of a case that checks nothing are all
+    shown, and so is the case.
     """
     if any(sample.status == "errored" for sample in samples):
         return "errored"
     judged = [sample for sample in samples if sample.status in ("passed", "failed")]
     if len(judged) < max(repeat, 1):
-        return "skipped"
+        shown = sum(sample.status == "shown" for sample in samples)
+        return "shown" if shown >= max(repeat, 1) else "skipped"
     if len(judged) == 1:
         return judged[0].status
     return "passed" if _RULES[aggregate](judged, threshold) and gates_hold(judged) else "failed"

@@ -33,7 +33,7 @@ Measure = Literal["mean score", "pass rate", "share of cases that passed"]
 """The pass rate is that of samples; the share of passed cases is compared where samples may end early."""
 """What decides: the mean scores of cases, and the shares of their samples that passed."""
 
-Loss = Literal["failed", "errored", "skipped", "missing"]
+Loss = Literal["failed", "errored", "skipped", "shown", "missing"]
 """What became of a case that passed in the base; `missing`: the candidate does not hold it."""
 
 Interval = tuple[float, float]

@@ -26,6 +26,7 @@ class Counts:
     failed: int = 0
     errored: int = 0
     skipped: int = 0
+    shown: int = 0
 
 
 Interval = tuple[float, float]

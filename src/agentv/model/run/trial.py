@@ -14,7 +14,8 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse, TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
 
-Status = Literal["passed", "failed", "errored", "skipped"]
+Status = Literal["passed", "failed", "errored", "skipped", "shown"]
+"""`shown`: answered, and not checked, since its case checks nothing (`show_only`)."""
 
 SCHEMA_VERSION = 1
 
@@ -71,7 +72,7 @@ class TrialResult:
     """One finished trial.
 
     Attributes:
-        score: 0..1; None when errored or skipped: errors never count as quality.
+        score: 0..1; None when errored, skipped or shown: errors never count as quality.
         error: why there is no verdict; None otherwise.
         input: what the target received, in its last call if there were several.
         turns: the answer to each turn, of a case with `turns` or `conversation_id`.

@@ -163,6 +163,7 @@ class Case:
         preamble: how many messages of `input` are the suite's; a conversation holds them once.
         conversation_id: cases that share one continue each other.
         depends_on: cases that must pass first.
+        show_only: it checks nothing; its answers are shown, and have no verdict.
         asks_judge: the judge in force is asked, whatever targets there are: a question about a prompt's description.
         prompt_id: of the prompt that gave its input; None: the case gave it itself.
         variant: the end of its id, such as `[locale=de]`, where it is one of the combinations of list values that
@@ -194,6 +195,7 @@ class Case:
     conversation_id: str | None = None
     depends_on: tuple[Dependency, ...] = ()
     asks_judge: bool = False
+    show_only: bool = False
     cluster_key: str | None = None
     cluster: str | None = None
 

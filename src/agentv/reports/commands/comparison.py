@@ -110,7 +110,8 @@ def warnings(found: Comparison) -> Iterator[str]:
         yield f"{plural(len(left.errored), 'case')} errored in one of the runs: {_keys(left.errored)}"
     if left.unfinished:
         verb = "was" if len(left.unfinished) == 1 else "were"
-        yield f"{plural(len(left.unfinished), 'case')} {verb} not finished in one of the runs: {_keys(left.unfinished)}"
+        what = f"{plural(len(left.unfinished), 'case')} {verb} not finished or not checked in one of the runs"
+        yield f"{what}: {_keys(left.unfinished)}"
 
 
 def lost_line(found: Comparison) -> str:

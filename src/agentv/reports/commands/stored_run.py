@@ -29,8 +29,8 @@ LINES = 40
 NAME = 200
 """Characters of a name."""
 
-_WORDS = {"passed": "PASSED", "failed": "FAILED", "errored": "ERRORED", "skipped": "NOT RUN"}
-_STYLES = {"passed": "passed", "failed": "failed", "errored": "errored", "skipped": "tested"}
+_WORDS = {"passed": "PASSED", "failed": "FAILED", "errored": "ERRORED", "skipped": "NOT RUN", "shown": "SHOWN"}
+_STYLES = {"passed": "passed", "failed": "failed", "errored": "errored", "skipped": "tested", "shown": "tested"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _verdict(result: TrialResult) -> str:
     if result.error is not None:
         return one_line(result.error.code)
     if result.score is None:
-        return "no score"
+        return "not checked" if result.status == "shown" else "no score"
     score, needed = apart(result.score, result.trial.threshold)
     return f"score {score}, needs {needed}"
 

@@ -27,6 +27,7 @@ def render_json(
         **summary.as_json(),
         "results": results,
         "not_passed": [_trial(trial, here) for kind in _NOT_PASSED for trial in view.trials(kind)],
+        "shown": [_trial(trial, here) for trial in view.trials("shown")],
         "passed_with_failed_checks": [_trial(trial, here) for trial in view.trials("noted")],
         "omitted": sum(view.omitted(kind) for kind in get_args(Kind)),
         **({"stopped": dict(view.stopped)} if view.stopped else {}),

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from typing import get_args
 from xml.sax.saxutils import escape, quoteattr
 
 from agentv.lazy_dataclass import dataclass
@@ -55,7 +56,7 @@ class _TestSuite:
 
     name: str
     path: str
-    counts: dict[Status, int] = field(default_factory=lambda: {"failed": 0, "errored": 0, "skipped": 0, "passed": 0})
+    counts: dict[Status, int] = field(default_factory=lambda: dict.fromkeys(get_args(Status), 0))
     milliseconds: float = 0.0
     began: str = ""
     targets: set[str] = field(default_factory=set)
@@ -83,9 +84,9 @@ class _TestSuite:
 def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]:
     """The document piece by piece: a `testsuite` for every suite, a `testcase` for every trial.
 
-    A failed trial has a `failure`, an errored one an `error`. Trials that were not run stand as one test that has an
-    `error`, in their suite or in one of its own: a run that ended early can never look like a whole one, or like one
-    that passed. The tests are held, since their numbers come first.
+    A failed trial has a `failure`, an errored one an `error`; one that is only shown is `skipped`. Trials that were not
+    run stand as one test that has an `error`, in their suite or in one of its own: a run that ended early can never
+    look like a whole one, or like one that passed. The tests are held, since their numbers come first.
     """
     suites: dict[tuple[str, str], _TestSuite] = {}
     for result in results:
@@ -129,7 +130,7 @@ def _suite(suite: _TestSuite, run: JUnitRun, rates: Mapping[str, str]) -> Iterat
         "tests": len(suite.cases),
         "failures": suite.counts["failed"],
         "errors": suite.counts["errored"],
-        "skipped": suite.counts["skipped"],
+        "skipped": suite.counts["skipped"] + suite.counts["shown"],
         "time": _seconds(suite.milliseconds),
         "timestamp": suite.began.removesuffix("Z"),
         "file": suite.path,
@@ -159,7 +160,7 @@ def _case(result: TrialResult, root: str) -> Iterator[str]:
     yield f"<system-out>{_text(_facts(result))}</system-out></testcase>\n"
 
 
-_ELEMENTS: dict[Status, str] = {"failed": "failure", "errored": "error", "skipped": "skipped"}
+_ELEMENTS: dict[Status, str] = {"failed": "failure", "errored": "error", "skipped": "skipped", "shown": "skipped"}
 
 
 def _outcome(view: TrialView, root: str) -> str:

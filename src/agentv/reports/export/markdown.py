@@ -34,9 +34,15 @@ GROUPS = 20
 _NAME, _WHY = 80, 200
 """Characters of a name, and of what failed, in a table."""
 
-_VERDICTS: dict[Kind, str] = {"failed": "Failed", "errored": "Errored", "skipped": "Not run", "noted": "Passed"}
+_VERDICTS: dict[Kind, str] = {
+    "failed": "Failed",
+    "errored": "Errored",
+    "skipped": "Not run",
+    "noted": "Passed",
+    "shown": "Shown",
+}
 
-_LISTED: tuple[Kind, ...] = ("failed", "errored", "skipped")
+_LISTED: tuple[Kind, ...] = ("failed", "errored", "skipped", "shown")
 
 _BACKTICKS = re.compile("`+")
 

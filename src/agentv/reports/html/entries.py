@@ -20,7 +20,7 @@ TEASER = 140
 NAMES = 500
 """Assertions that the filters distinguish by name; later ones by their type alone, so that memory is bounded."""
 
-STATUSES: tuple[Status, ...] = ("passed", "failed", "errored", "skipped")
+STATUSES: tuple[Status, ...] = ("passed", "failed", "errored", "skipped", "shown")
 PASSED, FAILED, ERRORED = range(3)
 
 

@@ -20,6 +20,7 @@ HEADINGS: dict[Kind, str] = {
     "errored": "Errored: not graded because of an error",
     "skipped": "Not run: a dependency did not pass",
     "noted": "Passed, with a failed check",
+    "shown": "Shown: answered, not checked",
 }
 
 
@@ -51,6 +52,8 @@ def reason(trial: TrialView) -> str:
 def _reason(trial: TrialView) -> str:
     if trial.error is not None:
         return f"{one_line(trial.error.code)}: {one_line(_own(trial, trial.error), LONGEST)}"
+    if trial.kind == "shown":
+        return one_line(" ".join((trial.output or "").split()), LONGEST) or "an empty answer"
     if trial.score is None:
         return "no score"
     if trial.kind == "noted":

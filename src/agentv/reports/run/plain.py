@@ -12,7 +12,13 @@ from agentv.reports.run.totals import totals
 from agentv.reports.run.view import Finding, Kind, RunView, TrialView
 from agentv.reports.text.escaping import one_line
 
-_VERDICTS: dict[Kind, str] = {"failed": "FAILED", "errored": "ERRORED", "skipped": "NOT RUN", "noted": "PASSED"}
+_VERDICTS: dict[Kind, str] = {
+    "failed": "FAILED",
+    "errored": "ERRORED",
+    "skipped": "NOT RUN",
+    "noted": "PASSED",
+    "shown": "SHOWN",
+}
 
 
 def render_plain(view: RunView, summary: Summary, *, here: str, results: str) -> str:
@@ -31,7 +37,8 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
 
 def progress_line(view: RunView) -> str:
     """How far a run is, for a log: `120/1000 trials: 118 passed, 1 failed, 1 errored, $0.0123`."""
-    outcomes = f"{view.passed} passed, {view.failed} failed, {view.errored} errored"
+    shown = f", {view.shown} shown" if view.shown else ""
+    outcomes = f"{view.passed} passed, {view.failed} failed, {view.errored} errored{shown}"
     cost = "" if view.cost_usd is None else f", {money(view.cost_usd)}"
     return f"{view.done}/{view.planned} trials: {outcomes}{cost}"
 

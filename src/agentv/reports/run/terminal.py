@@ -40,6 +40,7 @@ _STYLES: dict[str, str] = {
     "errored": "magenta",
     "skipped": "cyan",
     "noted": "yellow",
+    "shown": "cyan",
     "dim": "dim",
 }
 _MARKS = {"failed": "✗", "errored": "!"}
@@ -115,6 +116,8 @@ def _counters(view: RunView, elapsed_s: float) -> Iterator[Text]:
     yield Text(f"{view.done}/{view.planned}")
     for name, number in (("passed", view.passed), ("failed", view.failed), ("errored", view.errored)):
         yield Text(f"{number} {name}", _STYLES[name if number else "dim"])
+    if view.shown:
+        yield Text(f"{view.shown} shown", _STYLES["shown"])
     if view.cost_usd is not None:
         yield Text(money(view.cost_usd))
     here = view.done - view.earlier
@@ -257,6 +260,6 @@ def _outcomes_painted(line: str) -> Text:
     from rich.text import Text
 
     shown = Text(line, overflow="fold")
-    for name in ("passed", "failed", "errored"):
+    for name in ("passed", "failed", "errored", "shown"):
         shown.highlight_regex(rf"\b[1-9]\d* {name}", _STYLES[name])
     return shown

@@ -54,9 +54,10 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
 
 
 def outcomes(counts: Counts) -> str:
-    """`3 passed, 1 failed, 0 errored`, and how many were not run where some were not."""
+    """`3 passed, 1 failed, 0 errored`, and how many were not run, or only shown, where some were."""
     parts = [f"{counts.passed} passed", f"{counts.failed} failed", f"{counts.errored} errored"]
-    return ", ".join([*parts, f"{counts.skipped} not run"] if counts.skipped else parts)
+    parts += [f"{number} {word}" for number, word in ((counts.skipped, "not run"), (counts.shown, "shown")) if number]
+    return ", ".join(parts)
 
 
 def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:

@@ -12,7 +12,13 @@ from agentv.reports.run.plain import finding_line
 from agentv.reports.run.view import Kind, TrialView, trial_view
 from agentv.reports.text.escaping import one_line
 
-_WORDS: dict[Status, str] = {"passed": "PASSED", "failed": "FAILED", "errored": "ERRORED", "skipped": "NOT RUN"}
+_WORDS: dict[Status, str] = {
+    "passed": "PASSED",
+    "failed": "FAILED",
+    "errored": "ERRORED",
+    "skipped": "NOT RUN",
+    "shown": "SHOWN",
+}
 
 _BRIEF_MS = 100
 """Durations below are reported in milliseconds."""

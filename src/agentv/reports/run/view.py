@@ -28,8 +28,8 @@ KEPT = 1000
 OUTPUT_KEPT = 2000
 """Characters of an answer that are held."""
 
-Kind = Literal["failed", "errored", "skipped", "noted"]
-"""Why a trial needs a look: it failed, it errored, it was skipped, or it passed with a check that did not pass."""
+Kind = Literal["failed", "errored", "skipped", "noted", "shown"]
+"""Why a trial is listed: it failed, errored, was skipped, passed with a failed check, or is only shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,7 @@ class RunView:
         planned: trials that there are to do; fewer, as cases turn out to need no more samples.
         passed, failed, errored: trials that ended so; a passed one with a failed check is also `noted`.
         skipped: trials that were skipped, because of what became of others.
+        shown: trials that were answered and not checked.
         stopped: why targets were stopped → how many trials were skipped for it; these are not held one by one.
         earlier: trials among them that an interrupted run had finished before this one went on.
         cost_usd: US dollars spent on targets and judges; None as long as no call said.
@@ -134,6 +135,7 @@ class RunView:
     errored: int = 0
     skipped: int = 0
     noted: int = 0
+    shown: int = 0
     earlier: int = 0
     stopped: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
@@ -144,7 +146,7 @@ class RunView:
     @property
     def done(self) -> int:
         """Trials that ended, or will not begin."""
-        return self.passed + self.failed + self.errored + self.skipped
+        return self.passed + self.failed + self.errored + self.skipped + self.shown
 
     @property
     def several_targets(self) -> bool:
@@ -175,6 +177,9 @@ class RunView:
         elif result.status == "errored":
             self.errored += 1
             self._keep("errored", result)
+        elif result.status == "shown":
+            self.shown += 1
+            self._keep("shown", result)
         else:
             self.skipped += 1
             if result.error is not None and result.error.code.endswith(("target-stopped", NOT_DRAWN)):
@@ -200,8 +205,13 @@ class RunView:
 
     def omitted(self, kind: Kind) -> int:
         """How many trials of a kind are not held."""
-        counted = {"failed": self.failed, "errored": self.errored, "skipped": self.skipped, "noted": self.noted}
-        counted["skipped"] -= sum(self.stopped.values())
+        counted: dict[Kind, int] = {
+            "failed": self.failed,
+            "errored": self.errored,
+            "skipped": self.skipped - sum(self.stopped.values()),
+            "noted": self.noted,
+            "shown": self.shown,
+        }
         return counted[kind] - len(self._kept[kind])
 
     def _keep(self, kind: Kind, result: TrialResult) -> None:

@@ -205,6 +205,6 @@ def _known(score: float) -> float | None:
 
 def counts_of(by_code: list[int], planned: int) -> Counts:
     """Counts out of numbers in the order of `STATUSES`; what was planned and did not end is skipped."""
-    passed, failed, errored, skipped = by_code
-    total = max(planned, passed + failed + errored + skipped)
-    return Counts(total, passed, failed, errored, total - passed - failed - errored)
+    passed, failed, errored, skipped, shown = by_code
+    total = max(planned, passed + failed + errored + skipped + shown)
+    return Counts(total, passed, failed, errored, total - passed - failed - errored - shown, shown)

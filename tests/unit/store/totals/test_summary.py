@@ -407,7 +407,7 @@ def test_summary_json_is_what_section_13_says(tmp_path):
     with RunDirectory.create(tmp_path, NOW) as directory:
         directory.write(SUMMARY, found.as_json())
         written = json.loads((directory.path / "summary.json").read_text())
-    counts = {"total": 2, "passed": 1, "failed": 0, "errored": 0, "skipped": 1}
+    counts = {"total": 2, "passed": 1, "failed": 0, "errored": 0, "skipped": 1, "shown": 0}
     group = {"cases": {**counts, "total": 1, "skipped": 0}, "pass_rate": 1.0, "mean_score": 1.0}
     sure = {"pass_rate_interval": list(wilson_interval(1, 1)), "pass_rate_bounds": [1.0, 1.0], "judged": 1}
     sure |= {"interval_clusters": 1, "clustered_by": ["case"], "mean_score_interval": list(wilson_interval(1, 1))}

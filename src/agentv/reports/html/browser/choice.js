@@ -88,7 +88,7 @@ function reasons(run) {
   return [...found].map(([why, cases]) => ({ why, cases })).sort((first, second) => second.cases.length - first.cases.length);
 }
 
-const SEVERITY = { failed: 0, errored: 1, skipped: 2, passed: 3 };
+const SEVERITY = { failed: 0, errored: 1, skipped: 2, shown: 3, passed: 4 };
 const CHANGE_RANK = { worse: 0, lower: 1 };
 const byName = new Intl.Collator("en", { numeric: true });
 

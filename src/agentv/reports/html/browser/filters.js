@@ -111,7 +111,7 @@ function shortened(label, most = 60) {
 }
 
 function countsOf(cases) {
-  const counts = { passed: 0, failed: 0, errored: 0, skipped: 0 };
+  const counts = { passed: 0, failed: 0, errored: 0, skipped: 0, shown: 0 };
   for (const one of cases) counts[one.status] += 1;
   return counts;
 }

@@ -63,7 +63,7 @@ function verdict(state) {
         element("p", { class: "note" }, `${rate.of === EARLY ? `over ${count(rate.judged, "judged case")}` : `of ${count(rate.judged, rate.of)} passed`} (${certainty(rate)})`),
         metWords(run) ? element("p", { class: "note" }, metWords(run)) : null),
     ) : element("p", { class: "note" }, "Nothing was graded, so there is no rate."),
-    element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || status !== "skipped").map((status) =>
+    element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || (status !== "skipped" && status !== "shown")).map((status) =>
       element("li", {}, element("a", { class: `tile ${status}`, href: state.chosen({ status }) }, element("strong", {}, counts[status].toLocaleString("en")), statusIcon(status), STATUS_WORDS[status])),
     )),
     run.summary ? null : element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials."),
@@ -74,7 +74,7 @@ function verdict(state) {
 // Whether every trial that ended is here: a page may hold those that somebody chose.
 function holdsAll(run) {
   const counts = run.summary?.trials;
-  return !counts || counts.passed + counts.failed + counts.errored <= run.trials.length;
+  return !counts || counts.passed + counts.failed + counts.errored + (counts.shown ?? 0) <= run.trials.length;
 }
 
 function heading(counts) {
