@@ -11,10 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from agentv.assertions.javascript.host import JavaScriptHost
-from agentv.assertions.javascript.runtime import Runtime, find_runtime
 from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import Message
+from agentv.user_code.javascript.host import JavaScriptHost
+from agentv.user_code.javascript.runtime import Runtime, find_runtime
 
 MIN_WORDS = """\
 import { defineAssertion } from '@agentv/sdk';

@@ -160,7 +160,7 @@ RUNS: Mapping[str, str] = {
     "mock-error": "A `mock` target fails on purpose, because it sets `error`.",
     "no-context": "There is no retrieved text for the assertion to check.",
     "no-data": "The target does not report what the assertion measures.",
-    "no-javascript-runtime": "A TypeScript or JavaScript assertion found neither bun nor a recent Node.",
+    "no-javascript-runtime": "TypeScript or JavaScript of yours found neither bun nor a recent Node.",
     "no-kept-answer": "The run that `--regrade` names has no answer for this trial.",
     "no-output": "There is no answer to grade.",
     "no-output-file": "A command succeeded but did not write its `{OUTPUT_FILE}`.",

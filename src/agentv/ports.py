@@ -101,7 +101,11 @@ class Executor(Protocol):
 
 
 class JavaScriptHost(Protocol):
-    """The long-lived process that runs TypeScript and JavaScript assertions."""
+    """The long-lived process that runs users' TypeScript and JavaScript."""
+
+    async def call(self, source: str, payload: Mapping[str, Json], timeout_s: float) -> Json | Failure:
+        """Have a function or an expression called; its plain value, or why there is none."""
+        ...
 
     async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float) -> JsonObject | Failure:
         """Have the default export of `file` grade the payload; its plain result, or why there is none."""

@@ -14,7 +14,7 @@ import pytest
 
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Command, FunctionRef
+from agentv.registry.fields import Command, FunctionRef, JavaScriptSource
 from agentv.registry.types import ProviderSettings
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.catalogue import PROVIDERS, registry
@@ -22,6 +22,7 @@ from agentv.targets.cli.target import Cli
 from agentv.targets.echo import Echo
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.http.target import Http
+from agentv.targets.javascript import JavaScript
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.mock import Mock
 from agentv.targets.openai_compatible.azure import Azure
@@ -79,6 +80,10 @@ class Place:
         (self.directory / "functions.py").write_text(FUNCTIONS)
         return Python(FunctionRef(name, path=str(self.directory / "functions.py")))
 
+    def javascript(self, body: str) -> JavaScript:
+        (self.directory / "provider.mjs").write_text(f"export default async (prompt) => {{ {body} }};")
+        return JavaScript(JavaScriptSource(path=str(self.directory / "provider.mjs")))
+
     def recording(self, rows: list[dict]) -> Replay:
         (self.directory / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         return Replay(str(self.directory / "rows.jsonl"))
@@ -99,6 +104,7 @@ ECHOING: dict[str, Make] = {
     "replay": lambda place: place.recording([{"test_id": str(n), "output": f"prompt {n}"} for n in range(50)]),
     "python": lambda place: place.function("echo"),
     "python, async": lambda place: place.function("echo_async"),
+    "javascript": lambda place: place.javascript("return prompt"),
     "cli": lambda place: place.program("cat"),
     "cli, line": lambda place: place.line("printf %s {PROMPT}"),
     "cli, files": lambda place: place.line("cp {PROMPT_FILE} {OUTPUT_FILE}; echo log"),
@@ -119,6 +125,7 @@ FAILING: dict[str, tuple[Make, str]] = {
     "mock, late": (lambda place: Mock(error="no", delay_ms=1), "mock-error"),
     "replay": (lambda place: place.recording([]), "no-recording"),
     "python": (lambda place: place.function("fail"), "target-raised"),
+    "javascript": (lambda place: place.javascript("throw new Error('no')"), "target-raised"),
     "cli": (lambda place: place.line("echo no >&2; exit 3"), "exit-status"),
     "http": (lambda place: Http(place.server.url("500")), "http-status"),
     "openai": (lambda place: OpenAI("fail", place.models.openai, "key"), "http-status"),
@@ -136,6 +143,7 @@ WAITING: dict[str, Make] = {
     "mock": lambda place: Mock(response="late", delay_ms=60_000),
     "python": lambda place: place.function("block"),
     "python, async": lambda place: place.function("wait"),
+    "javascript": lambda place: place.javascript("await new Promise(() => {})"),
     "cli": lambda place: place.line("sleep 60"),
     "http": lambda place: Http(place.server.url("hang")),
     "openai": lambda place: OpenAI("hang", place.models.openai, "key"),
@@ -273,7 +281,7 @@ def test_a_time_limit_of_its_own_is_kept(name, place):
 
 
 @pytest.mark.filterwarnings("ignore:Sending a large body")  # which SDKs of others do
-@_each(["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic", "gemini", "litellm"])
+@_each(["echo", "python", "javascript", "cli", "http", "openai", "openai, responses", "anthropic", "gemini", "litellm"])
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))

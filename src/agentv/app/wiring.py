@@ -19,13 +19,13 @@ from agentv.model.run.context import Judge
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import Json, JsonObject
 from agentv.ports import AnswerLookup, Call, Embedder, Target
 from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
-    from agentv.assertions.javascript.host import JavaScriptHost
     from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.user_code.javascript.host import JavaScriptHost
 
 
 class SystemClock:
@@ -48,11 +48,18 @@ class LazyJavaScript:
 
     async def grade(self, file: str, payload: JsonObject, timeout_s: float) -> JsonObject | Failure:
         """Have a file grade a payload."""
+        return await self._started().grade(file, payload, timeout_s)
+
+    async def call(self, source: str, payload: JsonObject, timeout_s: float) -> Json | Failure:
+        """Have a function called."""
+        return await self._started().call(source, payload, timeout_s)
+
+    def _started(self) -> JavaScriptHost:
         if self._host is None:
-            from agentv.assertions.javascript.host import JavaScriptHost
+            from agentv.user_code.javascript.host import JavaScriptHost
 
             self._host = JavaScriptHost(self.env)
-        return await self._host.grade(file, payload, timeout_s)
+        return self._host
 
     async def close(self) -> None:
         """End the process, if one was started."""

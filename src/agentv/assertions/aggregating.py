@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import ClassVar
 
-from agentv.assertions.javascript.commands import with_sdk
 from agentv.assertions.judged.rubric import details_of, is_criteria, prompt_faults, unjudged
 from agentv.assertions.user_code.script_and_python import script_payload
 from agentv.assertions.user_code.script_output import read_verdict
@@ -21,6 +20,7 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, Json
 from agentv.registry.fields import Command, DeclaredAssertion, Document, FileGlobs, Issue
+from agentv.user_code.javascript.commands import with_sdk
 from agentv.user_code.processes.processes import run_program
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
-from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus, UsageError
 from agentv.reports.text.escaping import safe
 
@@ -19,7 +19,14 @@ FORMATS = ("yaml", "jsonl", "csv", "python")
 @click.option("--to", type=click.Choice(FORMATS), help="Output format. Not needed for a promptfoo configuration.")
 @click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Output file.")
 @click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")
-def command(source: Path, *, to: str | None, out: Path | None, allow_outside: bool) -> int:
+@click.option(
+    "--missing-vars",
+    type=click.Choice(["error", "empty"]),
+    default="error",
+    help="For a promptfoo configuration: what a variable is that a test does not set. promptfoo: empty.",
+)
+@click.option("--json", "as_json", is_flag=True, help="For a promptfoo configuration: print the findings as JSON.")
+def command(source: Path, *, to: str | None, out: Path | None, **options: Any) -> int:
     """Write a suite in another format. The cases stay the same; comments are lost. Never overwrites a file.
 
     If the suite or its cases are written in Python, this command runs that code, as `eval` does.
@@ -30,14 +37,15 @@ def command(source: Path, *, to: str | None, out: Path | None, allow_outside: bo
     from agentv.app.authored.data_trust import SAID
     from agentv.app.authored.from_promptfoo import from_promptfoo
 
-    converted = from_promptfoo(source, out, allow_outside=allow_outside) if to in (None, "yaml") else None
+    allow_outside = options["allow_outside"]
+    missing_empty = options["missing_vars"] == "empty"
+    converted = None
+    if to in (None, "yaml"):
+        converted = from_promptfoo(source, out, allow_outside=allow_outside, missing_empty=missing_empty)
     if converted is not None:
-        print_diagnostics(converted.left)
-        _say_written(converted.path)
-        if converted.trusts:
-            click.echo(f"  {SAID}", err=True)
-        done = not converted.left and not _refused(converted.path, allow_outside=allow_outside)
-        return ExitStatus.PASSED if done else ExitStatus.FAILED
+        from agentv.cli.promptfoo_findings import report_converted
+
+        return report_converted(converted, allow_outside=allow_outside, as_json=options["as_json"])
     if to is None:
         raise UsageError("which format?", f"add --to {', --to '.join(FORMATS[:-1])} or --to {FORMATS[-1]}")
     from agentv.app.authored.convert import convert
@@ -48,17 +56,6 @@ def command(source: Path, *, to: str | None, out: Path | None, allow_outside: bo
         if to == "csv" and path.suffix == ".yaml" and "trust_data: true" in path.read_text(encoding="utf-8"):
             click.echo(f"  {SAID}", err=True)
     return ExitStatus.PASSED
-
-
-def _refused(path: Path, *, allow_outside: bool) -> bool:
-    """Say what agentv itself has against a file that was converted: names that it knows and has not built, for one."""
-    from agentv.app.authored.validate import validate
-
-    found = [
-        one for one in validate((str(path),), dict(os.environ), allow_outside=allow_outside) if one.severity == "error"
-    ]
-    print_diagnostics(found)
-    return bool(found)
 
 
 def _say_written(path: Path) -> None:

@@ -22,7 +22,7 @@ def command(directory: Path, *, sdk: bool) -> int:
     With --sdk, only installs @agentv/sdk, so that `node FILE` and `bun run FILE` find it without npm.
     """
     if sdk:
-        from agentv.assertions.javascript.install import install_sdk
+        from agentv.user_code.javascript.install import install_sdk
 
         click.echo(f"wrote {install_sdk(directory)}", err=True)
         return ExitStatus.PASSED

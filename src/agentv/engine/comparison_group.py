@@ -85,8 +85,7 @@ async def _shaped(entry: AssertionEntry, context: AssertionContext) -> Assertion
     transform = entry.settings.transform
     if transform is None:
         return context
-    output = await transformed(transform, context)
-    return output if isinstance(output, Failure) else replace(context, output=output)
+    return await transformed(transform, context)
 
 
 async def _scores(answered: AnsweredTrial, own: dict[int, Grade], run_context: RunContext) -> tuple[Score, ...]:

@@ -89,10 +89,10 @@ def _begun(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitabl
 
 async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
     transform = entry.settings.transform
-    output = await transformed(transform, context) if transform is not None else context.output
-    if isinstance(output, Failure):
-        return Grade.errored(output.code, output.message)
-    given = _begun(entry, replace(context, output=output, answered=context.output))
+    reshaped = await transformed(transform, context) if transform is not None else context
+    if isinstance(reshaped, Failure):
+        return Grade.errored(reshaped.code, reshaped.message)
+    given = _begun(entry, reshaped)
     return given if isinstance(given, Grade) else await given
 
 

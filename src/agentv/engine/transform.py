@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, promptfoo_context
 from agentv.model.suite.assertion import Transform
 from agentv.model.values import json_path
 from agentv.model.values.response import Failure
@@ -15,16 +18,33 @@ from agentv.templating import RenderError, Scope, evaluate
 from agentv.user_code.functions.functions import arguments_for, load_function
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
+JAVASCRIPT = frozenset({"javascript", "javascript-file"})
+CODE = JAVASCRIPT | {"function"}
+"""Kinds of transforms that are code of users."""
+
+_OF_ASSERTIONS = frozenset({"assertion-raised", "assertion-crashed", "bad-result"})
+"""Codes of the JavaScript host, which are of assertions."""
+
 TOO_DEEP = "its JSON is nested too deeply"
 
 
-async def transformed(transform: Transform, context: AssertionContext) -> str | Failure | None:
-    """The output as the transform makes it: text, or JSON text of what is none."""
+async def transformed(transform: Transform, context: AssertionContext) -> AssertionContext | Failure:
+    """The context with the output as the transform makes it: text, or JSON text of what is none."""
     value = await value_of(transform, context)
-    if value is None or isinstance(value, str | Failure):
+    if isinstance(value, Failure):
         return value
+    text = value if value is None or isinstance(value, str) else _json_text(transform, value)
+    if isinstance(text, Failure):
+        return text
+    # what code makes, code gets; a path or an expression picks something out of a text, which stays one
+    kept = None if value is text or transform.kind not in CODE else json.loads(text or "")
+    return replace(context, output=text, answered=context.output, value=kept)
+
+
+def _json_text(transform: Transform, value: Any) -> str | Failure:
+    separators = (",", ":") if transform.kind in JAVASCRIPT else None
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=str, separators=separators)
     except (RecursionError, ValueError) as error:  # what a function of users gives may hold itself
         said = TOO_DEEP if isinstance(error, RecursionError) else str(error)
         return Failure(
@@ -35,8 +55,8 @@ async def transformed(transform: Transform, context: AssertionContext) -> str | 
 async def value_of(transform: Transform, context: AssertionContext) -> Any | Failure:
     """What the transform makes of the output, as it is."""
     try:
-        if transform.kind == "function":
-            return await _called(transform, context)
+        if transform.kind in CODE:
+            return await (_in_javascript if transform.kind in JAVASCRIPT else _called)(transform, context)
         if transform.kind == "path":
             return _at_path(transform.expression, context.output)
         return _evaluated(transform.expression, context)
@@ -65,13 +85,35 @@ def _evaluated(expression: str, context: AssertionContext) -> Any:
     return evaluate(expression, Scope(names, context.env))
 
 
+async def _in_javascript(transform: Transform, context: AssertionContext) -> Any | Failure:
+    """What JavaScript makes of the output and promptfoo's context; nothing is a mistake, as it is there."""
+    if transform.kind == "javascript":
+        what, source = f"the transform {transform.expression!r}", f"expression:output, context:{transform.expression}"
+    else:
+        what, source = (
+            f"the transform {Path(transform.file or '').name}",
+            f"call:{transform.expression}:{transform.file}",
+        )
+    given = [context.graded_value, promptfoo_context(context)]
+    found = await context.services.javascript.call(source, {"arguments": given}, math.inf)
+    if isinstance(found, Failure):
+        code = "transform-failed" if found.code in _OF_ASSERTIONS else found.code
+        return Failure(code, f"{what} {found.message}")
+    return Failure("transform-failed", f"{what} returned nothing") if found is None else found
+
+
 async def _called(transform: Transform, context: AssertionContext) -> Any:
     what = f"the transform {transform.expression}"
 
     def call() -> Any:
         with foreign_code("transform-failed", what):
             function = load_function(transform.expression, path=transform.file)
-            offered = {"output": context.output, "context": context, "vars": context.vars, "metadata": context.metadata}
+            offered = {
+                "output": context.graded_value,
+                "context": context,
+                "vars": context.vars,
+                "metadata": context.metadata,
+            }
             return partial(function, **arguments_for(function, offered, "output"))()
 
     async def awaited() -> Any:

@@ -77,6 +77,7 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, run_con
         threshold=trial.threshold,
         response_metadata=answer.metadata,
         has_transcript=bool(answer.messages),
+        target=trial.target.name,
         _services=TrialServices(run_context, trial),
     )
 

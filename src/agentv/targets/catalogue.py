@@ -13,6 +13,7 @@ PROVIDERS = {
     "mock": "agentv.targets.mock:Mock",
     "replay": "agentv.targets.replay.target:Replay",
     "python": "agentv.targets.python:Python",
+    "javascript": "agentv.targets.javascript:JavaScript",
     "cli": "agentv.targets.cli.target:Cli",
     "http": "agentv.targets.http.target:Http",
     "openai": "agentv.targets.openai_compatible.openai:OpenAI",

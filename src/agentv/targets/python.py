@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import field
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.values import EMPTY, Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, FunctionRef
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.answers import checked, from_object, from_text
 from agentv.targets.http.once import Once, timed
+from agentv.targets.promptfoo.calls import context_of, options_of, own, prompt_of
+from agentv.targets.promptfoo.responses import from_provider
 from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
@@ -28,12 +33,17 @@ class Python(ProviderSettings):
     function: Annotated[
         FunctionRef, Doc("`file.py:name` or `package.module:name`; receives the parameters that it names")
     ]
+    config: Annotated[
+        Mapping[str, Json],
+        Doc("passed to the function as `config`, and as `options['config']` to promptfoo's call_api"),
+    ] = field(default=EMPTY)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that loads the function when it is first asked."""
-        del spec
         ref = self.function
-        return _Python(ref.name, lambda: load_function(ref.name, path=ref.path, module=ref.module), executor)
+        options = options_of(spec.name, self.config)
+        found = _Found(ref.name, lambda: load_function(ref.name, path=ref.path, module=ref.module), options)
+        return _Python(found, executor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +59,59 @@ class GivenFunction(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that calls it."""
-        return _Python(spec.name, lambda: self.function, executor, on_our_loop=self.on_our_loop)
+        found = _Found(spec.name, lambda: self.function, options_of(spec.name, EMPTY))
+        return _Python(found, executor, on_our_loop=self.on_our_loop)
 
 
-def _own(value: Any) -> Any:
-    """A copy for the function to do with as it likes: the case is shared by its samples and assertions."""
-    if isinstance(value, Mapping):
-        return {key: _own(inner) for key, inner in value.items()}
-    return [_own(inner) for inner in value] if isinstance(value, list | tuple) else value
+Offer = Callable[[TargetRequest, Mapping[str, Any]], Any]
 
-
-OFFERED: Mapping[str, Callable[[TargetRequest], Any]] = {
-    "prompt": lambda request: request.prompt,
-    "messages": lambda request: _own([message.as_json() for message in request.messages]),
-    "vars": lambda request: _own(request.vars),
-    "metadata": lambda request: _own(request.metadata),
-    "case_id": lambda request: request.case_id,
-    "workspace_path": lambda request: request.workspace_path,
+OFFERED: Mapping[str, Offer] = {
+    "prompt": lambda request, _: request.prompt,
+    "messages": lambda request, _: own([message.as_json() for message in request.messages]),
+    "vars": lambda request, _: own(request.vars),
+    "metadata": lambda request, _: own(request.metadata),
+    "case_id": lambda request, _: request.case_id,
+    "workspace_path": lambda request, _: request.workspace_path,
+    "config": lambda _, options: own(options["config"]),
 }
-"""What a function may ask for by the name of a parameter (SPEC section 12)."""
+"""What a function may ask for by the name of a parameter (SPEC section 12), out of a call and the target's options."""
+
+PROVIDER: Mapping[str, Offer] = {
+    "prompt": lambda request, _: prompt_of(request),
+    "options": lambda _, options: own(options),
+    "context": lambda request, _: context_of(request),
+}
+"""What promptfoo's `call_api` gets, by position."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A function to be loaded: its name, how to find it, and the target's options as promptfoo has them."""
+
+    name: str
+    find: Callable[[], Callable[..., Any]]
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """The function, how it is called, and whether calling it returns at once with something to await."""
+    """The function, how it is called, and whether calling it returns at once with something to await.
+
+    `offered`: out of which its parameters are filled; `read` makes an answer of what it returns.
+    """
 
     function: Callable[..., Any]
     plan: CallPlan
     is_async: bool
+    offered: Mapping[str, Offer]
+    read: Callable[[object], TargetResponse | Failure]
 
 
 class _Python:
-    def __init__(
-        self, name: str, find: Callable[[], Callable[..., Any]], executor: Executor, *, on_our_loop: bool = False
-    ) -> None:
-        self._name = name
+    def __init__(self, found: _Found, executor: Executor, *, on_our_loop: bool = False) -> None:
+        self._found = found
+        self._name = found.name
         self._on_our_loop = on_our_loop
-        self._find = find
         self._executor = executor
         self._loading: Once[_Loaded | Failure] = Once()
         self._loaded: _Loaded | Failure | None = None
@@ -103,22 +129,22 @@ class _Python:
 
     async def _load(self) -> _Loaded | Failure:
         try:
-            return await self._executor.call(lambda: _load(self._find()))
+            return await self._executor.call(lambda: _load(self._name, self._found.find()))
         except ForeignError as error:
             return error.failure
 
     def _begin(self, loaded: _Loaded, request: TargetRequest) -> Coroutine[Any, Any, TargetResponse | Failure]:
         """Call the function now, not at the first await: the calls of a turn start one by one."""
-        offered = {name: OFFERED[name](request) for name in loaded.plan.asked}
+        offered = {name: loaded.offered[name](request, self._found.options) for name in loaded.plan.asked}
         call = loaded.plan.bind(loaded.function, offered)
-        return self._answered(self._await(call) if loaded.is_async else self._on_thread(call))
+        return self._answered(loaded, self._await(call) if loaded.is_async else self._on_thread(call))
 
-    async def _answered(self, value: Awaitable[Any]) -> TargetResponse | Failure:
+    async def _answered(self, loaded: _Loaded, value: Awaitable[Any]) -> TargetResponse | Failure:
         try:
             found = await value
             if inspect.isawaitable(found):
                 found = await self._await(lambda: found)
-            return _answer(self._name, found)
+            return loaded.read(found)
         except ForeignError as error:
             return error.failure
         except asyncio.CancelledError:
@@ -146,10 +172,28 @@ class _Python:
         await self._loading.close()
 
 
-def _load(function: Callable[..., Any]) -> _Loaded:
-    plan = plan_call(function, OFFERED, "prompt")
+def _load(name: str, function: Callable[..., Any]) -> _Loaded:
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # not whether it can be called: what calling it does
-    return _Loaded(function, plan, is_async)
+    taken = _taken_by_provider(name, function)
+    if taken:
+        return _Loaded(function, CallPlan(tuple(PROVIDER)[:taken], {}), is_async, PROVIDER, from_provider)
+    return _Loaded(function, plan_call(function, OFFERED, "prompt"), is_async, OFFERED, partial(_answer, name))
+
+
+def _taken_by_provider(name: str, function: Callable[..., Any]) -> int:
+    """How many arguments a function of promptfoo's interface takes by position; 0 where it is none.
+
+    It is one if it is called `call_api`, or takes `options` and `context` after another parameter.
+    """
+    try:
+        given = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return 0
+    front = [one for one in given if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    named = [one.name for one in front[1:3]]
+    if name.rpartition(".")[2] != "call_api" and named != ["options", "context"]:
+        return 0
+    return len(PROVIDER) if any(one.kind is one.VAR_POSITIONAL for one in given) else min(len(front), len(PROVIDER))
 
 
 def _is_cancelled() -> bool:

@@ -30,7 +30,7 @@ _RUNTIME = re.compile(r"Node\.js v\d|Bun v\d")
 _ERROR = re.compile(r"(?:Uncaught )?(?:error|[A-Za-z_.$]*(?:Error|Exception))\b(?: \[\w+\])?(?::|$)")
 _FRAME = re.compile(r"\s+at (?:.*\()?(?:file://)?(/[^()]*|[^()/]*\.[cm]?[jt]sx?):(\d+):\d+\)?$")
 _PLACE = re.compile(r"(?:file://)?(/.*):(\d+)$")
-_OURS = "/agentv/assertions/javascript/"
+_OURS = "/agentv/user_code/javascript/"
 _MOST_LINES = 5
 
 

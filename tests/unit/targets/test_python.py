@@ -9,7 +9,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse, TokenUsage
 from agentv.registry.fields import FunctionRef
 from agentv.targets.python import OFFERED, GivenFunction, Python
-from doubles.asking import answer, answers, code, request
+from doubles.asking import answer, answers, code, request, spec_of
 
 numbers = count()
 
@@ -35,7 +35,7 @@ def test_it_may_ask_for_all_that_is_offered(python):
         workspace_path="/w",
     )
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": {"k": [1]}}]
-    assert answer(settings, one).output == repr(["p", messages, {"v": {"w": 1}}, {"m": [2]}, "c", "/w"])
+    assert answer(settings, one).output == repr(["p", messages, {"v": {"w": 1}}, {"m": [2]}, "c", "/w", {}])
 
 
 @pytest.mark.parametrize("parameters", ["", "question", "prompt", "*, question", "question, /", "*args, **kwargs"])
@@ -154,7 +154,7 @@ def test_a_call_cancelled_while_it_is_loaded_does_not_spoil_the_others(python):
     async def ask():
         from agentv.user_code.functions.threads import DaemonThreads
 
-        target = settings.connect(None, DaemonThreads())
+        target = settings.connect(spec_of(settings), DaemonThreads())
         calls = [asyncio.ensure_future(target.answer(request(str(number)))) for number in range(3)]
         await asyncio.sleep(0.01)
         calls[0].cancel()
@@ -179,3 +179,48 @@ def test_a_function_at_hand_is_called_as_one_in_a_file():
     assert answer(GivenFunction(str.upper)).output == "HELLO"
     assert answer(GivenFunction(lambda prompt: 1 / 0)).message.startswith("target raised ZeroDivisionError")
     assert code(GivenFunction(lambda one, two: None)) == "bad-signature"
+
+
+class TestCallApi:
+    """promptfoo's `call_api(prompt, options, context)`."""
+
+    def made(self, python, text, name="call_api", **config):
+        settings = python(text, name)
+        return Python(settings.function, config)
+
+    @pytest.mark.parametrize("way", ["def", "async def"])
+    def test_it_gets_prompt_options_and_context_by_position(self, python, way):
+        text = f"{way} call_api(p, o, c): return {{'output': [p, o['config']['k'], c['vars'], c['test']['metadata']]}}"
+        one = request("ask", vars={"x": 1}, metadata={"m": 2})
+        found = answer(self.made(python, text, k="v"), one)
+        assert found.output == '["ask","v",{"x":1},{"m":2}]'
+
+    @pytest.mark.parametrize("parameters", ["prompt", "prompt, options", "prompt, options, context=None", "*all"])
+    def test_it_may_take_fewer(self, python, parameters):
+        assert answer(self.made(python, f"def call_api({parameters}): return {{'output': 'a'}}")).output == "a"
+
+    def test_a_function_of_another_name_is_one_by_its_parameters(self, python):
+        text = "def ask(question, options, context): return {'output': options['config']['k'], 'cost': 0.5}"
+        found = answer(self.made(python, text, "ask", k="v"))
+        assert (found.output, found.cost_usd) == ("v", 0.5)
+
+    def test_config_reaches_any_function(self, python):
+        assert answer(self.made(python, "def f(prompt, config): return config['k']", "f", k="v")).output == "v"
+
+    def test_what_it_does_to_its_config_nobody_sees(self, python):
+        text = "def call_api(p, o, c): o['config']['n'].append(1); return str(len(o['config']['n']))"
+        found = answers(self.made(python, text, n=[]), request(), request())
+        assert [one.output for one in found] == ["1", "1"]
+
+    def test_several_messages_are_json(self, python):
+        text = "import json\ndef call_api(p, o, c): return json.loads(p)[0]['role']"
+        messages = (Message("system", "s"), Message("user", "u"))
+        assert answer(self.made(python, text), request(messages=messages)).output == "system"
+
+    @pytest.mark.parametrize("value", ["None", "{}", "{'output': None}"])
+    def test_nothing_is_an_empty_answer(self, python, value):
+        assert answer(self.made(python, f"def call_api(p, o, c): return {value}")).output is None
+
+    def test_an_error_is_a_failure(self, python):
+        text = "def call_api(p, o, c): return {'output': '', 'error': 'quota'}"
+        assert code(self.made(python, text)) == "target-error"

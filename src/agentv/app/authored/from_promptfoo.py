@@ -27,7 +27,7 @@ class Converted:
 
     Attributes:
         path: the eval file that was written.
-        left: what has no equivalent, with its place in the configuration.
+        left: what has no equivalent, with its place in the configuration; a hint cannot change a verdict.
         trusts: its rows of data run code, as they did for promptfoo, and it says that they may.
     """
 
@@ -35,9 +35,22 @@ class Converted:
     left: tuple[Diagnostic, ...]
     trusts: bool = False
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that could change a verdict was converted."""
+        return all(one.severity == "hint" for one in self.left)
 
-def from_promptfoo(source: Path, out: Path | None, *, allow_outside: bool = False) -> Converted | None:
+
+def from_promptfoo(
+    source: Path, out: Path | None, *, allow_outside: bool = False, missing_empty: bool = False
+) -> Converted | None:
     """Write promptfoo's configuration as an eval file; None where the file is none.
+
+    Args:
+        source: the configuration.
+        out: the eval file; None: named after the configuration.
+        allow_outside: read files outside the repository, too.
+        missing_empty: a variable that a test does not set is empty text, as in promptfoo.
 
     Raises:
         LoadError: it cannot be read, or names a file outside the repository that nobody allowed.
@@ -56,7 +69,7 @@ def from_promptfoo(source: Path, out: Path | None, *, allow_outside: bool = Fals
         hint = f"write it to {source.with_name(path.name)}, and move both"
         raise UsageError(f"paths in {source.name} are relative to its directory, but {path} is in another one", hint)
     boundary = _boundary(source, is_open=allow_outside)
-    made = eval_file(source, root, report, boundary)
+    made = eval_file(source, root, report, boundary, missing_empty=missing_empty)
     found = tuple(map(boundary.shown, report.diagnostics))
     if report.failed:
         raise LoadError(found)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from agentv.assertions.javascript.commands import with_sdk
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import WRITER_NAMES
@@ -20,6 +19,7 @@ from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, Promp
 from agentv.user_code.excerpts import last_error
 from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
 from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.javascript.commands import with_sdk
 from agentv.user_code.processes.processes import run_program
 
 PROMPT_FAILED = "judge-prompt-failed"

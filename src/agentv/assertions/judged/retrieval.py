@@ -67,7 +67,11 @@ class _OfContext(Proportion):
         """The pieces of the context; an errored grade if there are none."""
         found: Sequence[str] | Failure = self._own
         if self.context_transform is not None:
-            whole = context if context.answered is None else replace(context, output=context.answered)
+            whole = (
+                context
+                if context.answered is None
+                else replace(context, output=context.answered, answered=None, value=None)
+            )
             value = await context.services.evaluate(self.context_transform, whole)
             found = value if isinstance(value, Failure) else _pieces(value)
         elif not found:

@@ -13,20 +13,27 @@ from agentv.user_code.functions.guard import ForeignError, foreign_code
 RAISED = "assertion-raised"
 
 
-async def grade_on_thread(subject: str, call: Callable[[], object], executor: Executor) -> Grade:
+Read = Callable[[object, str], Grade]
+"""(what user code returned, whose code it is) → its grade."""
+
+
+async def grade_on_thread(subject: str, call: Callable[[], object], executor: Executor, read: Read = grade_of) -> Grade:
     """The grade that a call leads to. What an `async def` returns is awaited on the users' event loop.
 
     Args:
         subject: whose code it is, for messages.
         call: loads and calls the user's function.
         executor: where a call that never returns holds up nobody else.
+        read: makes a grade of what it returns.
 
     Returns:
         The grade; errored with `assertion-raised` or `cannot-load` where the code raises or calls `sys.exit`.
     """
     try:
-        outcome = await executor.call(lambda: _outcome(subject, call))
-        return outcome if isinstance(outcome, Grade) else await executor.call_async(lambda: _awaited(subject, outcome))
+        outcome = await executor.call(lambda: _outcome(subject, call, read))
+        if isinstance(outcome, Grade):
+            return outcome
+        return await executor.call_async(lambda: _awaited(subject, outcome, read))
     except ForeignError as error:
         return Grade.errored(error.failure.code, error.failure.message)
 
@@ -39,10 +46,10 @@ async def grade_coroutine(subject: str, call: Callable[[], object], executor: Ex
         return Grade.errored(error.failure.code, error.failure.message)
 
 
-def _outcome(subject: str, call: Callable[[], object]) -> Grade | Awaitable[object]:
+def _outcome(subject: str, call: Callable[[], object], read: Read = grade_of) -> Grade | Awaitable[object]:
     with foreign_code(RAISED, subject):
         value = call()
-        return value if inspect.isawaitable(value) else grade_of(value, subject)
+        return value if inspect.isawaitable(value) else read(value, subject)
 
 
 async def _made_there(subject: str, call: Callable[[], object]) -> Grade:
@@ -50,6 +57,6 @@ async def _made_there(subject: str, call: Callable[[], object]) -> Grade:
     return outcome if isinstance(outcome, Grade) else await _awaited(subject, outcome)
 
 
-async def _awaited(subject: str, outcome: Awaitable[object]) -> Grade:
+async def _awaited(subject: str, outcome: Awaitable[object], read: Read = grade_of) -> Grade:
     with foreign_code(RAISED, subject):
-        return grade_of(await outcome, subject)
+        return read(await outcome, subject)

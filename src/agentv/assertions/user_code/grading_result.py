@@ -1,23 +1,88 @@
-"""promptfoo's GradingResult, where it says more than an AssertionScore: `componentResults`."""
+"""promptfoo's GradingResult: `pass`, `score`, `reason`, `componentResults`, `namedScores`, in either spelling."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass, replace
+from typing import Any
 
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.run.grade import Grade, reaches
+from agentv.model.run.scored import AssertionScore
+from agentv.model.values.values import Json
+
+_SPELLINGS = {
+    "pass_": "pass",
+    "component_results": "componentResults",
+    "named_scores": "namedScores",
+    "tokens_used": "tokensUsed",
+}
+"""As Python code spells a key, which may be no keyword → as promptfoo does."""
 
 
-def with_checks(answer: JsonObject) -> JsonObject:
-    """The same answer with the verdicts of its components as `checks`, where it brings none of its own."""
+def from_python(value: object) -> object:
+    """What a Python function returned, as `grade_of` reads it: dataclasses as mappings, texts as what they say."""
+    if isinstance(value, str):
+        return _said(value.strip())
+    if is_dataclass(value) and not isinstance(value, type | AssertionScore):
+        value = asdict(value)
+    return with_checks(value) if isinstance(value, Mapping) else value
+
+
+def with_checks(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same answer with the verdicts of its components as `checks`, where it brings none of its own.
+
+    `namedScores` are kept in `details`.
+    """
+    answer = _spelled(answer)
+    named, details = answer.get("namedScores"), answer.get("details")
+    if isinstance(named, Mapping) and named and isinstance(details, Mapping | None):
+        answer["details"] = {"named_scores": named, **(details or {})}
     components = answer.get("componentResults")
-    if not isinstance(components, list) or "checks" in answer or "assertions" in answer:
-        return answer
-    return {**answer, "checks": [_check(one, place) for place, one in enumerate(components, start=1)]}
+    if isinstance(components, list) and "checks" not in answer and "assertions" not in answer:
+        answer["checks"] = [_check(one, place) for place, one in enumerate(components, start=1)]
+    return answer
+
+
+def at_threshold(grade: Grade, answer: object, threshold: float | None, subject: str) -> Grade:
+    """The grade judged by a threshold of the entry; a `pass: false` of the code's own stays one.
+
+    Args:
+        grade: made of the answer.
+        answer: what the code returned.
+        threshold: None: the grade stays as it is.
+        subject: the text of the check that was made of the verdict itself.
+    """
+    if threshold is None or grade.error is not None:
+        return grade
+    denied = isinstance(answer, Mapping) and any(answer.get(key) is False for key in ("pass", "passed"))
+    denied = denied or (isinstance(answer, AssertionScore) and answer.passed is False)
+    passed = reaches(grade.score, threshold) and not denied
+    checks = grade.checks
+    if len(checks) == 1 and checks[0].text == subject:
+        checks = (replace(checks[0], passed=passed, evidence=f"scores {grade.score:g}, threshold {threshold:g}"),)
+    return replace(grade, passed=passed, checks=checks, own_mark=True)
+
+
+def _said(text: str) -> object:
+    """The verdict that a text stands for, as promptfoo reads what Python printed; else the text, which is none."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return with_checks(value) if isinstance(value, dict) else value if isinstance(value, int | float) else text
 
 
 def _check(component: Json, place: int) -> Json:
     if not isinstance(component, Mapping):
         return component
+    component = _spelled(component)
     reason = component.get("reason")
     text = reason if isinstance(reason, str) and reason else f"component {place}"
     return {"text": text, "passed": component.get("pass")}
+
+
+def _spelled(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {_SPELLINGS.get(key, key): value for key, value in row.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ from types import CodeType
 from typing import Any
 
 from agentv.model.values.response import Failure
+from agentv.model.values.values import Json
 
 BAD_PYTHON = "bad-python"
 _PLACE = "<python>"
@@ -42,12 +44,12 @@ def compile_inline(code: str) -> CodeType | Failure:
 
 
 @lru_cache(maxsize=1024)
-def inline_function(code: str) -> Callable[[str | None, Any], object]:
+def inline_function(code: str) -> Callable[[Json, Any], object]:
     """The function that inline code stands for, which `compile_inline` has found right."""
     compiled = compile_inline(code)
     if isinstance(compiled, Failure):
         raise TypeError(compiled.message)
-    namespace: dict[str, Any] = {"__name__": "agentv_inline"}
+    namespace: dict[str, Any] = {"__name__": "agentv_inline", "json": json}  # as in promptfoo
     exec(compiled, namespace)  # noqa: S102  # running the user's own code is what the type `python` is for
     return namespace["assertion"]  # type: ignore[no-any-return]  # the wrapper defines it
 

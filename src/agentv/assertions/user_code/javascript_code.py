@@ -8,14 +8,14 @@ from dataclasses import field, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
-from agentv.assertions.user_code.grading_result import with_checks
+from agentv.assertions.user_code.grading_result import at_threshold, with_checks
 from agentv.assertions.user_code.result import grade_of
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.context import AssertionContext
-from agentv.model.run.grade import Grade, reaches
+from agentv.model.run.context import AssertionContext, promptfoo_context
+from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json
 from agentv.registry.fields import DeclaredAssertion, Doc, Fraction, JavaScriptSource
 
 
@@ -40,11 +40,15 @@ class JavaScriptCode(DeclaredAssertion):
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Have the long-lived process call the function. Who grades an entry cancels it when its time is up."""
-        payload = {**context.payload, "prompt": context.prompt, "config": self.config or context.config}
+        if self.config:
+            context = replace(context, config=self.config)
+        payload = {**context.payload, "prompt": context.prompt, "promptfoo": promptfoo_context(context)}
+        if not isinstance(context.graded_value, str | None):
+            payload["structured"] = context.graded_value
         answer = await context.services.javascript.grade(_source(self.value), payload, math.inf)
         if isinstance(answer, Failure):
             return Grade.errored(answer.code, f"javascript {answer.message}")
-        return _at_threshold(grade_of(with_checks(answer), "javascript"), answer, self.threshold)
+        return at_threshold(grade_of(with_checks(answer), "javascript"), answer, self.threshold, "javascript")
 
 
 def _source(value: JavaScriptSource) -> str:
@@ -52,15 +56,3 @@ def _source(value: JavaScriptSource) -> str:
     if value.code is not None:
         return f"javascript:{value.code}"
     return f"function:{value.name or ''}:{value.path}"
-
-
-def _at_threshold(grade: Grade, answer: JsonObject, threshold: float | None) -> Grade:
-    """The grade judged by a threshold of the entry; a `pass: false` of the code's own stays one."""
-    if threshold is None or grade.error is not None:
-        return grade
-    denied = any(answer.get(key) is False for key in ("pass", "passed"))
-    passed = reaches(grade.score, threshold) and not denied
-    checks = grade.checks
-    if len(checks) == 1 and checks[0].text == "javascript":  # the one that was made of the verdict itself
-        checks = (replace(checks[0], passed=passed, evidence=f"scores {grade.score:g}, threshold {threshold:g}"),)
-    return replace(grade, passed=passed, checks=checks, own_mark=True)

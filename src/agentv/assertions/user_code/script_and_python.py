@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -9,9 +10,10 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
-from agentv.assertions.javascript.commands import with_sdk
 from agentv.assertions.user_code.calling import grade_on_thread
+from agentv.assertions.user_code.grading_result import at_threshold, from_python
 from agentv.assertions.user_code.inline import compile_inline, inline_function
+from agentv.assertions.user_code.result import grade_of
 from agentv.assertions.user_code.script_output import read_output
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
@@ -28,11 +30,14 @@ from agentv.registry.fields import (
     DirectoryPath,
     Doc,
     FileGlobs,
+    Fraction,
     FunctionRef,
     Issue,
     PythonSource,
 )
 from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
+from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.javascript.commands import with_sdk
 from agentv.user_code.processes.processes import run_program
 
 
@@ -105,6 +110,7 @@ class PythonCode(DeclaredAssertion):
 
     value: Annotated[PythonSource, Doc("code over `output` and `context`, or a function of a file")]
     config: Annotated[Mapping[str, Json], Doc("available to the code as `context.config`")] = field(default=EMPTY)
+    threshold: Annotated[Fraction | None, Doc("minimum score to pass")] = None
 
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True
@@ -129,10 +135,14 @@ class PythonCode(DeclaredAssertion):
 
         def call() -> object:
             if function is None:
-                return inline_function(self.value.code or "")(context.output, context)
+                return inline_function(self.value.code or "")(context.graded_value, context)
             return _call_function(function, context)
 
-        return await grade_on_thread("python", call, context.services.executor)
+        return await grade_on_thread("python", call, context.services.executor, self._read)
+
+    def _read(self, value: object, subject: str) -> Grade:
+        answer = from_python(value)
+        return at_threshold(grade_of(answer, subject), answer, self.threshold, subject)
 
 
 def script_payload(context: AssertionContext, config: JsonObject) -> JsonObject:
@@ -151,16 +161,34 @@ def script_payload(context: AssertionContext, config: JsonObject) -> JsonObject:
 _OFFERED = ("output", "context", "ctx", "config", "vars", "metadata", "criteria", "expected_output", "prompt")
 
 
+_BY_POSITION = ("output", "context")
+
+
 @lru_cache(maxsize=1024)
 def _planned(function: FunctionRef) -> tuple[Callable[..., object], CallPlan]:
     loaded = load_function(function.name, path=function.path, module=function.module)
-    return loaded, plan_call(loaded, _OFFERED, "output")
+    return loaded, _plan(loaded)
+
+
+def _plan(function: Callable[..., object]) -> CallPlan:
+    """By the names of its parameters; two of other names get what promptfoo passes: the output and the context."""
+    try:
+        return plan_call(function, _OFFERED, "output")
+    except ForeignError:
+        required = [
+            one
+            for one in inspect.signature(function).parameters.values()
+            if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+        if len(required) != len(_BY_POSITION):
+            raise
+        return CallPlan(_BY_POSITION, {})
 
 
 def _call_function(function: FunctionRef, context: AssertionContext) -> object:
     loaded, plan = _planned(function)
     offered = {
-        "output": context.output,
+        "output": context.graded_value,
         "context": context,
         "ctx": context,
         "config": context.config,

@@ -6,7 +6,7 @@ import os
 from dataclasses import field, replace
 from pathlib import Path
 
-from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading
+from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading, notes_of
 from agentv.authoring.source.files import is_directory, is_file, shown, upwards
 from agentv.authoring.source.git_files import GIT_URL
 from agentv.authoring.source.nearest import nearest
@@ -169,7 +169,7 @@ def _missing(node: Scalar, tried: tuple[str, ...], reading: Reading) -> None:
         node,
         f"no template '{written}'",
         hint=_nearest(written, tried),
-        notes=[f"tried {shown(path)}" for path in tried],
+        notes=notes_of(tried),
     )
 
 

@@ -141,7 +141,7 @@ def functions_behind(options: object) -> Iterator[tuple[str | None, str | None]]
         function = value.function if isinstance(value, PythonSource | PromptCode) else value
         if isinstance(function, FunctionRef):
             yield function.path, function.module
-        elif isinstance(value, Transform) and value.file is not None:
+        elif isinstance(value, Transform) and value.kind == "function" and value.file is not None:
             yield value.file, None
         elif isinstance(value, str) and value.endswith(".py"):
             yield value, None

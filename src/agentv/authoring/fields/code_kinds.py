@@ -71,9 +71,10 @@ def _read_python(node: Node, reading: Reading, key: str) -> Any:
     return INVALID if function is INVALID else declared.PythonSource(function=function)
 
 
-JAVASCRIPT_FILE = lazy_pattern(
-    r"(?:file://)?(?P<path>[^\s(){}|;,'\"`]+\.(?:[mc]?js|m?ts))(?::(?P<name>[A-Za-z_$][\w$]*))?"
-)
+JAVASCRIPT_MARK = "javascript:"
+"""In front of a transform that is JavaScript."""
+
+JAVASCRIPT_FILE = lazy_pattern(r"(?:file://)?(?P<path>[^\s(){}|;,'\"`]+\.[mc]?[jt]s)(?::(?P<name>[A-Za-z_$][\w$]*))?")
 
 
 def read_javascript(node: Node, reading: Reading, key: str) -> Any:
@@ -110,12 +111,25 @@ def _read_command(node: Node, reading: Reading, key: str) -> Any:
 
 def _read_transform(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        return refuse(node, reading, key, "an expression over 'output', a path ($.a.b) or file.py:function")
+        return refuse(node, reading, key, "an expression over 'output', a path ($.a.b), a function or javascript: …")
     text = node.value.strip()
+    if text.startswith(JAVASCRIPT_MARK) or JAVASCRIPT_FILE.fullmatch(text):
+        return _read_javascript_transform(text, node, reading, key)
     if FUNCTION_OF_FILE.fullmatch(text):
         function = read_function(node, reading, key)
         return INVALID if function is INVALID else Transform("function", function.name, function.path)
     return _read_expression(text, node, reading, key)
+
+
+def _read_javascript_transform(text: str, node: Scalar, reading: Reading, key: str) -> Any:
+    """`javascript: CODE`, or `file.js` with or without the name of an export."""
+    rest = text.removeprefix(JAVASCRIPT_MARK).strip()
+    source = read_javascript(Scalar(rest, rest, node.at), reading, key)
+    if source is INVALID:
+        return INVALID
+    if source.path is not None:
+        return Transform("javascript-file", source.name or "", source.path)
+    return Transform("javascript", source.code)
 
 
 def _read_expression(text: str, node: Scalar, reading: Reading, key: str) -> Any:

@@ -43,6 +43,9 @@ _OF_ENTRIES = frozenset({"type", "value", "weight", "required", "negate", "min_s
 SHOWN_KEYS = 50
 """Keys of one mapping that are reported to mean nothing."""
 
+LISTED_PATHS = 8
+"""Paths of one missing file that are listed."""
+
 LONGEST_LINE = 5_000
 """Letters of a line of source in which a placeholder is looked for."""
 
@@ -204,7 +207,7 @@ class Reading:
                 node,
                 f"{what} '{text}' does not exist",
                 hint=_sibling(text, tried),
-                notes=[f"tried {shown(path)}" for path in tried] or [NOTHING_ABOVE],
+                notes=notes_of(tried) or [NOTHING_ABOVE],
             )
         return found
 
@@ -426,6 +429,15 @@ def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
     if key in _OF_ENTRIES and "assert" in mapping.items:
         return f"'{key}' belongs to an assertion: indent it like its 'type'"
     return None
+
+
+def notes_of(tried: Sequence[str]) -> list[str]:
+    """The paths that were tried for a missing file; of very many the first and the last."""
+    listed = [f"tried {shown(path)}" for path in tried]
+    if len(listed) <= LISTED_PATHS:
+        return listed
+    left_out = len(listed) - LISTED_PATHS
+    return [*listed[: LISTED_PATHS - 1], f"tried {left_out} more directories above it", listed[-1]]
 
 
 def _sibling(text: str, tried: Iterable[str]) -> str | None:

@@ -96,7 +96,7 @@ def _keys(spellings: list[str]) -> list[str]:
 
 
 def _settings(provider: Provider, common: Iterable[str]) -> Schema:
-    """The settings of one provider, with the keys that every target takes. `config:` may hold them too."""
+    """The settings of one provider, with the keys of every target. `config:` may hold them too, or is its own."""
     own = object_of(provider.settings)
     place = f"#/$defs/provider.{provider.name}"
     older = {
@@ -104,7 +104,7 @@ def _settings(provider: Provider, common: Iterable[str]) -> Schema:
         for older, key in SETTINGS.items()
         if key in own["properties"] and older not in own["properties"]
     }
-    config = {"config": {"description": "settings, nested as in newer AgentV versions", "$ref": place}}
-    properties = {**own["properties"], **older, **dict.fromkeys(common, True), **config}
+    nested = {"config": {"description": "settings, nested as in newer AgentV versions", "$ref": place}}
+    properties = {**nested, **own["properties"], **older, **dict.fromkeys(common, True)}
     kept = {key: value for key, value in own.items() if key not in {"required", "allOf"}}
     return {"description": provider.summary, **kept, "properties": properties}

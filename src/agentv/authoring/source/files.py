@@ -217,11 +217,20 @@ class Places:
             if written.startswith("file://"):
                 tried.append(os.path.normpath(path))
             if self.typed:
-                tried = list(dict.fromkeys((os.path.normpath(path), *tried)))
-            return tried
+                tried = [os.path.normpath(path), *tried]
+            above = () if self.alone or written.startswith("file:///") else self._above(path.lstrip("/"))
+            return list(dict.fromkeys((*tried, *above)))
         beside = self.suite if self.alone else str(Path(mentioned_in).parent)
         homes = dict.fromkeys((beside, self.suite, *((self.second,) if self.second is not None else ())))
-        return [os.path.normpath(str(Path(home) / path)) for home in homes]
+        near = [os.path.normpath(str(Path(home) / path)) for home in homes]
+        return near if self.alone else list(dict.fromkeys((*near, *self._above(path))))
+
+    def _above(self, path: str) -> Iterator[str]:
+        """What a path means from each directory above the eval file, up to the repository's root, and never outside."""
+        for home in upwards(self.suite, self.root):
+            found = os.path.normpath(str(Path(home) / path))
+            if found.startswith(self.root.rstrip(os.sep) + os.sep):
+                yield found
 
     def _within(self, tree: str, path: str, mentioned_in: str) -> list[str]:
         """What a file out of a git host may mean: nothing above its own repository, or above the one it is used in."""

@@ -221,11 +221,12 @@ def _filled(value: Any, scope: Scope) -> Any:
 def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
     """`config:` (newer AgentV) and `settings:` (the oldest) dissolved into the mapping that holds them.
 
-    `id` is the provider where there is no other (promptfoo), and `label` the name then.
+    A `config` that is a setting of the provider's own stays. `id` is the provider where there is no other (promptfoo),
+    and `label` the name then.
     """
     for outer in ("config", "settings"):
         inner = node.get(outer)
-        if isinstance(inner, MapNode):
+        if isinstance(inner, MapNode) and not (outer == "config" and _takes_config(node, inner, providers)):
             items = {key: one for key, one in node.items.items() if key != outer}
             own = named_variables(inner) if outer == "settings" else inner
             node = MapNode({**own.items, **items}, {**inner.keys, **node.keys}, node.at)
@@ -238,6 +239,17 @@ def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
     pairs = {"provider" if key == "id" else key: one for key, one in node.items.items()}
     keys = {"provider" if key == "id" else key: at for key, at in node.keys.items()}
     return MapNode(pairs, keys, node.at)
+
+
+def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider]) -> bool:
+    """Whether the provider declares `config` itself, and its main setting does not stand in there (newer AgentV)."""
+    said = node.get("provider") or node.get("id")
+    provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
+    return (
+        provider is not None
+        and "config" in shape_of(provider.settings).rules
+        and provider.settings.short not in config.items
+    )
 
 
 def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:

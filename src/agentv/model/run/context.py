@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from agentv.model.run.grade import Grade
 from agentv.model.run.rubric import Choice, Rubric, Verdict
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.message import Message, ToolCall, attached_files, prompt_text, reference_text
-from agentv.model.values.response import Failure, TargetResponse, TokenUsage
+from agentv.model.values.response import STRUCTURED, Failure, TargetResponse, TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.ports import Embedder, Executor, JavaScriptHost
 
@@ -54,6 +55,10 @@ class AssertionContext:
         services: judge, threads and the like; for the types that ask or run something.
         answered: the answer as the target gave it, where the entry's `transform` made another of it; else None.
         results: for the aggregator of an assert-set: the name of each of its assertions → its grade.
+        value: what the transform made, where that is no text; `output` is its JSON then.
+        target: the name of the system under test.
+
+    Code of users reads it as a mapping too, with promptfoo's names: `context["vars"]`, `context["providerResponse"]`.
     """
 
     input: tuple[Message, ...]
@@ -76,6 +81,8 @@ class AssertionContext:
     has_transcript: bool = True
     answered: str | None = None
     results: JsonObject = field(default=EMPTY)
+    value: Json = None
+    target: str = ""
     _services: Services | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -88,6 +95,41 @@ class AssertionContext:
         if self._services is None:
             raise RuntimeError("this context belongs to no run, so it cannot call anything")
         return self._services
+
+    @cached_property
+    def keys_of_promptfoo(self) -> dict[str, Any]:
+        """What promptfoo's contexts hold, by its names; and the wire object."""
+        return {**self.payload, **promptfoo_context(self)}
+
+    def __getitem__(self, key: str) -> Any:
+        """The value of a key, by promptfoo's name or by that of the wire object."""
+        return self.keys_of_promptfoo[key]
+
+    def __contains__(self, key: object) -> bool:
+        """Whether there is a value of that name."""
+        return key in self.keys_of_promptfoo
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the values."""
+        return iter(self.keys_of_promptfoo)
+
+    def keys(self) -> Iterable[str]:
+        """The names of the values, for `dict(context)`."""
+        return self.keys_of_promptfoo.keys()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, as `dict.get`."""
+        return self.keys_of_promptfoo.get(key, default)
+
+    @cached_property
+    def graded_value(self) -> Json:
+        """What code grades: the output as text, or the value of which `output` is the JSON."""
+        if self.value is not None:
+            return self.value
+        if self.answered is None and self.response_metadata.get(STRUCTURED) and self.output is not None:
+            found: Json = json.loads(self.output)
+            return found
+        return self.output
 
     @cached_property
     def input_files(self) -> tuple[str, ...]:
@@ -163,6 +205,32 @@ class AssertionContext:
             "workspace_path": self.workspace_path,
             **({"results": self.results} if self.results else {}),
         }
+
+
+def promptfoo_context(context: AssertionContext) -> dict[str, Any]:
+    """The AssertionValueContext of promptfoo. `metadata` holds what the target reported, and the case's above it."""
+    usage = context.token_usage
+    counts = (
+        None
+        if usage is None
+        else {"total": usage.total, "prompt": usage.input, "completion": usage.output, "cached": usage.cached}
+    )
+    return {
+        "prompt": context.prompt,
+        "vars": context.vars,
+        "config": context.config,
+        "test": {"vars": context.vars, "metadata": context.metadata, "description": context.case_id},
+        "metadata": {**context.response_metadata, **context.metadata},
+        "provider": {"id": context.target, "label": context.target},
+        "providerResponse": {
+            "output": context.graded_value,
+            "tokenUsage": counts,
+            "cost": context.cost_usd,
+            "latencyMs": context.duration_ms,
+            "finishReason": context.finish_reason,
+            "metadata": context.response_metadata,
+        },
+    }
 
 
 def usage_json(usage: TokenUsage | None) -> Json:

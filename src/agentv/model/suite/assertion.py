@@ -12,10 +12,11 @@ from agentv.model.values.span import Span
 class Transform:
     """How the output is reshaped for one assertion.
 
-    `expression` is a Jinja expression over `output`, a path such as `$.a.b`, or the name of a function in `file`.
+    `expression` is a Jinja expression over `output`, a path such as `$.a.b`, the name of a Python function in `file`,
+    JavaScript, or the name of a function in a JavaScript `file`, empty for its default export.
     """
 
-    kind: Literal["jinja", "path", "function"]
+    kind: Literal["jinja", "path", "function", "javascript", "javascript-file"]
     expression: str
     file: str | None = None
 

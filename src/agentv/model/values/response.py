@@ -124,6 +124,10 @@ class Embeddings:
     cost_usd: float | None = None
 
 
+STRUCTURED = "structured_output"
+"""Key of `metadata`: the answer was a value, and `output` is its JSON. Code that grades it gets the value."""
+
+
 @dataclass(frozen=True, slots=True)
 class TargetResponse:
     """The answer of a target.

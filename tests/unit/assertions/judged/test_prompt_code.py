@@ -10,12 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentv.assertions.javascript.host import JavaScriptHost
 from agentv.assertions.judged.questions import ClosedQa, GoalSuccess
 from agentv.assertions.judged.retrieval import ContextRecall
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.model.values.message import Message
 from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PromptCode
+from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.judging import Run, judged, judged_within
 from doubles.runtimes import RUNTIMES, path_with
 
@@ -289,7 +289,7 @@ def test_run_by_hand_a_template_prints_the_prompt(lab, tmp_path):
     import shutil
     import subprocess
 
-    from agentv.assertions.javascript import install
+    from agentv.user_code.javascript import install
 
     sdk = tmp_path / "node_modules" / "@agentv"
     shutil.copytree(install.__file__.rpartition("/")[0] + "/sdk", sdk / "sdk")

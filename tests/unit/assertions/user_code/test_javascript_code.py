@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from agentv.assertions.javascript.host import JavaScriptHost
 from agentv.assertions.user_code.javascript_code import JavaScriptCode
 from agentv.model.values.message import Message
 from agentv.registry.fields import JavaScriptSource
+from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.grading import context_of, graded
 from doubles.runtimes import RUNTIMES, path_with
 
@@ -57,6 +57,12 @@ def lab(request, tmp_path_factory):
         ("output // a comment\n === 'hello'", 1, True),
         ("return output === 'hello'", 1, True),
         ("const n = output.length; n > 3", 1, True),
+        ("(output, context) => output.length === 5 && context.vars !== undefined", 1, True),
+        ("async (output) => ({ pass: true, score: 0.25 })", 0.25, True),
+        ("function check(output) { return output === 'no'; }", 0, False),
+        ("const path = require('node:path'); return path.basename('/a/hello') === output", 1, True),
+        ("const require = process.mainModule.require; return require('path').sep === '/'", 1, True),
+        ("typeof fetch === 'function' && process.env.PATH !== undefined", 1, True),
         ("const s = 'a;b'; s === 'a;b'", 1, True),
         ("const n = output.length;\nn > 9", 0, False),
         ("if (output) {\n  return 0.75;\n}\nreturn false;", 0.75, True),
@@ -86,7 +92,7 @@ def test_inline_code_gives_the_verdict(lab, code, score, passed):
         ("undefined", "bad-result", "returned undefined"),
         ("const n = 1", "bad-result", "returned undefined"),
         ("null", "bad-result", "returned null"),
-        ("() => true", "bad-result", "returned a function"),
+        ("() => () => true", "bad-result", "returned a function"),
         ("NaN", "bad-result", "'score' is NaN"),
         ("({})", "bad-result", "none of 'pass', 'score' and 'assertions'"),
         ("({ pass: 'yes' })", "bad-result", "'pass' must be true or false"),

@@ -387,7 +387,8 @@ def test_a_function_of_a_file_gets_what_it_names(tmp_path):
         def answer(text): return text == "hi"
         def several(config, vars, prompt, ctx): return config["a"] == vars["a"] == 1 and prompt == ctx.prompt
         async def later(output): return {"score": 0.3}
-        def asks(nothing, of_ours): return True
+        def asks(nothing, of, ours): return True
+        def pair(text, given): return text == "hi" and given["vars"] == {"a": 1} and "nothing" not in given
     """)
     )
 
@@ -401,6 +402,7 @@ def test_a_function_of_a_file_gets_what_it_names(tmp_path):
     assert found("several").passed
     assert found("later").score == 0.3
     assert found("asks").error.code == "bad-signature"
+    assert found("pair").passed
     assert found("missing").error.code == "cannot-load"
 
 

@@ -11,6 +11,9 @@ import pytest
 
 from agentv.authoring.source.files import DiskReader, Places, nearest_in_agentv, repository_root, shown, upwards
 
+UP = ("a/b/c", "a/b", "a")
+"""The directories of a suite in `a/b/c`, up to the root `a`."""
+
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -29,6 +32,28 @@ def test_a_path_is_looked_for_beside_the_file_that_mentions_it_then_beside_the_e
         str(tree / "a/b/near.md"),
         (str(tree / "a/b/c/near.md"), str(tree / "a/b/near.md")),
     )
+
+
+def test_then_it_is_looked_for_in_each_directory_above_up_to_the_root(tree):
+    places = Places(str(tree / "a/b/c"), str(tree / "a"))
+    suite = str(tree / "a/b/c/suite.yaml")
+    assert places.find("near.md", suite)[0] == str(tree / "a/b/near.md")
+    assert places.find("root.md", suite)[0] == str(tree / "a/root.md")
+    (tree / "outside.md").write_text("", encoding="utf-8")
+    assert places.find("outside.md", suite) == (None, tuple(str(tree / one / "outside.md") for one in UP))
+    assert places.find("../../outside.md", suite) == (None, (str(tree / "a/outside.md"),))
+    assert places.find("../missing.md", suite) == (None, (str(tree / "a/b/missing.md"), str(tree / "a/missing.md")))
+
+
+def test_what_begins_with_a_slash_is_looked_for_above_too_after_the_root(tree):
+    places = Places(str(tree / "a/b/c"), str(tree / "a"))
+    assert places.find("/near.md", "anything")[0] == str(tree / "a/b/near.md")
+    (tree / "a/near.md").write_text("", encoding="utf-8")
+    assert Places(places.suite, places.root).find("/near.md", "anything")[0] == str(tree / "a/near.md")
+
+
+def test_a_path_beside_the_file_goes_first(tree):
+    places = Places(str(tree / "a/b"), str(tree / "a"))
     assert places.find("../root.md", str(tree / "a/b/suite.yaml"))[0] == str(tree / "a/root.md")
 
 
@@ -40,7 +65,8 @@ def test_a_slash_begins_at_the_root_of_the_repository(tree):
 
 def test_a_miss_names_every_path_once(tree):
     places = Places(str(tree / "a/b"), str(tree / "a"))
-    assert places.find("no.md", str(tree / "a/b/suite.yaml")) == (None, (str(tree / "a/b/no.md"),))
+    tried = (str(tree / "a/b/no.md"), str(tree / "a/no.md"))
+    assert places.find("no.md", str(tree / "a/b/suite.yaml")) == (None, tried)
     assert places.find("no\x00pe", str(tree / "a/b/suite.yaml"))[0] is None
 
 

@@ -4,38 +4,59 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable, Mapping
 
 from agentv.authoring.cases.csv_expected import LIST_TYPES
+from agentv.authoring.convert.promptfoo.code_scores import may_score
+from agentv.authoring.convert.promptfoo.options import judge_prompt_of
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
 from agentv.authoring.convert.promptfoo.tables import (
     ABSENT,
     ASSERTION_KEYS,
+    CODE,
+    CONFIGURED,
+    EMPTY_MARK,
+    GRADED,
+    JUDGED,
     MEASURES,
-    NOT_CONVERTED,
     OWN_THRESHOLD,
     RENAMED,
+    RUBRICS,
     SAME,
     SCHEMAS,
     THRESHOLDS,
     TRIMMED,
     USED,
 )
-from agentv.authoring.convert.promptfoo.targets import embedder_of, judge_of
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
+from agentv.authoring.convert.promptfoo.targets import embedder_of, named_judge_of
+from agentv.authoring.convert.promptfoo.transforms import transform_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
 
 UNCONVERTED = "unconverted"
 """The key under which stands what would be read as something else here, were it left alone."""
 
 _MEMBER = re.compile(r"output(?:\.[A-Za-z_]\w*)+")
-_KNOWN = {*ASSERTION_KEYS, *NOT_CONVERTED, "threshold", "provider"}
+_REDTEAM = "promptfoo:redteam:"
 
 
 def assertions(node: Node, source: Source) -> Node:
-    """The entries of an `assert:` list."""
+    """The entries of an `assert:` list, with those of lists in it, and of the files that it names."""
     if not isinstance(node, ListNode):
         source.tell(node, "'assert' is not a list")
         return node
-    return ListNode([_entry(item, source) for item in node.items], node.at)
+    return ListNode([entry for item in node.items for entry in _entries(item, source)], node.at)
+
+
+def _entries(node: Node, source: Source) -> list[Node]:
+    if isinstance(node, ListNode):
+        return [entry for item in node.items for entry in _entries(item, source)]
+    if isinstance(node, Scalar) and node.text.startswith(FILE) and not source.is_code(node.text):
+        found = source.document(node.text, node)
+        if isinstance(found, ListNode | MapNode):
+            return _entries(found, source)
+    return [_entry(node, source)]
 
 
 def _entry(node: Node, source: Source) -> Node:
@@ -52,7 +73,11 @@ def _entry(node: Node, source: Source) -> Node:
         return _set(node, source)
     ours = name if name in SAME else RENAMED.get(name)
     if ours is None:
-        source.tell(kind, f"'{name}' has no equivalent", ABSENT.get(name, "write it as an agentv assertion"))
+        if name.startswith(_REDTEAM):
+            hint = "agentv does not grade attacks; judge the answer with llm-rubric"
+        else:
+            hint = ABSENT.get(name, "promptfoo has no such type either: write it as an agentv assertion")
+        source.tell(kind, f"'{name}' has no equivalent", hint)
         return node  # its type is none here, and is refused
     return _converted(node, text_node(f"not-{ours}" if inverted else ours, kind.at), ours, source)
 
@@ -64,32 +89,54 @@ def _set(node: MapNode, source: Source) -> Node:
             items[key] = assertions(item, source)
         elif key in ("metric", "type", "weight", "threshold"):
             items[ASSERTION_KEYS.get(key, key)] = item
+        elif key == "config" and is_empty(item):
+            continue
         else:
-            source.tell(node.keys[key], f"'{key}' of an assert-set has no equivalent")
-            items[key] = item
-    if "threshold" not in items:  # without one, every assertion of a set must pass
+            source.note(node.keys[key], f"'{key}' of an assert-set is omitted: promptfoo does not read it")
+    if "threshold" in items:
+        return mapping(node, items)
+    inner = items.get("assert")  # without one, every assertion of a set must pass
+    if isinstance(inner, ListNode) and is_graded(inner):
+        items["assert"] = required(inner)
+        items["threshold"] = Scalar(0, "0", node.at)
+    else:
         items["threshold"] = Scalar(1, "1", node.at)
     return mapping(node, items)
+
+
+def is_graded(node: Node | None) -> bool:
+    """Whether an assertion of a list may pass with a score below 1."""
+    entries = node.items if isinstance(node, ListNode) else []
+    return any(_is_graded(one) for one in entries)
+
+
+def _is_graded(entry: Node) -> bool:
+    if not isinstance(entry, MapNode):
+        return False
+    kind, mark = entry.get("type"), entry.get("min_score")
+    name = kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
+    return name in GRADED or mark is not None
+
+
+def required(entries: ListNode) -> ListNode:
+    """The entries as gates."""
+    return ListNode([_gate(one) for one in entries.items], entries.at)
+
+
+def _gate(entry: Node) -> Node:
+    """The entry as a gate. One that weighs nothing passes always in promptfoo."""
+    if not isinstance(entry, MapNode):
+        return entry
+    weight = entry.get("weight")
+    if "type" not in entry.items or (isinstance(weight, Scalar) and weight.value == 0):
+        return entry
+    return mapping(entry, {**entry.items, "required": Scalar(True, "true", entry.at)})
 
 
 def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
     items: dict[str, Node] = {}
     for key, item in node.items.items():
-        if key == "threshold":
-            items["threshold" if ours in OWN_THRESHOLD else "min_score"] = item
-        elif key == "provider":
-            option, asked = ("embedder", embedder_of) if ours == "similar" else ("judge", judge_of)
-            found = asked(item, source)
-            items[option if found is not None else key] = found or item
-        elif key == "contextTransform" and isinstance(item, Scalar) and _MEMBER.fullmatch(item.text):
-            items["context_transform"] = text_node(f"${item.text.removeprefix('output')}", item.at)
-        elif key in NOT_CONVERTED:
-            source.tell(node.keys[key], f"'{key}' is not converted", NOT_CONVERTED[key])
-            items[f"{UNCONVERTED}_{key}"] = item
-        else:
-            if key not in _KNOWN:
-                source.tell(node.keys[key], f"'{key}' of '{ours}' has no equivalent")
-            items[ASSERTION_KEYS.get(key, key)] = item
+        items |= _key(key, item, node, ours, source)
     items["type"] = kind
     _as_promptfoo_measures(items, node, kind, ours)
     value = items.get("value")
@@ -99,7 +146,75 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
             return mapping(node, {UNCONVERTED: node})
         items["value"] = written
     _as_promptfoo_compares(items, kind, ours)
+    if ours in CODE and "threshold" not in items and may_score(value, source):
+        items["threshold"] = Scalar(EMPTY_MARK, f"{EMPTY_MARK:f}", node.at)
     return mapping(node, items)
+
+
+def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict[str, Node]:
+    """What one key of an assertion becomes."""
+    if key in ASSERTION_KEYS:
+        return {ASSERTION_KEYS[key]: item}
+    if key == "threshold":
+        return {"threshold" if ours in OWN_THRESHOLD | CODE else "min_score": item}
+    convert = _SPECIAL.get(key)
+    if convert is not None:
+        return convert(item, ours, source)
+    source.note(node.keys[key], f"'{key}' of an assertion is omitted: promptfoo does not read it")
+    return {}
+
+
+def _transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    del ours
+    made = transform_of(node, source)
+    return {f"{UNCONVERTED}_transform": node} if made is None else {"transform": made}
+
+
+def _config(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    if is_empty(node):
+        return {}
+    if ours in CONFIGURED:
+        return {"config": node}
+    source.tell(node, f"'config' of '{ours}' has no equivalent", "javascript and python take 'config'")
+    return {f"{UNCONVERTED}_config": node}
+
+
+def _provider(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    if ours not in JUDGED and ours != "similar":
+        source.note(node, f"'provider' of '{ours}' is omitted: promptfoo does not read it there")
+        return {}
+    if ours == "similar":
+        found = embedder_of(node, source)
+        return {"provider": node} if found is None else {"embedder": found}
+    return named_judge_of(node, source) or {"provider": node}
+
+
+def _context_transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    del ours
+    if isinstance(node, Scalar) and _MEMBER.fullmatch(node.text):
+        return {"context_transform": text_node(f"${node.text.removeprefix('output')}", node.at)}
+    hint = "write 'context_transform': a Jinja expression over 'json', or a path such as $.a.b"
+    source.tell(node, "this 'contextTransform' is not a plain path", hint)
+    return {f"{UNCONVERTED}_contextTransform": node}
+
+
+def _rubric_prompt(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    made = judge_prompt_of(node, source) if ours in RUBRICS else None
+    if made is not None:
+        return {"prompt": made}
+    if ours not in RUBRICS:
+        source.tell(node, f"'rubricPrompt' of '{ours}' has no equivalent", "write it as llm-rubric with a 'prompt'")
+    return {f"{UNCONVERTED}_rubricPrompt": node}
+
+
+_SPECIAL: Mapping[str, Callable[[Node, str, Source], dict[str, Node]]] = {
+    "provider": _provider,
+    "transform": _transform,
+    "contextTransform": _context_transform,
+    "rubricPrompt": _rubric_prompt,
+    "config": _config,
+}
+"""Keys of an assertion → what they become, given their value and our name of the type."""
 
 
 def _as_promptfoo_measures(items: dict[str, Node], node: MapNode, kind: Scalar, ours: str) -> None:
@@ -137,7 +252,7 @@ def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> Non
 def _value(node: Node, ours: str, source: Source) -> Node | None:
     """The value as it is written here; None where that is impossible, which is reported."""
     if isinstance(node, Scalar) and isinstance(node.value, str):
-        if ours in ("python", "javascript"):
+        if ours in CODE:
             return _code(node, ours, source)
         if source.is_code(node.value):
             hint = "write an assertion of type python that names a function"
@@ -148,11 +263,20 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
             if content is None:
                 return None
             node = content
+        if ours in SCHEMAS and not node.text.startswith(FILE):
+            return _schema(node)
         if ours in LIST_TYPES:
             node = ListNode([text_node(item, node.at) for item in _split(node.text)], node.at)
         elif ours == "regex":
             return _pattern(node, source)
     return source.template(node)
+
+
+def _schema(node: Scalar) -> Node:
+    """A JSON Schema that is written as text, in YAML or JSON."""
+    own = Report()
+    found = read_yaml(span_of(node.at).file, node.text.encode(), own).value
+    return found if isinstance(found, MapNode) and not own.failed else node
 
 
 def _split(text: str) -> list[str]:
@@ -175,12 +299,9 @@ def _pattern(node: Scalar, source: Source) -> Node | None:
 
 
 def _code(node: Scalar, ours: str, source: Source) -> Node:
-    if node.value.startswith(FILE):
-        path = node.value.removeprefix(FILE)
-        if ours == "python" and ".py:" not in path:
-            return text_node(f"{path}:get_assert", node.at)
-        return text_node(path, node.at)
-    if ours == "python" and re.search(r"\bcontext\b", node.value):
-        hint = "write context.vars, not context['vars']"
-        source.tell(node, "'context' is an object in agentv, but a mapping in promptfoo", hint)
-    return node
+    if not node.value.startswith(FILE):
+        return node if ours == "python" else source.template(node)
+    path = node.value.removeprefix(FILE)
+    if ours == "python" and ".py:" not in path:
+        return text_node(f"{path}:get_assert", node.at)
+    return text_node(path, node.at)

@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import chain, count
 
 from agentv.authoring.convert.promptfoo.assertions import assertions
+from agentv.authoring.convert.promptfoo.options import AROUND, options_of
 from agentv.authoring.convert.promptfoo.prompts import Prompts
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, ordered, text_node
+from agentv.authoring.convert.promptfoo.source import Source, mapping, ordered, text_node
 from agentv.authoring.convert.promptfoo.tables import REFUSED
-from agentv.authoring.convert.promptfoo.targets import judge_of
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty
-from agentv.templating import has_placeholder
+from agentv.authoring.convert.promptfoo.targets import targets
+from agentv.authoring.convert.promptfoo.variables import variables
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
 
 _WORD = re.compile(r"[a-z0-9]+")
 _LONGEST = 60
 _KEPT = frozenset({"description", "threshold", "metadata"})
-_AROUND = frozenset({"prefix", "suffix"})
-_RESHAPE = "reshape the answer with 'transform' of an assertion, or in the target"
 
 
 class CaseConverter:
     """Makes cases, and gives each an id of its own.
+
+    Args:
+        source: gets what has no equivalent.
+        prompts: what is asked.
+        targets: targets by the ids and labels of providers.
+        defaults: the variables of `defaultTest`.
 
     Attributes:
         made: the cases so far.
         prompts: what they are asked.
     """
 
-    def __init__(self, source: Source, prompts: Prompts) -> None:
+    def __init__(
+        self, source: Source, prompts: Prompts, targets: Mapping[str, Node], defaults: Mapping[str, Node]
+    ) -> None:
         self.made: list[Node] = []
         self.prompts = prompts
         self._source = source
+        self._targets = targets
+        self._defaults = defaults
         self._ids: set[str] = set()
         self._number = 0
 
@@ -44,7 +54,10 @@ class CaseConverter:
             return
         items: dict[str, Node] = {"id": text_node(self._id(node), node.at)}
         for key, item in node.items.items():
-            items |= self._key(key, item, node)
+            made = self._key(key, item, node)
+            if "expand" in items and "expand" in made:  # what `options` says of lists wins
+                made["expand"] = items["expand"] if key == "vars" else made["expand"]
+            items |= made
         if self.prompts.asked is not None:
             items["input"] = self._asked(self.prompts.asked, node.get("options"))
         identity, description = items.pop("id"), items.pop("description", None)
@@ -61,69 +74,61 @@ class CaseConverter:
         return name
 
     def _key(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
-        if key == "id":
+        if key == "id" or is_empty(item) or (key == "prompts" and self._asks_all(item)):
             return {}
         if key in _KEPT:
             return {key: item}
+        if key in ("provider", "providers"):
+            return self._target(key, item, node)
+        if key in ("assert", "vars", "options"):
+            return self._converted(key, item)
+        if key in REFUSED:
+            self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
+            return {key: item}
+        self._source.note(node.keys[key], f"'{key}' of a test is omitted: promptfoo does not read it")
+        return {}
+
+    def _converted(self, key: str, item: Node) -> dict[str, Node]:
         if key == "assert":
-            return {} if is_empty(item) else {key: assertions(item, self._source)}
+            return {key: assertions(item, self._source)}
         if key == "vars":
-            return variables(item, self._source)
-        if key == "options" and isinstance(item, MapNode):
-            return self._options(item)
-        self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED.get(key))
+            return variables(item, self._source, self._defaults)
+        around = AROUND if isinstance(self.prompts.asked, Scalar) else frozenset()
+        return options_of(item, self._source, around)
+
+    def _target(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        """The one target of a case. Where it is all that the suite has, nothing needs to be said."""
+        if isinstance(item, MapNode):
+            return {"target": targets(item, self._source)}
+        named = item.items if isinstance(item, ListNode) else [item]
+        if key == "provider" and isinstance(item, Scalar) and item.text not in self._targets:
+            return {"target": targets(item, self._source)}
+        found = [self._targets.get(one.text) for one in named if isinstance(one, Scalar)]
+        known = [one for one in found if one is not None]
+        if len(known) == len(named):
+            if {plain_name(one) for one in known} == {plain_name(one) for one in self._targets.values()}:
+                return {}
+            if len(known) == 1:
+                return {"target": known[0]}
+        self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
         return {key: item}
 
-    def _options(self, node: MapNode) -> dict[str, Node]:
-        """A judge; what stands around the prompt is taken up by the input. The rest stays, and is refused."""
-        around = _AROUND if isinstance(self.prompts.asked, Scalar) else frozenset()
-        rest = {key: item for key, item in node.items.items() if key not in around}
-        judge = judge_of(rest["provider"], self._source) if "provider" in rest else None
-        made: dict[str, Node] = {}
-        if judge is not None:
-            del rest["provider"]
-            made["judge"] = judge
-        for key in rest.keys() - {"provider"}:
-            hint = REFUSED.get(key, "put it into the prompt" if key in _AROUND else _RESHAPE)
-            self._source.tell(node.keys[key], f"the option '{key}' of a test has no equivalent", hint)
-        return {**made, "options": mapping(node, rest)} if rest else made
+    def _asks_all(self, item: Node) -> bool:
+        """Whether a test names all prompts that there are."""
+        named = [one.text for one in (item.items if isinstance(item, ListNode) else [item]) if isinstance(one, Scalar)]
+        labels = {one.label.text for one in self.prompts.found if one.label is not None}
+        return "*" in named or (len(labels) == len(self.prompts.found) > 0 and labels <= set(named))
 
     @staticmethod
     def _asked(asked: Node, options: Node | None) -> Node:
-        if not isinstance(asked, Scalar) or not isinstance(options, MapNode) or not _AROUND & options.items.keys():
+        if not isinstance(asked, Scalar) or not isinstance(options, MapNode) or not AROUND & options.items.keys():
             return asked
         before, after = (options.get(key) for key in ("prefix", "suffix"))
         first, last = (one.text if isinstance(one, Scalar) else "" for one in (before, after))
         return text_node(f"{first}{asked.text}{last}", asked.at)
 
 
-def variables(node: Node, source: Source) -> dict[str, Node]:
-    """The keys `vars` and, where a list stands for as many cases, `expand`."""
-    if isinstance(node, Scalar) and node.text.startswith(FILE):
-        found = source.document(node.text, node)
-        node = found if isinstance(found, MapNode) else node
-    if is_empty(node):
-        return {}
-    if not isinstance(node, MapNode):
-        source.tell(node, "'vars' is not a mapping", "write the variables here")
-        return {"vars": node}
-    kept = {key: _variable(key, item, source) for key, item in node.items.items()}
-    made: dict[str, Node] = {"vars": mapping(node, {key: item for key, item in kept.items() if item is not None})}
-    if any(isinstance(item, ListNode) for item in node.items.values()):
-        made["expand"] = Scalar(True, "true", node.at)
-    return made
-
-
-def _variable(key: str, node: Node, source: Source) -> Node | None:
-    """A variable's value; None where there is none: its placeholder is undefined then, and is refused."""
-    if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        return node
-    if source.is_code(node.value):
-        source.tell(node, f"the variable '{key}' is computed by '{node.text}'", "write its value")
-        return None
-    if node.value.startswith(FILE):
-        return source.content(node)
-    if has_placeholder(node.value):
-        hint = "write the resulting value"
-        source.tell(node, f"the variable '{key}' contains a placeholder, but agentv does not render variables", hint)
-    return node
+def plain_name(node: Node) -> str:
+    """What tells one target from another."""
+    name = node.get("name") or node.get("provider") if isinstance(node, MapNode) else node
+    return name.text if isinstance(name, Scalar) else str(plain(node))

@@ -1,22 +1,27 @@
 """promptfoo's configuration as an eval file (SPEC section 2).
 
-Nothing is dropped silently: what has no equivalent is reported, and stays where it would change a verdict, so that the
-eval file is refused until somebody has decided.
+Nothing is dropped silently: what has no equivalent is reported. Where it could change a verdict, the eval file says so
+under `unconverted`, and is refused until somebody has decided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
 
 from agentv.authoring.convert.promptfoo.assertions import assertions
-from agentv.authoring.convert.promptfoo.cases import CaseConverter, variables
+from agentv.authoring.convert.promptfoo.cases import CaseConverter
+from agentv.authoring.convert.promptfoo.options import AROUND, options_of
 from agentv.authoring.convert.promptfoo.prompts import prompts_of
+from agentv.authoring.convert.promptfoo.references import resolved
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, ordered, text_node
-from agentv.authoring.convert.promptfoo.tables import REFUSED, WITHOUT_EFFECT
-from agentv.authoring.convert.promptfoo.targets import judge_of, targets
+from agentv.authoring.convert.promptfoo.tables import REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
+from agentv.authoring.convert.promptfoo.targets import named_targets, targets
 from agentv.authoring.convert.promptfoo.thresholds import marked
+from agentv.authoring.convert.promptfoo.unconverted import unconverted
+from agentv.authoring.convert.promptfoo.variables import variables
 from agentv.authoring.source.boundary import Boundary
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from agentv.authoring.source.report import Report
@@ -24,7 +29,10 @@ from agentv.authoring.source.spellings import CASE
 
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 _KEYS = ({"prompts", "providers"}, {"prompts", "targets"})
+_OWN = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "redteam"})
+_OWN_ALONE = frozenset({"scenarios", "assertionTemplates", "redteam"})
 _RUN = {"maxConcurrency": "workers", "repeat": "repeat"}
+_MILLISECONDS = 1000
 _HELD = (".yaml", ".yml", ".json", ".jsonl")
 
 
@@ -32,15 +40,21 @@ def is_promptfoo(path: Path, root: Node | None) -> bool:
     """Whether a file is promptfoo's configuration: by its name, else by its keys, and tests that need no id."""
     if path.name in NAMES:
         return True
-    if not isinstance(root, MapNode) or not any(wanted <= root.items.keys() for wanted in _KEYS):
+    if not isinstance(root, MapNode):
+        return False
+    if "promptfoo" in path.name.lower() and not path.stem.endswith(".eval") and root.items.keys() & _OWN:
+        return True
+    if not any(wanted <= root.items.keys() for wanted in _KEYS):
         return False
     tests = root.get("tests")
     listed = tests.items if isinstance(tests, ListNode) else []
     nameless = (isinstance(one, MapNode) and not one.items.keys() & set(CASE.spelled("id")) for one in listed)
-    return "scenarios" in root.items or any(nameless)
+    return bool(root.items.keys() & _OWN_ALONE) or any(nameless)
 
 
-def eval_file(path: Path, root: MapNode, report: Report, boundary: Boundary) -> Mapping[str, Node]:
+def eval_file(
+    path: Path, root: MapNode, report: Report, boundary: Boundary, *, missing_empty: bool = False
+) -> Mapping[str, Node]:
     """What the eval file holds; the report gets what has no equivalent.
 
     Args:
@@ -48,8 +62,30 @@ def eval_file(path: Path, root: MapNode, report: Report, boundary: Boundary) -> 
         root: what it says.
         report: gets warnings with the places of the configuration.
         boundary: what may be read.
+        missing_empty: a variable that a test does not set is empty, as in promptfoo.
     """
-    return _Converter(path, Source(path.absolute().parent, report, boundary)).converted(root)
+    source = Source(path.absolute().parent, report, boundary)
+    root = resolved(root, source)
+    if missing_empty:
+        source = replace(source, always_set=_always_set(root, source))
+    return _Converter(path, source).converted(root)
+
+
+def _always_set(root: MapNode, source: Source) -> frozenset[str]:
+    """The variables that every test sets. Of tests in other files, only what `defaultTest` sets is known."""
+    default = root.get("defaultTest")
+    if isinstance(default, Scalar) and default.text.startswith(FILE):
+        default = source.document(default.text, default)
+    shared = _variables_of(default)
+    tests = root.get("tests")
+    listed = tests.items if isinstance(tests, ListNode) and "scenarios" not in root.items else []
+    own = [_variables_of(one) for one in listed]
+    return frozenset(shared | set.intersection(*own) if own else shared)
+
+
+def _variables_of(node: Node | None) -> set[str]:
+    given = node.get("vars") if isinstance(node, MapNode) else None
+    return set(given.items) if isinstance(given, MapNode) else set()
 
 
 class _Converter:
@@ -57,21 +93,27 @@ class _Converter:
         self._path = path
         self._source = source
         self._made: dict[str, Node] = {}
+        self._defaults: dict[str, Node] = {}
 
     def converted(self, root: MapNode) -> Mapping[str, Node]:
         stem = self._path.name.partition(".")[0]
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
         self._made = {"name": text_node(name or "promptfoo", root.at)}
         items = dict(root.items)
-        prompts = prompts_of(items.pop("prompts", None), self._source, root)
+        around = _stands_around(root.get("tests"))
+        prompts = prompts_of(items.pop("prompts", None), self._source, root, inline=around)
         tests = items.pop("tests", None)
         scenarios = items.pop("scenarios", None)
         self._default_test(items.pop("defaultTest", None))
         for key, item in items.items():
             self._key(key, item, root)
         self._made |= prompts.head
-        found = self._tests(tests, scenarios, CaseConverter(self._source, prompts), root)
+        named = named_targets(root.get("providers") or root.get("targets"), self._source)
+        found = self._tests(tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults), root)
         head, found = marked(self._made, found)
+        if _checks_nothing(head, found) or (is_empty(_shared(head)) and self._unchecked_tables(found)):
+            head["show_only"] = Scalar(True, "true", root.at)
+        head |= unconverted(self._source.report.diagnostics, root.at)
         return {**ordered(head), "tests": found}
 
     def _key(self, key: str, item: Node, root: MapNode) -> None:
@@ -82,20 +124,33 @@ class _Converter:
         elif key in ("evaluateOptions", "commandLineOptions"):
             self._run(key, item)
         elif key in WITHOUT_EFFECT:
-            self._source.tell(root.keys[key], f"'{key}' is omitted", WITHOUT_EFFECT[key])
-        else:
-            self._source.tell(root.keys[key], f"'{key}' has no equivalent", REFUSED.get(key))
+            if WITHOUT_EFFECT[key]:
+                self._source.note(root.keys[key], f"'{key}' is omitted", WITHOUT_EFFECT[key])
+        elif is_empty(item):
+            return
+        elif key in REFUSED:
+            self._source.tell(root.keys[key], f"'{key}' has no equivalent", REFUSED[key])
             self._made[key] = item
+        else:
+            self._source.note(root.keys[key], f"'{key}' is omitted: promptfoo does not read it")
 
     def _run(self, key: str, node: Node) -> None:
         if not isinstance(node, MapNode):
-            self._source.tell(node, f"'{key}' is not a mapping and is omitted")
+            if not is_empty(node):
+                self._source.tell(node, f"'{key}' is not a mapping and is omitted")
             return
         before = self._made.get("run")
         run = dict(before.items) if isinstance(before, MapNode) else {}
-        run |= {_RUN[option]: item for option, item in node.items.items() if option in _RUN}
-        for option in node.items.keys() - _RUN.keys():
-            self._source.tell(node.keys[option], f"'{option}' is omitted", "see 'agentv eval --help'")
+        for option, item in node.items.items():
+            if option in _RUN:
+                run[_RUN[option]] = item
+            elif option == "timeoutMs" and isinstance(item, Scalar) and isinstance(item.value, int | float):
+                seconds = item.value / _MILLISECONDS
+                run["timeout_s"] = Scalar(seconds, f"{seconds:g}", item.at)
+            elif option in RUN_WITHOUT_EFFECT:
+                self._source.note(node.keys[option], f"'{option}' is omitted", RUN_WITHOUT_EFFECT[option])
+            else:
+                self._source.tell(node.keys[option], f"'{option}' has no equivalent", "see 'agentv eval --help'")
         if run:
             self._made["run"] = mapping(node, run)
 
@@ -109,30 +164,32 @@ class _Converter:
             return
         made: dict[str, Node] = {}
         for key, item in node.items.items():
-            if key == "assert":
-                made[key] = assertions(item, self._source)
-            elif key == "options" and isinstance(item, MapNode):
-                made |= self._default_options(item)
-            elif key == "vars":
-                made |= variables(item, self._source)
-            else:
-                if key not in ("threshold", "metadata"):
-                    self._source.tell(node.keys[key], f"'{key}' of 'defaultTest' has no equivalent", REFUSED.get(key))
-                made[key] = item
+            if not is_empty(item):
+                made |= self._default(key, item, node)
         if made:
             self._made["default_test"] = mapping(node, made)
 
-    def _default_options(self, node: MapNode) -> dict[str, Node]:
-        rest = dict(node.items)
-        judge = rest.pop("provider", None)
-        found = judge_of(judge, self._source) if judge is not None else None
-        if found is not None:
-            self._made["judge"] = found
-        elif judge is not None:
-            rest["provider"] = judge
-        for key in rest.keys() - {"provider"}:
-            self._source.tell(node.keys[key], f"the option '{key}' of 'defaultTest' has no equivalent")
-        return {"options": mapping(node, rest)} if rest else {}
+    def _default(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        if key == "assert":
+            return {key: assertions(item, self._source)}
+        if key == "options":
+            found = options_of(item, self._source)
+            judge = found.pop("judge", None)
+            if judge is not None:
+                self._made["judge"] = judge
+            return found
+        if key == "vars":
+            found = variables(item, self._source, {})
+            given = found.get("vars")
+            self._defaults = dict(given.items) if isinstance(given, MapNode) else {}
+            return found
+        if key in ("threshold", "metadata"):
+            return {key: item}
+        if key in REFUSED:
+            self._source.tell(node.keys[key], f"'{key}' of 'defaultTest' has no equivalent", REFUSED[key])
+            return {key: item}
+        self._source.note(node.keys[key], f"'{key}' of 'defaultTest' is omitted: promptfoo does not read it")
+        return {}
 
     def _tests(self, tests: Node | None, scenarios: Node | None, cases: CaseConverter, root: MapNode) -> Node:
         given = tests if isinstance(tests, ListNode) else ListNode([tests] if tests is not None else [], root.at)
@@ -144,8 +201,15 @@ class _Converter:
         for scenario in scenarios.items if isinstance(scenarios, ListNode) else [scenarios] if scenarios else []:
             self._scenario(scenario, cases)
         if not cases.made:
-            self._source.tell(root, "there are no tests", "add cases under 'tests'")
+            self._without_tests(cases, root)
         return ListNode(list(cases.made), root.at)
+
+    def _without_tests(self, cases: CaseConverter, root: MapNode) -> None:
+        """Promptfoo asks every prompt once then; with an attack to generate, there is nothing that can be written."""
+        if cases.prompts.found and "redteam" not in root.items:
+            cases.take(MapNode({}, {}, root.at))
+        else:
+            self._source.tell(root, "there are no tests", "add cases under 'tests'")
 
     def _tables(self, items: list[Node], cases: CaseConverter, root: MapNode) -> Node:
         """CSV files alone: their rows are asked what the suite's `input` says."""
@@ -155,6 +219,13 @@ class _Converter:
             text_node(item.text.removeprefix(FILE), item.at) for item in items if isinstance(item, Scalar)
         ]
         return paths[0] if len(paths) == 1 else ListNode(paths, root.at)
+
+    def _unchecked_tables(self, found: Node) -> bool:
+        """Whether some CSV file has no column that says what is expected."""
+        paths = found.items if isinstance(found, ListNode) else [found]
+        tables = [one for one in paths if isinstance(one, Scalar) and one.text.endswith(".csv")]
+        contents = [self._source.content(one) for one in tables]
+        return any("__expected" not in one.text.partition("\n")[0] for one in contents if one is not None)
 
     def _test(self, item: Node, cases: CaseConverter) -> None:
         if not isinstance(item, Scalar):
@@ -188,6 +259,28 @@ class _Converter:
         for config in configs.items:
             for test in tests.items:
                 cases.take(_merged(config, test))
+
+
+def _stands_around(tests: Node | None) -> bool:
+    """Whether some test puts text around its prompt."""
+    listed = tests.items if isinstance(tests, ListNode) else []
+    options = [one.get("options") for one in listed if isinstance(one, MapNode)]
+    return any(isinstance(one, MapNode) and AROUND & one.items.keys() for one in options)
+
+
+def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
+    """Whether some case has no assertion: its outputs are to be looked at."""
+    listed = tests.items if isinstance(tests, ListNode) else []
+    cases = [one for one in listed if isinstance(one, MapNode)]
+    if not is_empty(_shared(head)):
+        return any(is_empty(one.get("assert")) for one in cases if "skip_defaults" in one.items)
+    return any(is_empty(one.get("assert")) for one in cases)
+
+
+def _shared(head: Mapping[str, Node]) -> Node | None:
+    """The assertions of every case."""
+    default = head.get("default_test")
+    return default.get("assert") if isinstance(default, MapNode) else None
 
 
 def _is_table(node: Node) -> bool:

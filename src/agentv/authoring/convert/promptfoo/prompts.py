@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from glob import has_magic
 
+from agentv.authoring.convert.promptfoo.contents import messages_in
 from agentv.authoring.convert.promptfoo.source import FILE, Source, chat, mapping, text_node
 from agentv.authoring.source.files import is_file
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
 from agentv.authoring.source.patterns import climbs, literal_part
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
 from agentv.lazy_dataclass import dataclass
 
-_SEPARATOR = re.compile(r"^---\s*$", re.MULTILINE)
+_SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
+_KEPT = (".txt", ".md", ".j2")
+_DATA = (".json", ".yaml", ".yml")
+_SERVICES = ("langfuse://", "portkey://", "helicone://")
+_TEXT_KEYS = ("raw", "prompt", "file", "id")
+_UNCONVERTED = "unconverted"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt.
+
+    Attributes:
+        content: a text or messages, with placeholders; a mapping where it could not be converted.
+        label: its name; None where it has none.
+        file: the path that holds it, where the file can stay one; a part of a file has none.
+    """
+
+    content: Node
+    label: Scalar | None = None
+    file: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,47 +45,88 @@ class Prompts:
     """What is asked.
 
     Attributes:
-        asked: the one prompt that there is; None where there are several, or none.
-        head: keys of the suite that say what is asked, where there are several.
+        asked: the one prompt that there is, if it stands in the configuration; None where there are several, or none.
+        head: keys of the suite that say what is asked otherwise.
+        found: all of them.
     """
 
     asked: Node | None = None
     head: Mapping[str, Node] = field(default_factory=dict)
+    found: tuple[Prompt, ...] = ()
 
 
-def prompts_of(node: Node | None, source: Source, root: MapNode) -> Prompts:
-    """What `prompts` says."""
-    found = list(_prompts(node, source)) if node is not None else []
-    if len(found) == 1:
-        return Prompts(_content(found[0], source))
+def prompts_of(node: Node | None, source: Source, root: MapNode, *, inline: bool = False) -> Prompts:
+    """What `prompts` says.
+
+    Args:
+        node: the value of `prompts`.
+        source: reads files, and gets what has no equivalent.
+        root: the configuration.
+        inline: write the texts of files too, since tests put something around them.
+    """
+    found = tuple(_prompts(node, source)) if node is not None else ()
     if not found:
         source.tell(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
-    return Prompts(head={"prompts": ListNode([_content(one, source) for one in found], root.at)})
+    first = found[0]
+    if len(found) == 1 and first.label is None and (inline or first.file is None):
+        return Prompts(first.content, found=found)
+    entries = [_entry(one) for one in _named_once(found)]
+    return Prompts(head={"prompts": ListNode(entries, (node or root).at)}, found=found)
 
 
-def _prompts(node: Node, source: Source) -> Iterator[Node]:
-    """Each prompt as a text, or as it was written where it is none."""
+def _named_once(found: tuple[Prompt, ...]) -> Iterator[Prompt]:
+    """The prompts with labels that are unique, as ids must be."""
+    taken: dict[str, int] = {}
+    for one in found:
+        if one.label is None:
+            yield one
+            continue
+        number = taken[one.label.text] = taken.get(one.label.text, 0) + 1
+        yield one if number == 1 else replace(one, label=text_node(f"{one.label.text}-{number}", one.label.at))
+
+
+def _entry(prompt: Prompt) -> Node:
+    content = prompt.file or prompt.content
+    if prompt.label is None:
+        return content
+    return mapping(content, {"label": prompt.label, "prompt": content})
+
+
+def _prompts(node: Node, source: Source, label: Scalar | None = None) -> Iterator[Prompt]:
     if isinstance(node, ListNode):
         for item in node.items:
             yield from _prompts(item, source)
     elif isinstance(node, MapNode):
         yield from _labelled(node, source)
+    elif node.text.startswith((*_SERVICES, "exec:")):
+        kind = node.text.partition(":")[0]
+        source.tell(node, f"a prompt of '{kind}' has no equivalent", "write its text, with placeholders")
+        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
     elif _names_file(node, source):
-        yield from _in_files(node, source)
+        yield from _in_files(node, source, label)
     else:
-        yield node
+        yield Prompt(content_of(node, source), label)
 
 
-def _labelled(node: MapNode, source: Source) -> Iterator[Node]:
-    text = node.get("raw") or node.get("prompt") or node.get("id")
+def _labelled(node: MapNode, source: Source) -> Iterator[Prompt]:
+    key = next((key for key in _TEXT_KEYS if isinstance(node.get(key), Scalar)), None)
+    text = node.get(key) if key is not None else None
     if not isinstance(text, Scalar):  # {path: label}
-        for path in node.items:
-            yield from _prompts(text_node(path, node.keys[path]), source)
+        for path, said in node.items.items():
+            yield from _prompts(text_node(path, node.keys[path]), source, said if isinstance(said, Scalar) else None)
         return
-    for key in node.items.keys() - {"raw", "prompt", "id", "label"}:
-        source.tell(node.keys[key], f"'{key}' of a prompt has no equivalent")
-    yield from _prompts(text, source)
+    label = node.get("label") or node.get("display") or (node.get("id") if key != "id" else None)
+    for other in node.items.keys() - {*_TEXT_KEYS, "label", "display"}:
+        source.tell(node.keys[other], f"'{other}' of a prompt has no equivalent", _INSTEAD.get(other))
+    yield from _prompts(text, source, label if isinstance(label, Scalar) else None)
+
+
+_INSTEAD = {
+    "config": "write the settings in the target",
+    "provider": "write a suite for each prompt",
+    "function": "write its text, with placeholders",
+}
 
 
 def _names_file(node: Scalar, source: Source) -> bool:
@@ -75,25 +140,57 @@ def _names_file(node: Scalar, source: Source) -> bool:
     return bool(source.matched(node))
 
 
-def _in_files(node: Scalar, source: Source) -> Iterator[Node]:
+def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
     text = node.text.strip()
     if source.is_code(text if text.startswith(FILE) else FILE + text):
         source.tell(node, f"the generated prompt '{text}' has no equivalent", "write its text, with placeholders")
-        yield mapping(node, {"unconverted": node})
+        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
         return
     paths = source.matched(node)
-    for path in [text] if paths == [] else paths or []:
-        content = source.content(text_node(path, node.at))
-        if content is None:
-            yield mapping(node, {"unconverted": node})
-            continue
-        parts = _SEPARATOR.split(content.text) if path.endswith(".txt") else [content.text]
-        for part in parts:
-            yield text_node(part.strip("\n"), content.at)
+    for path in [text.removeprefix(FILE)] if paths == [] else paths or []:
+        yield from _in_file(path, node, source, label)
 
 
-def _content(node: Node, source: Source) -> Node:
+def _in_file(path: str, node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
+    content = source.content(text_node(path, node.at))
+    if content is None:
+        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+        return
+    parts = _SEPARATOR.split(content.text) if path.endswith(".txt") else [content.text]
+    texts = [part.strip() for part in parts if part.strip()] or [""]
+    whole = len(texts) == 1
+    for text in texts:
+        written = _as_json(text, content.at) if path.endswith(_DATA) else text_node(text, content.at)
+        made = content_of(written, source)
+        kept = whole and _stays(path, text, made)
+        yield Prompt(made, label, text_node(f"{FILE}{path}", node.at) if kept else None)
+
+
+def _stays(path: str, text: str, made: Node) -> bool:
+    """Whether our own reader makes the same prompt of the file."""
+    if path.endswith(_KEPT):
+        return isinstance(made, Scalar) and made.text == text
+    if not path.endswith(_DATA) or not isinstance(made, ListNode):
+        return False
+    own = Report()
+    found = read_yaml("", text.encode(), own).value
+    return not own.failed and found is not None and plain(found) == plain(made)
+
+
+def _as_json(text: str, at: Place) -> Scalar:
+    """What promptfoo makes of a YAML or JSON file: its data as JSON, where it is valid."""
+    own = Report()
+    found = read_yaml("", text.encode(), own).value
+    if own.failed or found is None or isinstance(found, Scalar):
+        return text_node(text, at)
+    return text_node(json.dumps(plain(found), ensure_ascii=False, default=str), at)
+
+
+def content_of(node: Node, source: Source) -> Node:
     """A prompt as an input: a text, or messages where it is written as JSON."""
     if not isinstance(node, Scalar):
         return node
-    return source.template(chat(node.text, node.at) or text_node(node.text, node.at))
+    found = chat(node.text, node.at)
+    if found is None:
+        return source.template(text_node(node.text, node.at))
+    return source.template(messages_in(found, source))

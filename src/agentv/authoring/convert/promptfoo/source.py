@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 from agentv.authoring.cases.jsonl import JsonLines
-from agentv.authoring.convert.promptfoo.tables import FILTERS, ORDER
+from agentv.authoring.convert.promptfoo.tables import ORDER
+from agentv.authoring.convert.promptfoo.templates import check_template, converted_template
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.json_text import parse_json
@@ -19,18 +19,15 @@ from agentv.authoring.source.patterns import climbs, literal_part
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
-from agentv.templating import RenderError, has_placeholder, undeclared
+from agentv.templating import has_placeholder
 
 NO_EQUIVALENT = "no-equivalent"
 
 FILE = "file://"
 _CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".rb")
-_PARTS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
-_FILTER = re.compile(r"\|\s*(\w+)")
-_SCRIPT = re.compile(r"===|!==|&&|\|\||\?[^}]*:|\.length\b|\.\w+\(|\br/")
-_TAG = re.compile(r"\{%-?\s*(asyncEach|asyncAll|ifAsync|switch|case|elseif)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +38,22 @@ class Source:
         directory: of the configuration; where its paths begin.
         report: gets what has no equivalent.
         boundary: what may be read.
+        always_set: variables that every test sets; all others get a default, which is empty. None: nothing gets one.
     """
 
     directory: Path
     report: Report
     boundary: Boundary
+    always_set: frozenset[str] | None = None
 
     def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Something that has no equivalent, at its place."""
         self.report.warning(NO_EQUIVALENT, at, message, hint=hint)
+
+    def note(self, at: Node | Place, message: str, hint: str | None = None) -> None:
+        """Something that was left out and cannot change a verdict, at its place."""
+        place = span_of(at.at if isinstance(at, Scalar | ListNode | MapNode) else at)
+        self.report.add(Diagnostic(NO_EQUIVALENT, message, place, "hint", hint))
 
     def is_code(self, text: str) -> bool:
         """Whether a text names a program."""
@@ -112,33 +116,10 @@ class Source:
         if isinstance(node, MapNode):
             return mapping(node, {key: self.template(item) for key, item in node.items.items()})
         if isinstance(node.value, str) and has_placeholder(node.value):
-            self._check(node.value, node)
+            text = converted_template(node.value, self.always_set)
+            check_template(text, lambda message, hint=None: self.tell(node, message, hint))
+            return node if text == node.value else text_node(text, node.at)
         return node
-
-    def _check(self, text: str, node: Scalar) -> None:
-        convertible = True
-        if "{#" in text:
-            convertible = False
-            self.tell(node, "'{#' starts a comment in Nunjucks, but is plain text in agentv", "remove the comment")
-        for part in _PARTS.findall(text):
-            tag = _TAG.match(part)
-            foreign = next((name for name in _FILTER.findall(part) if name in FILTERS), None)
-            script = _SCRIPT.search(part)
-            if tag is not None:
-                self.tell(node, f"'{{% {tag[1]} %}}' is a Nunjucks tag; agentv uses Jinja templates")
-            elif foreign is not None:
-                self.tell(
-                    node, f"the filter '{foreign}' exists only in Nunjucks", f"write '{FILTERS[foreign]}', Jinja's"
-                )
-            elif script:
-                self.tell(node, f"'{part}' contains JavaScript; agentv uses Jinja templates", "rewrite it in Jinja")
-            convertible = convertible and not (tag or foreign or script)
-        if not convertible:
-            return
-        try:
-            undeclared(text)
-        except RenderError as error:
-            self.tell(node, f"this is not a valid Jinja template: {error.message}")
 
 
 def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:

@@ -121,7 +121,7 @@ THRESHOLDS: Mapping[str, float] = dict.fromkeys(
 MEASURES: Mapping[str, str] = {"similar:dot": "dot", "similar:euclidean": "euclidean"}
 """Type that names how embeddings are compared → our `measure`."""
 
-TRIMMED = frozenset({"equals", "starts-with"})
+TRIMMED = frozenset({"ends-with", "equals", "starts-with"})
 """Types that ignore white space at the ends here, and compare it there."""
 
 USED = frozenset({"skill-used", "trajectory:tool-used"})
@@ -133,119 +133,107 @@ SCHEMAS = frozenset({"contains-json", "is-json"})
 ASSERTION_KEYS: Mapping[str, str] = {"type": "type", "value": "value", "weight": "weight", "metric": "name"}
 """Keys of an assertion that need no thought: theirs → ours."""
 
-NOT_CONVERTED: Mapping[str, str] = {
-    "rubricPrompt": "write the prompt under 'prompt'; it can use other variables: output, criteria, rubrics",
-    "transform": "write a Jinja expression over 'output', a path such as $.a.b, or file.py:function",
-    "contextTransform": "write 'context_transform': a Jinja expression over 'json', or a path such as $.a.b",
-    "config": "an assertion of type python or script takes 'config'",
-}
-"""Keys of an assertion that stay as they are → what to do instead."""
+CONFIGURED = frozenset({"javascript", "python", "webhook"})
+"""Types, by our names, that take `config`."""
 
-PROVIDERS: Mapping[str, str] = {
-    "anthropic:messages:": "anthropic:",
-    "anthropic:": "anthropic:",
-    "azure:chat:": "azure:",
-    "azure:embedding:": "azure:",
-    "azure:embeddings:": "azure:",
-    "azureopenai:chat:": "azure:",
-    "azureopenai:embedding:": "azure:",
-    "azureopenai:embeddings:": "azure:",
-    "google:embedding:": "gemini:",
-    "google:embeddings:": "gemini:",
-    "google:": "gemini:",
-    "litellm:": "litellm:",
-    "ollama:chat:": "ollama:",
-    "ollama:completion:": "ollama:",
-    "ollama:embeddings:": "ollama:",
-    "openai:chat:": "openai:",
-    "openai:embedding:": "openai:",
-    "openai:embeddings:": "openai:",
-    "openrouter:": "openrouter:",
-}
-"""What a provider's id begins with → what ours does; the first that fits."""
-
-OTHER_APIS = (
-    "anthropic:claude-agent-sdk",
-    "anthropic:claude-code",
-    "anthropic:completion:",
-    "google:image:",
-    "google:interactions:",
-    "google:live:",
-    "google:video:",
-    "litellm:embedding:",
-    "litellm:embeddings:",
+JUDGED = frozenset(
+    {
+        "answer-relevance",
+        "closed-qa",
+        "context-faithfulness",
+        "context-recall",
+        "context-relevance",
+        "factuality",
+        "llm-rubric",
+        "select-best",
+        "trajectory:goal-success",
+    }
 )
-"""What ids begin with that look like those above, and mean another API than a model's answers."""
+"""Types, by our names, that ask a judge."""
 
-THROUGH_LITELLM: Mapping[str, str] = {
-    "bedrock:": "bedrock/",
-    "cerebras:": "cerebras/",
-    "cohere:": "cohere/",
-    "deepseek:": "deepseek/",
-    "fireworks:": "fireworks_ai/",
-    "groq:": "groq/",
-    "mistral:": "mistral/",
-    "perplexity:": "perplexity/",
-    "togetherai:": "together_ai/",
-    "vertex:": "vertex_ai/",
-    "xai:": "xai/",
+CODE = frozenset({"javascript", "python"})
+"""Types, by our names, whose value is code."""
+
+RUBRICS = frozenset({"llm-rubric"})
+"""Types, by our names, that take a judge prompt of their own."""
+
+EMPTY_MARK = 0.000001
+"""The least score that passes where any score above 0 does."""
+
+UNREAD: Mapping[str, str] = dict.fromkeys(
+    ("delay", "max_tokens", "maxTokens", "response_format", "showOutput", "temperature", "timeout"),
+    "promptfoo does not read it there",
+) | {
+    "disableConversationVar": "agentv has no variable '_conversation'",
+    "runSerially": "cases do not depend on their order",
 }
-"""What the id of a provider without a target of its own begins with → how LiteLLM calls its models."""
+"""Options of a test that change no verdict → why they are left out."""
 
-RESPONSES: Mapping[str, str] = {
-    "azure:responses:": "azure:",
-    "azureopenai:responses:": "azure:",
-    "openai:responses:": "openai:",
+OPTIONS_INSTEAD: Mapping[str, str] = {
+    "factuality": "set 'scores' on the assertion: subset, superset, equal, disagree, differ",
+    "prefix": "put it into the prompt",
+    "suffix": "put it into the prompt",
+    "storeOutputAs": "a case cannot use the answers of other cases; write both questions as 'turns' of one case",
+    "transformVars": "write the resulting variables under 'vars'",
 }
-"""The same of those that mean the responses API."""
-
-EMBEDDERS: Mapping[str, str] = {
-    "azure:embedding:": "azure:",
-    "azure:embeddings:": "azure:",
-    "google:embedding:": "gemini:",
-    "litellm:embedding:": "litellm:",
-    "litellm:embeddings:": "litellm:",
-    "ollama:embedding:": "ollama:",
-    "ollama:embeddings:": "ollama:",
-    "openai:embedding:": "openai:",
-    "openai:embeddings:": "openai:",
-}
-"""What the id of a provider of embeddings begins with → what ours does."""
-
-ALIKE = frozenset({"echo"})
-"""Providers of the same name."""
+"""Options of a test that stay → what to do instead."""
 
 WITHOUT_EFFECT: Mapping[str, str] = {
     "$schema": "write '# yaml-language-server: $schema=…' with the output of 'agentv schema'",
+    "assertionTemplates": "",
+    "metadata": "",
     "outputPath": "give the file when you run: agentv eval FILE --out PATH",
     "sharing": "results are local files; agentv has no sharing service",
+    "tracing": "agentv keeps the transcript of every trial; assertions of type trace-… have no equivalent",
     "writeLatestResults": "a run writes its results to its own directory",
+    "derivedMetrics": "compute them from the rows in the run's index.jsonl",
 }
 """Keys that change no verdict, and are left out → what to do instead."""
 
 REFUSED: Mapping[str, str] = {
     "assertScoringFunction": "set weights of assertions, or grade the answer in an assertion of type python",
-    "derivedMetrics": "compute them from the rows in the run's index.jsonl",
-    "factuality": "set 'scores' on the assertion: subset, superset, equal, disagree, differ",
     "extensions": "set up and clean up in a script around the run",
     "nunjucksFilters": "use Jinja filters, or prepare the value in 'vars'",
-    "options": "see the keys of cases and assertions",
     "prompts": "write a suite for each prompt",
     "provider": "write 'target' with an agentv target",
+    "providerOutput": "write a target with provider: mock, and the answers under 'responses'",
     "providers": "write 'target' with an agentv target",
     "redteam": "agentv does not generate attacks; write them as cases",
-    "storeOutputAs": "a case cannot use the answers of other cases",
-    "tracing": "agentv keeps the transcript of every trial; remove it",
+    "plugins": "agentv does not generate attacks; write them as cases",
+    "strategies": "agentv does not generate attacks; write them as cases",
 }
-"""Keys that stay, so that nothing runs before they are looked at → what to do instead."""
+"""Keys that promptfoo reads and that stay, so that nothing runs before they are looked at → what to do instead."""
+
+RUN_WITHOUT_EFFECT: Mapping[str, str] = {
+    "cache": "agentv reuses answers only with --cache",
+    "delay": "limit the calls with 'rate: {requests_per_minute: N}' of the target",
+    "generateSuggestions": "agentv does not write prompts",
+    "grader": "use --judge",
+    "maxEvalTimeMs": "use --budget-usd or --max-errors to stop a run early",
+    "noShare": "results are local files",
+    "output": "give the file when you run: agentv eval FILE --out PATH",
+    "progressBar": "use --no-progress",
+    "runSerially": "cases do not depend on their order; use --workers 1",
+    "share": "results are local files",
+    "showProgressBar": "use --no-progress",
+    "suggestionsCount": "agentv does not write prompts",
+    "table": "agentv prints its own tables",
+    "tableCellMaxLength": "agentv prints its own tables",
+    "verbose": "use -v",
+    "watch": "use --watch",
+    "write": "every run is kept",
+}
+"""Keys of `evaluateOptions` and `commandLineOptions` that change no verdict, and are left out → what to do instead."""
 
 ORDER = (
     "name",
+    "unconverted",
     "description",
     "tags",
     "targets",
     "judge",
     "run",
+    "show_only",
     "threshold",
     "env",
     "prompts",

@@ -4,83 +4,98 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
 
-from agentv.authoring.convert.promptfoo.source import Source, mapping, text_node
-from agentv.authoring.convert.promptfoo.tables import (
+from agentv.authoring.convert.promptfoo.provider_tables import (
+    AGENTS,
     ALIKE,
+    DOCUMENTS,
     EMBEDDERS,
+    JAVASCRIPT,
+    LOCAL_SERVERS,
+    NOT_CHAT,
     OTHER_APIS,
     PROVIDERS,
+    PYTHON,
     RESPONSES,
+    SERVERS,
     THROUGH_LITELLM,
 )
+from agentv.authoring.convert.promptfoo.settings import of_model
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
+from agentv.authoring.convert.promptfoo.transforms import response_path, response_transform
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
-from agentv.authoring.source.spellings import SETTINGS
+from agentv.authoring.source.report import Report
+from agentv.lazy_dataclass import dataclass
 
 _EXEC = "exec:"
-_MODEL = re.compile(r"openai:(?!embeddings?:|image:|moderation:|realtime:|assistant:|completion:)[\w.-]+$")
-_PATH = re.compile(r"json((?:\.\w+|\[\d+\])+)$")
+_MODEL = re.compile(
+    r"openai:(?!embeddings?:|image:|moderation:|realtime:|assistant:|completion:|codex|agents:|chatkit:|"
+    r"transcription:|speech:|tts:|video:)[^\s]+$"
+)
 _HTTP_KEYS = ("url", "method", "headers", "body")
-_CODE = ("python:", "file://", "javascript:", "golang:", "ruby:", "webhook:", "package:")
+_PROGRAMS = ("golang:", "ruby:", "package:", "ws:", "wss:", "websocket:")
+_SECONDS = 60
+_KNOWN = frozenset({"id", "label", "config", "prompts", "transform", "delay", "env", "inputs"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    """One provider as it was written.
+
+    Attributes:
+        identity: its id, such as `openai:chat:gpt-5`.
+        config: its settings.
+        node: stands for all of it.
+        source: gets what has no equivalent.
+    """
+
+    identity: str
+    config: MapNode | None
+    node: Node
+    source: Source
+
+    @property
+    def settings(self) -> dict[str, Node]:
+        """What stands under `config`."""
+        return dict(self.config.items) if self.config is not None else {}
+
+    def model_settings(self) -> dict[str, Node]:
+        """The same by our names."""
+        return of_model(self.settings, self.source, self.config.keys) if self.config is not None else {}
+
+    def text(self, text: str) -> Scalar:
+        """A text that stands where the provider does."""
+        return text_node(text, self.node.at)
 
 
 def targets(node: Node, source: Source) -> Node:
     """What `providers` or `targets` says: one, or a list of them."""
+    made = _targets(node, source)
+    return made[0] if len(made) == 1 and not isinstance(node, ListNode) else ListNode(made, node.at)
+
+
+def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
+    """Targets by the id and the label of their providers."""
+    silent = replace(source, report=Report())
+    found: dict[str, Node] = {}
+    listed = node.items if isinstance(node, ListNode) else [node] if node is not None else []
+    for item in listed:
+        made = _target(item, silent) if isinstance(item, Scalar | MapNode) else None
+        said = [item.get("id"), item.get("label")] if isinstance(item, MapNode) else [item]
+        if made is not None:
+            found |= {one.text: made for one in said if isinstance(one, Scalar)}
+    return found
+
+
+def _targets(node: Node, source: Source) -> list[Node]:
     if isinstance(node, ListNode):
-        return ListNode([_target(item, source) for item in node.items], node.at)
-    return _target(node, source)
-
-
-def judge_of(node: Node, source: Source) -> Node | None:
-    """The judge that a `provider` of an assertion names; None where it has no equivalent, which is reported."""
-    if isinstance(node, Scalar):
-        found = _named(node.text)
-        if isinstance(found, str):
-            return text_node(found, node.at)
-    source.tell(node, "this judge provider has no equivalent", "name a target, or write provider:model")
-    return None
-
-
-def embedder_of(node: Node, source: Source) -> Node | None:
-    """The target that embeds, for a `provider` of an assertion; None where it has no equivalent, which is reported."""
-    if isinstance(node, Scalar):
-        beginning = next((one for one in EMBEDDERS if node.text.startswith(one)), None)
-        if beginning is not None:
-            return text_node(EMBEDDERS[beginning] + node.text.removeprefix(beginning), node.at)
-    source.tell(
-        node, "this embedding provider has no equivalent", "name a target that computes embeddings, under 'embedder'"
-    )
-    return None
-
-
-def _named(identity: str) -> str | None:
-    """Our `provider:model` for an id of theirs."""
-    if identity in ALIKE or _MODEL.match(identity):
-        return identity
-    return None if identity.startswith(OTHER_APIS) else _renamed(identity, PROVIDERS)
-
-
-def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
-    """An id with another beginning; None where it has none of those."""
-    beginning = next((one for one in beginnings if identity.startswith(one)), None)
-    return None if beginning is None else beginnings[beginning] + identity.removeprefix(beginning)
-
-
-def _of_model(settings: Mapping[str, Node]) -> dict[str, Node]:
-    """The settings of a model by our names, where ours is not given too. What has no equivalent stays as it is."""
-    made: dict[str, Node] = {}
-    for key, item in settings.items():
-        name, written = _setting(key, item)
-        made[key if name in settings or name in made else name] = written
-    return made
-
-
-def _setting(key: str, item: Node) -> tuple[str, Node]:
-    if isinstance(item, Scalar) and key == "apiKeyEnvar":
-        return "api_key", text_node(f"{{{{ env.{item.text} }}}}", item.at)
-    if isinstance(item, Scalar) and key == "apiHost":
-        return "base_url", text_node(f"https://{item.text}/v1", item.at)
-    return SETTINGS.get(key, key), item
+        return [one for item in node.items for one in _targets(item, source)]
+    if isinstance(node, Scalar) and node.text.startswith(FILE) and node.text.endswith(DOCUMENTS):
+        found = source.document(node.text, node)
+        return [node] if found is None else _targets(found, source)
+    return [_target(node, source)]
 
 
 def _target(node: Node, source: Source) -> Node:
@@ -100,74 +115,269 @@ def _target(node: Node, source: Source) -> Node:
     return _of(said.text, node.items, node, source) or node
 
 
+def judge_of(node: Node, source: Source) -> Node | None:
+    """The judge that a `provider` of options names; None where it has no equivalent, which is reported.
+
+    promptfoo takes one provider for all, or `{text: …, embedding: …}`.
+    """
+    if isinstance(node, MapNode) and "id" not in node.items:
+        asked = node.get("text")
+        return None if asked is None else judge_of(asked, source)
+    made = _target(node, source) if isinstance(node, Scalar | MapNode) else None
+    if isinstance(made, Scalar):
+        return made if ":" in made.text and not made.text.startswith(("unconverted:", FILE)) else None
+    return made if isinstance(made, MapNode) and "provider" in made.items else None
+
+
+def named_judge_of(node: Node, source: Source) -> dict[str, Node]:
+    """The keys that say the judge of one assertion, which takes a `provider:model`; none where it has no equivalent."""
+    made = judge_of(node, source)
+    if isinstance(made, MapNode):
+        model, temperature = made.get("provider"), made.get("temperature")
+        if isinstance(model, Scalar) and ":" in model.text and made.items.keys() <= {"name", "provider", "temperature"}:
+            return {"judge": model} if temperature is None else {"judge": model, "temperature": temperature}
+        hint = "define the judge in .agentv/targets.yaml, and write its name under 'judge'"
+        source.tell(node, "the settings of this judge cannot be written in an assertion", hint)
+        return {}
+    return {} if made is None else {"judge": made}
+
+
+def embedder_of(node: Node, source: Source) -> Node | None:
+    """The target that embeds, for a `provider` of an assertion; None where it has no equivalent, which is reported."""
+    asked = node
+    if isinstance(node, MapNode):
+        asked = node.get("embedding") or (node if node.items.keys() - {"id"} else node.get("id")) or node
+    if isinstance(asked, Scalar):
+        found = _renamed(asked.text, EMBEDDERS)
+        if found is not None:
+            return text_node(found, asked.at)
+    source.tell(
+        node, "this embedding provider has no equivalent", "name a target that computes embeddings, under 'embedder'"
+    )
+    return None
+
+
+def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
+    """An id with another beginning; None where it has none of those."""
+    beginning = next((one for one in beginnings if identity.startswith(one)), None)
+    return None if beginning is None else beginnings[beginning] + identity.removeprefix(beginning)
+
+
 def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) -> Node | None:
     """A target with that identity and these options; None where there is no equivalent, which is reported."""
     config = items.get("config")
-    settings = dict(config.items) if isinstance(config, MapNode) else {}
-    name, responses = _named(identity), _renamed(identity, RESPONSES)
-    if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
-        made = _http(identity, settings, node, source)
-    elif identity.startswith(_EXEC):
-        hint = "promptfoo passes the prompt, the options and the context; agentv passes only the prompt"
-        if settings:
-            source.tell(config or node, "the options of an 'exec' provider are not passed on", hint)
-        command = identity.removeprefix(_EXEC).strip()
-        made = {"provider": text_node("cli", node.at), "command": text_node(f"{command} {{PROMPT}}", node.at)}
-    elif responses is not None:
-        made = {
-            "provider": text_node(responses, node.at),
-            "api": text_node("responses", node.at),
-            **_of_model(settings),
-        }
-    elif name is not None:
-        made = {"provider": text_node(name, node.at), **_of_model(settings)}
-    else:
+    provider = _Provider(identity.strip(), config if isinstance(config, MapNode) else None, node, source)
+    made = _made(provider)
+    if made is None:
         source.tell(node, f"the provider '{identity}' has no equivalent", _instead(identity))
-        return text_node(f"unconverted:{identity}", node.at) if _reads_as_ours(identity) else None
+        return text_node(f"unconverted:{identity}", node.at)
     return _with_rest(made, items, node, source)
 
 
-def _reads_as_ours(identity: str) -> bool:
-    """Whether one of our providers would take an id for a model of its own."""
-    return identity.partition(":")[0] in {ours.partition(":")[0] for ours in PROVIDERS.values()}
+def _made(provider: _Provider) -> dict[str, Node] | None:
+    """The keys of a target; None where there is no equivalent."""
+    identity = provider.identity
+    if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
+        return _http(provider)
+    if identity.startswith("webhook:"):
+        return _webhook(provider)
+    if identity.startswith(_EXEC):
+        return _command(provider)
+    code = _code(provider)
+    return _model(provider) if code is None else code
+
+
+def _model(provider: _Provider) -> dict[str, Node] | None:
+    identity = provider.identity
+    responses = _renamed(identity, RESPONSES)
+    if responses is not None:
+        return {"provider": provider.text(responses), "api": provider.text("responses"), **provider.model_settings()}
+    if identity in ALIKE:
+        return {"provider": provider.text(identity)}
+    if identity.startswith((*OTHER_APIS, *AGENTS)):
+        return None
+    server = _server(provider)
+    if server is not None:
+        return server
+    name = identity if _MODEL.match(identity) and not identity.startswith("openai:chat:") else None
+    name = name or _renamed(identity, PROVIDERS)
+    if name is not None:
+        settings = _with_model(name, provider.model_settings())
+        if name.startswith("azure:"):
+            settings |= _resource(settings)
+        return {"provider": provider.text(name), **settings}
+    return _through_litellm(provider)
+
+
+def _with_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
+    """The settings without a model that the id says already: promptfoo takes the id's."""
+    said = {"model", "deployment", "deploymentName"} if name.partition(":")[2] else set()
+    return {key: item for key, item in settings.items() if key not in said}
+
+
+def _resource(settings: Mapping[str, Node]) -> dict[str, Node]:
+    """The address of a resource of Azure's, which ends with its name."""
+    address = settings.get("base_url")
+    return {"base_url": text_node(address.text.removesuffix("/v1"), address.at)} if isinstance(address, Scalar) else {}
+
+
+def _server(provider: _Provider) -> dict[str, Node] | None:
+    """A service, or a server on this machine, that speaks OpenAI's API."""
+    identity = provider.identity
+    start = next((one for one in (*SERVERS, *LOCAL_SERVERS) if identity.startswith(one)), None)
+    rest = identity.removeprefix(start).removeprefix("chat:") if start is not None else ""
+    if start is None or rest.startswith(NOT_CHAT) or not rest:
+        return None
+    made: dict[str, Node] = {"provider": provider.text(f"openai:{rest}")}
+    if start in SERVERS:
+        url, variable = SERVERS[start]
+        made |= {"base_url": provider.text(url), "api_key": provider.text(f"{{{{ env.{variable} }}}}")}
+    else:
+        made["base_url"] = provider.text(LOCAL_SERVERS[start])
+    return {**made, **_with_model("openai:x", provider.model_settings())}
+
+
+def _through_litellm(provider: _Provider) -> dict[str, Node] | None:
+    name = _renamed(provider.identity, THROUGH_LITELLM)
+    if name is None or provider.identity.startswith(("bedrock:nova", "bedrock:kb", "bedrock:agents")):
+        return None
+    settings = provider.model_settings()
+    extra = {_LITELLM_EXTRA[key]: settings.pop(key) for key in tuple(settings) if key in _LITELLM_EXTRA}
+    given = settings.pop("extra", None)
+    extra |= given.items if isinstance(given, MapNode) else {}
+    if extra:
+        settings["extra"] = mapping(provider.node, extra)
+    return {"provider": provider.text(f"litellm:{name}"), **_with_model("litellm:x", settings)}
+
+
+_LITELLM_EXTRA = {
+    "region": "aws_region_name",
+    "location": "vertex_location",
+    "project": "vertex_project",
+    "projectId": "vertex_project",
+    "reasoning_effort": "reasoning_effort",
+    "thinking": "thinking",
+    "top_k": "top_k",
+}
+"""Settings that LiteLLM takes as parameters: theirs → its name."""
+
+
+def _code(provider: _Provider) -> dict[str, Node] | None:
+    """A target that is a function of a file; None where the id names none."""
+    identity = provider.identity
+    kind, colon, rest = identity.partition(":")
+    named = rest if colon and kind in ("python", "javascript") else identity
+    path, _, function = named.removeprefix(FILE).partition(":")
+    suffix = PurePosixPath(path).suffix
+    if suffix in PYTHON and (kind == "python" or identity.startswith(FILE)):
+        made = {"provider": "python", "function": f"{path}:{function or 'call_api'}"}
+    elif suffix in JAVASCRIPT and (kind == "javascript" or identity.startswith(FILE) or ":" not in identity):
+        made = {"provider": "javascript", "function": f"{path}:{function}" if function else path}
+    else:
+        return None
+    settings = provider.settings
+    for key in ("pythonExecutable", "workers", "timeout"):
+        if key in settings and provider.config is not None and made["provider"] == "python":
+            at = provider.config.keys[key]
+            provider.source.note(at, f"'{key}' is not needed: agentv calls the function in its own process")
+            del settings[key]
+    keys: dict[str, Node] = {key: provider.text(text) for key, text in made.items()}
+    return {**keys, "config": mapping(provider.config, settings)} if settings and provider.config else keys
+
+
+def _command(provider: _Provider) -> dict[str, Node]:
+    settings = provider.settings
+    made: dict[str, Node] = {"provider": provider.text("cli")}
+    made["command"] = provider.text(f"{provider.identity.removeprefix(_EXEC).strip()} {{PROMPT}}")
+    base = settings.pop("basePath", None)
+    if base is not None:
+        made["cwd"] = base
+    if settings:
+        hint = "pass them in the command or in 'env' of the target"
+        provider.source.tell(
+            provider.config or provider.node, "agentv does not pass the settings of an 'exec' provider", hint
+        )
+    return made
+
+
+def _webhook(provider: _Provider) -> dict[str, Node]:
+    made = {"provider": "http", "url": provider.identity.removeprefix("webhook:"), "method": "POST"}
+    keys: dict[str, Node] = {key: provider.text(text) for key, text in made.items()}
+    settings = provider.config
+    body: dict[str, Node] = {"prompt": provider.text("{{ prompt }}")}
+    if settings is not None:
+        body["config"] = settings
+    return {**keys, "body": mapping(provider.node, body), "output": provider.text("$.output")}
 
 
 def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, source: Source) -> Node:
     """The target under its label; a lone `provider:rest` is a text. Its other keys stay, and are refused."""
-    rest = {key: item for key, item in items.items() if key not in ("id", "config", "label")}
-    for key, item in rest.items():
-        source.tell(item, f"'{key}' of a provider has no equivalent", "do it in the target, or write a separate suite")
+    rest = _others(items, node, source)
     label = items.get("label")
-    if not rest and label is None:
+    if not rest and not isinstance(label, Scalar):
         if made.keys() == {"provider"}:
             return made["provider"]
         command = made.get("command")
         if made.keys() == {"provider", "command"} and isinstance(command, Scalar):
             return text_node(f"cli:{command.text}", node.at)
-    named = {"name": label} if label is not None else {}
+    named = {"name": label} if isinstance(label, Scalar) else {}
     return mapping(node, {**named, **made, **rest})
 
 
+def _others(items: Mapping[str, Node], node: Node, source: Source) -> dict[str, Node]:
+    """What a target takes of the keys beside `id`, `config` and `label`."""
+    made: dict[str, Node] = {}
+    keys = node.keys if isinstance(node, MapNode) else {}
+    for key, item in items.items():
+        if key == "env":
+            made["env"] = item
+        elif key == "delay":
+            made |= _rate(item)
+        elif key == "transform":
+            made |= response_transform(item, source)
+        elif key not in _KNOWN:
+            source.note(keys.get(key, item.at), f"'{key}' of a provider is omitted: promptfoo does not read it")
+        elif key == "inputs":
+            source.tell(item, "'inputs' of a provider has no equivalent", "agentv does not generate attacks")
+            made[key] = item
+    return made
+
+
+def _rate(node: Node) -> dict[str, Node]:
+    """Milliseconds between two calls as calls a minute."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, int | float) or node.value <= 0:
+        return {}
+    rate = round(_SECONDS * 1000 / node.value, 2)
+    per_minute = int(rate) if rate == int(rate) else rate
+    return {"rate": mapping(node, {"requests_per_minute": Scalar(per_minute, str(per_minute), node.at)})}
+
+
 def _instead(identity: str) -> str:
-    if identity.startswith(("python:", "file://")) and ".py" in identity:
-        return "write a target with provider: python and function: file.py:name; it takes a prompt and returns text"
-    if identity.startswith(_CODE):
+    if identity.startswith((*_PROGRAMS, FILE)):
         return "run it as a command: a target with provider: cli"
-    model = _renamed(identity, THROUGH_LITELLM)
-    if model is not None:
-        return f"write litellm:{model}, with LiteLLM's name of the model; pip install 'agentv[litellm]'"
-    return "see 'agentv targets' and the reference for providers; any program works with provider: cli"
+    agent = next((AGENTS[one] for one in AGENTS if identity.startswith(one)), None)
+    if agent is not None:
+        return f"agentv does not run coding agents yet; '{agent}' is reserved for this one"
+    if identity.startswith("promptfoo:"):
+        return "agentv does not generate attacks; write them as cases"
+    return "write a target of another provider: 'agentv targets' lists them; any program works with provider: cli"
 
 
-def _http(identity: str, settings: dict[str, Node], node: Node, source: Source) -> dict[str, Node]:
+def _http(provider: _Provider) -> dict[str, Node]:
+    source, node = provider.source, provider.node
     made: dict[str, Node] = {"provider": text_node("http", node.at)}
-    if "://" in identity:
-        made["url"] = text_node(identity, node.at)
-    for key, item in settings.items():
-        if key == "transformResponse":
-            made |= _answer(item, source)
+    if "://" in provider.identity:
+        made["url"] = text_node(provider.identity, node.at)
+    for key, item in provider.settings.items():
+        if key in ("transformResponse", "responseParser"):
+            made |= response_path(item, source)
         elif key in _HTTP_KEYS:
             made[key] = source.template(item)
+        elif key in ("responseTimeout", "timeout", "timeoutMs") and isinstance(item, Scalar):
+            seconds = float(item.text) / 1000
+            made["timeout_s"] = Scalar(seconds, f"{seconds:g}", item.at)
+        elif key == "maxRetries":
+            made["retry"] = mapping(item, {"max_retries": item})
         else:
             source.tell(item, f"'{key}' of an HTTP provider has no equivalent", "an http target takes url, method, …")
             made[key] = item
@@ -177,12 +387,3 @@ def _http(identity: str, settings: dict[str, Node], node: Node, source: Source) 
     else:
         made["method"] = text_node("POST" if "body" in made else "GET", node.at)
     return made
-
-
-def _answer(node: Node, source: Source) -> dict[str, Node]:
-    """Where the answer stands in the reply."""
-    found = _PATH.match(node.text.strip()) if isinstance(node, Scalar) else None
-    if found is None:
-        source.tell(node, "this 'transformResponse' is not a plain path", "write 'output' with a path such as $.a.b")
-        return {"transformResponse": node}
-    return {"output": text_node(f"${found[1]}", node.at)}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentv.authoring.convert.promptfoo.assertions import is_graded, required
 from agentv.authoring.convert.promptfoo.source import mapping, number_node
-from agentv.authoring.convert.promptfoo.tables import GRADED
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 
 
@@ -27,7 +27,7 @@ def marked(head: Mapping[str, Node], tests: Node) -> tuple[dict[str, Node], Node
     gated = [_marked_case(one, shared, mixed=mixed) for one in tests.items]
     changed = any(one is not other for one, other in zip(gated, tests.items, strict=True))
     if changed and not mixed and isinstance(shared, ListNode) and isinstance(default, MapNode):
-        made["default_test"] = mapping(default, {**default.items, "assert": _required(shared)})
+        made["default_test"] = mapping(default, {**default.items, "assert": required(shared)})
     return made, ListNode(gated, tests.at)
 
 
@@ -42,7 +42,7 @@ def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
     if not isinstance(case, MapNode) or "threshold" in case.items:
         return case
     own = case.get("assert")
-    if not _graded(shared) and not _graded(own):
+    if not is_graded(shared) and not is_graded(own):
         return case
     items: dict[str, Node] = {**case.items, "threshold": number_node(0, case.at)}
     entries = list(own.items) if isinstance(own, ListNode) else []
@@ -50,25 +50,5 @@ def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
         entries += shared.items
         items["skip_defaults"] = Scalar(True, "true", case.at)
     if entries:
-        items["assert"] = _required(ListNode(entries, case.at))
+        items["assert"] = required(ListNode(entries, case.at))
     return mapping(case, items)
-
-
-def _graded(node: Node | None) -> bool:
-    entries = node.items if isinstance(node, ListNode) else []
-    kinds = (one.get("type") for one in entries if isinstance(one, MapNode))
-    return any(isinstance(kind, Scalar) and kind.text.removeprefix("not-") in GRADED for kind in kinds)
-
-
-def _required(entries: ListNode) -> ListNode:
-    return ListNode([_gate(one) for one in entries.items], entries.at)
-
-
-def _gate(entry: Node) -> Node:
-    """The entry as a gate. One that weighs nothing passes always in promptfoo."""
-    if not isinstance(entry, MapNode):
-        return entry
-    weight = entry.get("weight")
-    if "type" not in entry.items or (isinstance(weight, Scalar) and weight.value == 0):
-        return entry
-    return mapping(entry, {**entry.items, "required": Scalar(True, "true", entry.at)})

@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-import agentv
+from agentv.version import __version__
 
 SDK = Path(__file__).parent / "sdk"
 
@@ -27,6 +27,6 @@ def install_sdk(directory: Path) -> Path:
     place.mkdir(parents=True)
     for file in SDK.iterdir():
         (place / file.name).write_bytes(file.read_bytes())
-    package = json.loads((SDK / "package.json").read_text("utf-8")) | {"version": agentv.__version__}
+    package = json.loads((SDK / "package.json").read_text("utf-8")) | {"version": __version__}
     (place / "package.json").write_text(json.dumps(package, indent=2) + "\n", "utf-8")
     return place

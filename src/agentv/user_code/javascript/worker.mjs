@@ -7,6 +7,7 @@ import { Socket } from 'node:net';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compiled, givenBoth, INLINE } from './inline.mjs';
+import { providerFrom } from './provider.mjs';
 import { contextOf } from './sdk/context.mjs';
 import { resolveSdk } from './resolve.mjs';
 
@@ -90,14 +91,15 @@ function take(request) {
     );
 }
 
-function grade(grader, { file, isPrompt }, { id, payload }) {
+function grade(grader, { file, kind }, { id, payload }) {
+  const { read, named } = RESULTS[kind] ?? RESULTS.value;
   const raised = (error) => refuse(id, 'assertion-raised', described(error, file));
   const returned = (result) => {
     try {
-      answer(id, isPrompt ? prompt(result) : verdict(result));
+      answer(id, read(result));
     } catch (error) {
       open.set(id, file);
-      refuse(id, 'bad-result', `gave no ${isPrompt ? 'prompt' : 'verdict'}: its result cannot be written as JSON (${error.message})`);
+      refuse(id, 'bad-result', `gave no ${named}: its result cannot be written as JSON (${error.message})`);
     }
   };
   try {
@@ -129,6 +131,18 @@ function prompt(result) {
   return bad(`returned ${shown(result)}; it must return the text of a prompt, or messages`);
 }
 
+/** What any other function returns. What JSON cannot say is refused, lest it read as nothing. */
+function plain(result) {
+  if (/function|symbol|bigint/.test(typeof result)) return bad(`returned ${shown(result)}, which is no JSON`);
+  return { result: { value: result ?? null } };
+}
+
+const RESULTS = {
+  verdict: { read: verdict, named: 'verdict' },
+  prompt: { read: prompt, named: 'prompt' },
+  value: { read: plain, named: 'value' },
+};
+
 function bad(message) {
   return { error: { code: 'bad-result', message } };
 }
@@ -156,12 +170,17 @@ function notBuilt(error) {
 
 // --- users' files
 
-/** What a request names: a file, `javascript:CODE`, or `function:NAME:FILE` or `prompt:NAME:FILE`, whose name may lack. */
+/**
+ * What a request names, and what is made of its result: a file or `javascript:CODE`, which grade; `function:NAME:FILE`,
+ * which does too, `prompt:NAME:FILE`, `call:NAME:FILE` or `provider:NAME:FILE`, whose name may lack; or
+ * `expression:NAMES:CODE`.
+ */
 function parsed(source) {
-  if (source.startsWith('javascript:')) return { code: source.slice('javascript:'.length), file: INLINE };
-  const [, kind, name, file] = /^(function|prompt):([^:]*):(.*)$/s.exec(source) ?? [];
-  if (!kind) return { file: source };
-  return { name, file, isPrompt: kind === 'prompt' };
+  const [, kind, name, rest] = /^(javascript|function|prompt|call|provider|expression):(?:([^:]*):)?(.*)$/s.exec(source) ?? [];
+  if (kind === 'javascript') return { code: source.slice('javascript:'.length), file: INLINE, kind: 'verdict' };
+  if (kind === 'expression') return { code: rest, names: name, file: INLINE, kind };
+  if (!kind) return { file: source, kind: 'verdict' };
+  return { name, file: rest, kind: kind === 'function' ? 'verdict' : kind };
 }
 
 function load(key, source) {
@@ -176,12 +195,16 @@ function load(key, source) {
   return promise;
 }
 
-async function loaded({ code, name, file, isPrompt }) {
+async function loaded({ code, names, name, file, kind }) {
+  if (kind === 'expression') return givenArguments(compiled(code, names));
   if (code !== undefined) return givenBoth(compiled(code));
   files.set(file, files.get(file));
   const module = await import(pathToFileURL(file).href);
+  if (kind === 'provider') return providerFrom(name ? exported(module, name) : defaultOf(module));
+  if (kind === 'call') return givenArguments(calledIn(module, name));
+  const isPrompt = kind === 'prompt';
   if (name) {
-    const named = module[name] ?? module.default?.[name];
+    const named = exported(module, name);
     if (typeof named !== 'function') throw new Error(`the file exports no function '${name}'`);
     return isPrompt || defined.has(named) ? givenContext(named) : givenBoth(named);
   }
@@ -189,6 +212,26 @@ async function loaded({ code, name, file, isPrompt }) {
   const define = isPrompt ? 'definePromptTemplate' : 'defineAssertion';
   if (!handler) throw new Error(`the file exports no handler; write \`export default ${define}(…)\``);
   return isPrompt || name === undefined || defined.has(handler) ? givenContext(handler) : givenBoth(handler);
+}
+
+function exported(module, name) {
+  return module[name] ?? module.default?.[name];
+}
+
+/** What a file exports by default, also as CommonJS and transpilers put it; all that it exports where it has none. */
+function defaultOf(module) {
+  return module.default?.default ?? module.default ?? module['module.exports'] ?? { ...module };
+}
+
+/** The function of a file; a default export that is no function stands for itself, as a list of cases does. */
+function calledIn(module, name) {
+  const found = name ? exported(module, name) : defaultOf(module);
+  if (name && typeof found !== 'function') throw new Error(`the file exports no function '${name}'`);
+  return typeof found === 'function' ? found : () => found;
+}
+
+function givenArguments(called) {
+  return (payload) => called(...payload.arguments);
 }
 
 function givenContext(handler) {

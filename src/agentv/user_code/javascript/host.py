@@ -15,10 +15,10 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from agentv.assertions.javascript.runtime import Runtime, find_runtime
-from agentv.assertions.javascript.worker import LostError, WorkerProcess, WorkerReply
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
+from agentv.user_code.javascript.runtime import Runtime, find_runtime
+from agentv.user_code.javascript.worker import LostError, WorkerProcess, WorkerReply
 
 PATIENCE_S = 1.0
 """Seconds without a word after which the process that all share is taken to be blocked."""
@@ -46,6 +46,21 @@ class JavaScriptHost:
         self._isolated_slots = asyncio.Semaphore(_MOST_AT_ONCE)
         self._retry_slots = asyncio.Semaphore(_MOST_AT_ONCE)
 
+    async def call(self, source: str, payload: Mapping[str, Json], timeout_s: float = math.inf) -> Json | Failure:
+        """Have a function called, whatever it returns.
+
+        Args:
+            source: `call:NAME:PATH` or `expression:NAMES:CODE`, called with `payload["arguments"]`; or a provider of
+                promptfoo's, `provider:NAME:PATH`, called with `prompt`, `context` and `options`. A name may lack.
+            payload: what it gets.
+            timeout_s: as for `grade`.
+
+        Returns:
+            Its value; None where it returned nothing; else a Failure as of `grade`.
+        """
+        answer = await self.grade(source, payload, timeout_s)
+        return answer if isinstance(answer, Failure) else answer.get("value")
+
     async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float = math.inf) -> JsonObject | Failure:
         """Have the default export of `file` grade the payload.
 
@@ -65,7 +80,7 @@ class JavaScriptHost:
             async with asyncio.timeout(None if timeout_s == math.inf else timeout_s):
                 answer = await self._answer(file, request)
         except TimeoutError:
-            return Failure("timeout", f"returned no verdict within {timeout_s:g} s")
+            return Failure("timeout", f"returned nothing within {timeout_s:g} s")
         except _NoRuntimeError as error:
             return error.failure
         if isinstance(answer, Failure):

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentv.assertions.javascript.runtime import version_of
 from agentv.registry.fields import Command
+from agentv.user_code.javascript.runtime import version_of
 
 _HERE = Path(__file__).parent
 _STARTERS = frozenset({"bun", "bunx", "node", "nodejs", "npm", "npx", "pnpm", "ts-node", "tsx", "yarn"})

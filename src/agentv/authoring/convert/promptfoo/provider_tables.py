@@ -1,0 +1,148 @@
+"""promptfoo's providers and ours, as data.
+
+Source: promptfoo's documentation of providers, and the base URLs that each service documents for OpenAI's API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PROVIDERS: Mapping[str, str] = {
+    "anthropic:messages:": "anthropic:",
+    "anthropic:": "anthropic:",
+    "azure:chat:": "azure:",
+    "azure:embedding:": "azure:",
+    "azure:embeddings:": "azure:",
+    "azureopenai:chat:": "azure:",
+    "azureopenai:embedding:": "azure:",
+    "azureopenai:embeddings:": "azure:",
+    "google:embedding:": "gemini:",
+    "google:embeddings:": "gemini:",
+    "google:": "gemini:",
+    "litellm:": "litellm:",
+    "ollama:chat:": "ollama:",
+    "ollama:completion:": "ollama:",
+    "ollama:embeddings:": "ollama:",
+    "ollama:": "ollama:",
+    "openai:chat:": "openai:",
+    "openai:embedding:": "openai:",
+    "openai:embeddings:": "openai:",
+    "openrouter:": "openrouter:",
+    "palm:": "gemini:",
+}
+"""What a provider's id begins with → what ours does; the first that fits."""
+
+OTHER_APIS = (
+    "anthropic:claude-agent-sdk",
+    "anthropic:claude-code",
+    "anthropic:completion:",
+    "google:image:",
+    "google:interactions:",
+    "google:live:",
+    "google:video:",
+    "google:gemini-live",
+    "litellm:embedding:",
+    "litellm:embeddings:",
+    "vertex:video:",
+    "vertex:image:",
+    "vertex:embedding:",
+    "mistral:embedding",
+)
+"""What ids begin with that look like those of models, and mean another API than a model's answers."""
+
+SERVERS: Mapping[str, tuple[str, str]] = {
+    "cerebras:": ("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "databricks:": ("{{ env.DATABRICKS_WORKSPACE_URL }}/serving-endpoints", "DATABRICKS_TOKEN"),
+    "deepseek:": ("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "fireworks:": ("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "github:": ("https://models.github.ai/inference", "GITHUB_TOKEN"),
+    "groq:": ("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "hyperbolic:": ("https://api.hyperbolic.xyz/v1", "HYPERBOLIC_API_KEY"),
+    "llamaapi:": ("https://api.llama.com/compat/v1", "LLAMA_API_KEY"),
+    "mistral:": ("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "nscale:": ("https://inference.api.nscale.com/v1", "NSCALE_SERVICE_TOKEN"),
+    "perplexity:": ("https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+    "togetherai:": ("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "xai:": ("https://api.x.ai/v1", "XAI_API_KEY"),
+}
+"""What the id of a service that speaks OpenAI's API begins with → its base URL, and the variable with its key."""
+
+NOT_CHAT = ("completion:", "embedding:", "embeddings:", "image:", "moderation:", "responses:", "speech:", "tts:")
+"""What follows the name of such a service where another API than chat completions is meant."""
+
+LOCAL_SERVERS: Mapping[str, str] = {
+    "llama:": "http://localhost:8080/v1",
+    "llamafile:": "http://localhost:8080/v1",
+    "localai:chat:": "http://localhost:8080/v1",
+    "vllm:": "http://localhost:8000/v1",
+}
+"""The same for servers on this machine, which need no key."""
+
+THROUGH_LITELLM: Mapping[str, str] = {
+    "bedrock:converse:": "bedrock/converse/",
+    "bedrock:": "bedrock/",
+    "cohere:": "cohere_chat/",
+    "vertex:": "vertex_ai/",
+}
+"""What the id of a provider without a target of its own begins with → how LiteLLM calls its models."""
+
+RESPONSES: Mapping[str, str] = {
+    "azure:responses:": "azure:",
+    "azureopenai:responses:": "azure:",
+    "openai:responses:": "openai:",
+}
+"""The ids of those that mean the responses API."""
+
+EMBEDDERS: Mapping[str, str] = {
+    "azure:embedding:": "azure:",
+    "azure:embeddings:": "azure:",
+    "google:embedding:": "gemini:",
+    "bedrock:embedding:": "litellm:bedrock/",
+    "bedrock:embeddings:": "litellm:bedrock/",
+    "cohere:embedding:": "litellm:cohere/",
+    "litellm:embedding:": "litellm:",
+    "litellm:embeddings:": "litellm:",
+    "mistral:embedding:": "litellm:mistral/",
+    "vertex:embedding:": "litellm:vertex_ai/",
+    "voyage:": "litellm:voyage/",
+    "ollama:embedding:": "ollama:",
+    "ollama:embeddings:": "ollama:",
+    "openai:embedding:": "openai:",
+    "openai:embeddings:": "openai:",
+}
+"""What the id of a provider of embeddings begins with → what ours does."""
+
+ALIKE = frozenset({"echo"})
+"""Providers of the same name."""
+
+AGENTS: Mapping[str, str] = {
+    "anthropic:claude-agent-sdk": "claude",
+    "anthropic:claude-code": "claude",
+    "openai:codex": "codex",
+    "openai:codex-sdk": "codex",
+    "openai:codex-app-server": "codex",
+    "opencode": "opencode",
+}
+"""Providers that run a coding agent → its name here."""
+
+PYTHON = (".py",)
+JAVASCRIPT = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts")
+DOCUMENTS = (".yaml", ".yml", ".json")
+"""Suffixes of files that a `file://` provider names."""
+
+UNUSED_SETTINGS: Mapping[str, str] = {
+    "apiKeyRequired": "a server on this machine needs no key",
+    "appendUsageToOutput": "usage is part of every result",
+    "delay": "promptfoo does not read it there",
+    "maxConcurrency": "promptfoo does not read it there",
+    "options": "promptfoo does not read it there",
+    "inferenceModelType": "LiteLLM knows the models",
+    "debug": "use -v",
+    "cost": "costs come from the price list, or from the server",
+    "includeDebugMetrics": "agentv writes its own results",
+    "inputCost": "costs come from the price list, or from the server",
+    "outputCost": "costs come from the price list, or from the server",
+}
+"""Settings of a provider that change no request → why they are not needed."""
+
+RETRIES = "maxRetries"

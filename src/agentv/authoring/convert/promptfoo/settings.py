@@ -1,0 +1,135 @@
+"""Settings of promptfoo's providers by our names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from agentv.authoring.convert.promptfoo.provider_tables import RETRIES, UNUSED_SETTINGS
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar
+from agentv.authoring.source.spellings import SETTINGS
+
+_NESTED = frozenset({"generationConfig", "inferenceConfig", "inferenceConfiguration", "textGenerationConfig"})
+"""Settings that hold others."""
+
+_THINKING = "showThinking"
+
+
+def of_model(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Place]) -> dict[str, Node]:
+    """The settings of a model by our names, where ours is not given too. What has no equivalent stays as it is.
+
+    Args:
+        settings: the `config` of a provider.
+        source: gets what is left out.
+        keys: where they stand.
+    """
+    made: dict[str, Node] = {}
+    flat: dict[str, Node] = {}
+    for key, item in settings.items():
+        if key in _NESTED and isinstance(item, MapNode):
+            flat |= item.items
+            keys = {**keys, **item.keys}
+        else:
+            flat[key] = _from_file(item, source)
+    for key, item in flat.items():
+        if key in UNUSED_SETTINGS:
+            source.note(keys.get(key, item.at), f"'{key}' is not needed: {UNUSED_SETTINGS[key]}")
+        elif key == _THINKING:
+            _note_thinking(item, source, keys.get(key, item.at))
+        else:
+            for name, written in _setting(key, item).items():
+                made[key if name in flat or name in made else name] = written
+    return made
+
+
+def _from_file(item: Node, source: Source) -> Node:
+    """What a setting says, or the file that it names."""
+    if not isinstance(item, Scalar) or not item.text.startswith(FILE) or source.is_code(item.text):
+        return item
+    if item.text.endswith((".json", ".yaml", ".yml")):
+        return source.document(item.text, item) or item
+    return source.content(item) or item
+
+
+def _note_thinking(item: Node, source: Source, at: Place) -> None:
+    """Thinking is never part of an answer here; it is in promptfoo, unless this is false."""
+    if not isinstance(item, Scalar) or item.value is not False:
+        source.tell(at, "promptfoo puts the model's thinking into the answer; agentv does not", "remove 'showThinking'")
+
+
+def _setting(key: str, item: Node) -> dict[str, Node]:
+    special = _SPECIAL.get(key)
+    made = special(item) if special is not None else None
+    return {SETTINGS.get(key, key): item} if made is None else made
+
+
+def _key_variable(item: Node) -> dict[str, Node] | None:
+    return {"api_key": text_node(f"{{{{ env.{item.text} }}}}", item.at)} if isinstance(item, Scalar) else None
+
+
+def _host(item: Node) -> dict[str, Node] | None:
+    if not isinstance(item, Scalar):
+        return None
+    host = item.text.removesuffix("/")
+    return {"base_url": text_node(host if "://" in host else f"https://{host}/v1", item.at)}
+
+
+def _schema(item: Node) -> dict[str, Node] | None:
+    """`{type: text}` is what every API does unasked."""
+    kind = item.get("type") if isinstance(item, MapNode) else None
+    if isinstance(kind, Scalar) and kind.text == "text":
+        return {}
+    return {"response_format": kind} if isinstance(kind, Scalar) and kind.text == "json_object" else None
+
+
+def _mime(item: Node) -> dict[str, Node] | None:
+    if not isinstance(item, Scalar) or item.text not in ("application/json", "text/plain"):
+        return None
+    return {"response_format": text_node("json_object", item.at)} if item.text == "application/json" else {}
+
+
+def _organization(item: Node) -> dict[str, Node]:
+    return {"headers": mapping(item, {"OpenAI-Organization": item})}
+
+
+def _instruction(item: Node) -> dict[str, Node] | None:
+    """Google's `{parts: [{text: …}]}` as a text."""
+    parts = item.get("parts") if isinstance(item, MapNode) else None
+    listed = parts.items if isinstance(parts, ListNode) else [parts] if isinstance(parts, MapNode) else []
+    texts = [one.get("text") for one in listed if isinstance(one, MapNode)]
+    shown = [one.text for one in texts if isinstance(one, Scalar)]
+    if not shown or len(shown) < len(listed):
+        return None
+    return {"system": text_node("\n".join(shown), item.at)}
+
+
+def _effort(item: Node) -> dict[str, Node] | None:
+    effort = item.get("effort") if isinstance(item, MapNode) and item.items.keys() == {"effort"} else None
+    return None if effort is None else {"reasoning_effort": effort}
+
+
+def _retries(item: Node) -> dict[str, Node]:
+    return {"retry": mapping(item, {"max_retries": item})}
+
+
+_SPECIAL: Mapping[str, Callable[[Node], dict[str, Node] | None]] = {
+    "apiKeyEnvar": _key_variable,
+    "apiHost": _host,
+    "organization": _organization,
+    "reasoning": _effort,
+    "response_format": _schema,
+    "response_mime_type": _mime,
+    "responseMimeType": _mime,
+    RETRIES: _retries,
+    "num_predict": lambda item: {"max_tokens": item},
+    "max_tokens_to_sample": lambda item: {"max_tokens": item},
+    "max_gen_len": lambda item: {"max_tokens": item},
+    "response_schema": lambda item: {"response_format": item},
+    "responseSchema": lambda item: {"response_format": item},
+    "extra_headers": lambda item: {"headers": item},
+    "maxTokenCount": lambda item: {"max_tokens": item},
+    "systemInstruction": _instruction,
+    "instructions": lambda item: {"system": item},
+    "verbosity": lambda item: {"extra": mapping(item, {"verbosity": item})},
+}
+"""Settings whose name or value is another here → what they become; None where the value has another form."""

@@ -1,0 +1,86 @@
+"""`javascript`: a JavaScript or TypeScript file of the user's answers, in promptfoo's provider interface."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.values import EMPTY, Json
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import Doc, Issue, JavaScriptSource
+from agentv.registry.types import ProviderSettings
+from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
+from agentv.targets.promptfoo.responses import from_provider
+
+if TYPE_CHECKING:
+    from agentv.user_code.javascript.host import JavaScriptHost
+
+PATIENCE_S = 10.0
+"""Seconds that a file may keep its process busy, such as by imports, before its calls are made on other processes."""
+
+_CODES = {"assertion-raised": "target-raised", "assertion-crashed": "target-raised", "bad-result": "bad-answer"}
+
+
+@dataclass(frozen=True, slots=True)
+class JavaScript(ProviderSettings):
+    """Calls a JavaScript or TypeScript file: a class or object with `callApi`, or a function."""
+
+    short: ClassVar[str | None] = "function"
+
+    function: Annotated[
+        JavaScriptSource, Doc("`provider.js`, or `provider.js:name` for another export than the default")
+    ]
+    config: Annotated[Mapping[str, Json], Doc("passed as `options.config`")] = field(default=EMPTY)
+
+    def validate(self) -> Iterable[Issue]:
+        """Code that is no file."""
+        if self.function.path is None:
+            yield Issue(("function",), "'function' must be the path of a .js, .mjs, .cjs, .ts or .mts file")
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target with a process of its own, which starts when it is first asked."""
+        del executor
+        return _JavaScript(self.function, options_of(spec.name, self.config))
+
+
+class _JavaScript:
+    def __init__(self, function: JavaScriptSource, options: Mapping[str, Json]) -> None:
+        self._source = f"provider:{function.name or ''}:{function.path}"
+        self._name = Path(function.path or "").name
+        self._options = options
+        self._hosts: dict[frozenset[tuple[str, str]], JavaScriptHost] = {}
+
+    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+        return self._ask(request)
+
+    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+        payload: dict[str, Json] = {
+            "prompt": prompt_of(request),
+            "context": context_of(request),
+            "options": self._options,
+        }
+        # the engine cancels a call when its time is up, and the process is killed if the call keeps it busy
+        found = await self._host(request.env).call(self._source, payload, math.inf)
+        if isinstance(found, Failure):
+            return Failure(_CODES.get(found.code, found.code), f"{self._name} {found.message}")
+        return from_provider(found)
+
+    def _host(self, env: Mapping[str, str]) -> JavaScriptHost:
+        """The process in an environment: nearly always one for all calls."""
+        key = frozenset(env.items())
+        if key not in self._hosts:
+            from agentv.user_code.javascript.host import JavaScriptHost
+
+            self._hosts[key] = JavaScriptHost(env, patience_s=PATIENCE_S)
+        return self._hosts[key]
+
+    async def close(self) -> None:
+        """End the processes."""
+        for host in self._hosts.values():
+            await host.close()

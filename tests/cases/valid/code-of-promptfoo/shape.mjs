@@ -1,0 +1,1 @@
+export const words = (output) => ({ words: output.greeting.split(' ') });

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from agentv.model.values.response import STRUCTURED, Failure, TargetResponse, TokenUsage
+from agentv.targets.promptfoo.responses import from_provider
+
+
+def test_its_keys_are_read():
+    row = {
+        "output": "yes",
+        "tokenUsage": {"total": 5, "prompt": 2.0, "completion": 3, "cached": 1, "numRequests": 1},
+        "cost": 0.5,
+        "latencyMs": 12,
+        "finishReason": "stop",
+        "metadata": {"a": 1},
+        "cached": False,
+    }
+    usage = TokenUsage(2, 3, 5, 1)
+    assert from_provider(row) == TargetResponse("yes", (), usage, 0.5, 12.0, "stop", {"a": 1})
+
+
+def test_a_text_is_the_answer():
+    assert from_provider("yes") == TargetResponse("yes")
+
+
+@pytest.mark.parametrize("value", [None, {}, {"output": None}, {"error": "", "output": None}])
+def test_nothing_is_an_empty_answer_which_the_engine_errs(value):
+    assert from_provider(value) == TargetResponse(None)
+
+
+def test_an_error_ranks_before_an_output():
+    assert from_provider({"output": "fine", "error": "quota"}) == Failure("target-error", "quota")
+
+
+@pytest.mark.parametrize(
+    ("output", "text"), [({"a": [1, "ä"]}, '{"a":[1,"ä"]}'), ([1, 2], "[1,2]"), (3, "3"), (False, "false")]
+)
+def test_a_value_is_its_json_and_marked(output, text):
+    found = from_provider({"output": output, "metadata": {"m": 1}})
+    assert found == TargetResponse(text, metadata={"m": 1, STRUCTURED: True})
+
+
+def test_messages_are_a_transcript():
+    found = from_provider({"output": [{"role": "assistant", "content": "done"}]})
+    assert isinstance(found, TargetResponse)
+    assert (found.output, len(found.messages)) == ("done", 1)
+
+
+@pytest.mark.parametrize(
+    "value", [7, ["a"], {"output": "a", "cost": "much"}, {"output": "a", "tokenUsage": {"total": "many"}}]
+)
+def test_anything_else_is_no_answer(value):
+    found = from_provider(value)
+    assert isinstance(found, Failure)
+    assert found.code == "bad-answer"
+
+
+def test_a_value_that_holds_itself_is_no_answer():
+    loop: dict = {}
+    loop["a"] = loop
+    assert from_provider({"output": loop}).code == "bad-answer"
