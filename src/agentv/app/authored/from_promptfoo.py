@@ -36,8 +36,10 @@ class Converted:
     trusts: bool = False
 
 
-def from_promptfoo(source: Path, out: Path | None, *, allow_outside: bool = False) -> Converted | None:
-    """Write promptfoo's configuration as an eval file; None where the file is none.
+def from_promptfoo(
+    source: Path, out: Path | None, *, allow_outside: bool = False, forced: bool = False
+) -> Converted | None:
+    """Write promptfoo's configuration as an eval file; None where the file is none, unless `forced`.
 
     Raises:
         LoadError: it cannot be read, or names a file outside the repository that nobody allowed.
@@ -46,7 +48,7 @@ def from_promptfoo(source: Path, out: Path | None, *, allow_outside: bool = Fals
     """
     report = Report()
     root = _root(source, report)
-    if not is_promptfoo(source, root):
+    if not forced and not is_promptfoo(source, root):
         return None
     if not isinstance(root, MapNode):
         found = report.diagnostics or (Diagnostic("bad-eval-file", f"{source} is not a promptfoo configuration"),)
@@ -82,7 +84,13 @@ def _boundary(source: Path, *, is_open: bool) -> Boundary:
 def _root(source: Path, report: Report) -> Node | None:
     if source.suffix not in _SUFFIXES:
         return None
-    return read_yaml(str(source.absolute()), source.read_bytes(), report).value
+    return configuration_in(read_yaml(str(source.absolute()), source.read_bytes(), report).value)
+
+
+def configuration_in(root: Node | None) -> Node | None:
+    """The configuration that `promptfoo export eval` and `promptfoo eval -o` write beside the results."""
+    held = root.get("config") if isinstance(root, MapNode) and "results" in root.items else None
+    return held if isinstance(held, MapNode) and "prompts" in held.items else root
 
 
 def _name_for(source: Path) -> str:
