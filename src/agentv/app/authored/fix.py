@@ -50,7 +50,7 @@ def fix(paths: tuple[str, ...], process_env: Mapping[str, str]) -> Fixed:
     if edits and not _agrees(before, edits, request):
         edits = _edits(_that_keep_themeaning(before, groups, request))
     for path, data in edits.items():
-        _write(Path(path), data)
+        write_whole(Path(path), data)
     after = load(request, registries())
     left = tuple(found for found in after.diagnostics if found.rename is not None)
     counts = {path: _count(older, path) - _count(left, path) for path in edits}
@@ -93,7 +93,7 @@ def _count(found: Iterable[Diagnostic], path: str) -> int:
     return sum(one.span is not None and one.span.file == path for one in found)
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Through a file beside it: what stood there is lost in no case. A link stays a link."""
     real = path.resolve()
     beside = real.with_name(f".{real.name}.agentv-fix")

@@ -9,7 +9,7 @@ from pathlib import Path
 from agentv.app.authored.convert import written
 from agentv.app.authored.data_trust import needs_trust, trusting
 from agentv.authoring.convert.emit import yaml_text
-from agentv.authoring.convert.promptfoo.configuration import NAMES, eval_file, is_promptfoo
+from agentv.authoring.convert.promptfoo.configuration import NAMES, eval_file
 from agentv.authoring.source.boundary import Boundary, boundary_around
 from agentv.authoring.source.files import repository_root
 from agentv.authoring.source.nodes import MapNode, Node
@@ -43,8 +43,8 @@ class Converted:
 
 def from_promptfoo(
     source: Path, out: Path | None, *, allow_outside: bool = False, missing_empty: bool = False
-) -> Converted | None:
-    """Write promptfoo's configuration as an eval file; None where the file is none.
+) -> Converted:
+    """Write promptfoo's configuration as an eval file.
 
     Args:
         source: the configuration.
@@ -59,8 +59,6 @@ def from_promptfoo(
     """
     report = Report()
     root = _root(source, report)
-    if not is_promptfoo(source, root):
-        return None
     if not isinstance(root, MapNode):
         found = report.diagnostics or (Diagnostic("bad-eval-file", f"{source} is not a promptfoo configuration"),)
         raise LoadError(found)
@@ -95,7 +93,13 @@ def _boundary(source: Path, *, is_open: bool) -> Boundary:
 def _root(source: Path, report: Report) -> Node | None:
     if source.suffix not in _SUFFIXES:
         return None
-    return read_yaml(str(source.absolute()), source.read_bytes(), report).value
+    return configuration_in(read_yaml(str(source.absolute()), source.read_bytes(), report).value)
+
+
+def configuration_in(root: Node | None) -> Node | None:
+    """The configuration that `promptfoo export eval` and `promptfoo eval -o` write beside the results."""
+    held = root.get("config") if isinstance(root, MapNode) and "results" in root.items else None
+    return held if isinstance(held, MapNode) and "prompts" in held.items else root
 
 
 def _name_for(source: Path) -> str:

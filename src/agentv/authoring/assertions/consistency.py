@@ -31,16 +31,23 @@ _EXACT = "equals"
 _COUNTING = ("min-tokens", "max-tokens", "word-count")
 
 
-def check_entries(entries: Sequence[AssertionEntry], report: Report) -> None:
-    """Report what is doubtful about a list, and the lists inside its sets. Runs for every case."""
+def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alternatives: bool = False) -> None:
+    """Report what is doubtful about a list, and the lists inside its sets. Runs for every case.
+
+    Args:
+        entries: of one list.
+        report: gets warnings.
+        are_alternatives: not all of them have to pass, so that they may exclude each other.
+    """
     for entry in entries:
         if entry.settings is not DEFAULTS and entry.settings.min_score == 0:
             message = f"'{entry.name}' passes with every score: its min_score is 0"
             report.warning("always-passes", entry.span, message, hint="to show it without counting it, use weight: 0")
         inside = entry.inner
         if inside:
-            check_entries(inside, report)
-    if len(entries) > 1:
+            mark = getattr(entry.assertion, "threshold", None)
+            check_entries(inside, report, are_alternatives=isinstance(mark, float) and mark < 1)
+    if len(entries) > 1 and not are_alternatives:
         _check_together(entries, report)
 
 

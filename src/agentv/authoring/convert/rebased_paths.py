@@ -21,8 +21,13 @@ _SCHEME = "file://"
 
 @dataclass(slots=True)
 class FoundPaths:
-    """The paths that a suite was seen to mention, with the files that they mean."""
+    """The paths that a suite was seen to mention, with the files that they mean.
 
+    Attributes:
+        elsewhere: paths do not begin beside the file that mentions them, as those in the tests of a skill.
+    """
+
+    elsewhere: bool = False
     _found: dict[tuple[str, Span], str] = field(default_factory=dict)
 
     def add(self, written: str, at: Span, found: str) -> None:
@@ -38,7 +43,8 @@ class FoundPaths:
         if isinstance(node, MapNode):
             return MapNode({key: self.moved(item, to) for key, item in node.items.items()}, node.keys, node.at)
         at = span_of(node.at)
-        if not isinstance(node.value, str) or not at.file or Path(at.file).parent == to:
+        stays = Path(at.file).parent == to and not self.elsewhere
+        if not isinstance(node.value, str) or not at.file or stays:
             return node
         for path, rest in _paths_in(node.value):
             found = self._found.get((path, at))

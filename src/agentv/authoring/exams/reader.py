@@ -37,8 +37,8 @@ class ReadsExam(Protocol):
         """What each entry stands for, as it is read; nothing in place of those that are wrong."""
         ...
 
-    def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam:
-        """What makes the suite, which is right, an exam.
+    def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam | None:
+        """What makes the suite, which is right, an exam; None where it is none.
 
         Args:
             suite: as it was loaded.

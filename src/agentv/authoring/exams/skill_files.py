@@ -17,7 +17,7 @@ from typing import Annotated
 
 from agentv.authoring.assertions.entries import JUDGED
 from agentv.authoring.assertions.judging import PASTE_BESIDE
-from agentv.authoring.exams.skills import SKILL, Skill, skill_above, skills_beside
+from agentv.authoring.exams.skills import SKILL, Skill, closest_skill, skill_above, skills_beside, without_file
 from agentv.authoring.exams.texts import texts_of
 from agentv.authoring.exams.triggering import cases_of
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -48,12 +48,30 @@ class AuthoredEval(Declared):
 
 
 def skill_exam(root: Node, path: str, reading: Reading) -> SkillExam | None:
-    """What reads the tests of a skill; None where the skill cannot be read, which is reported."""
-    skill = skill_above(str(Path(path).parent), root, reading)
+    """What reads the tests of a skill; None where the skill cannot be read, which is reported.
+
+    Evals can run without a `SKILL.md`. Queries cannot, since its description is what they test.
+    """
+    directory = Path(path).parent
+    if isinstance(root, MapNode) and closest_skill(str(directory), reading) is None:
+        skill: Skill | None = _without_file(root, directory, reading)
+    else:
+        skill = skill_above(str(directory), root, reading)
     if skill is None:
         return None
     places = replace(reading.places, suite=skill.directory)  # paths count from the skill
     return SkillExam(root, skill, replace(reading.rendering(False), places=places))
+
+
+def _without_file(root: MapNode, directory: Path, reading: Reading) -> Skill:
+    """The skill that evals name, without its instructions; its directory is the one around `evals/`."""
+    home = directory.parent if directory.name == "evals" else directory
+    said = root.get("skill_name")
+    name = said.text if isinstance(said, Scalar) and not is_empty(said) else None
+    if name is not None:
+        message = f"there is no {SKILL} in this directory or above: prompts are sent without the skill's instructions"
+        reading.report.warning("missing-file", said, message)
+    return without_file(name or home.name, str(home), root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +123,14 @@ class SkillExam:
             lowered = _case_of(item, place, self.reading)
             yield header.cases.read(lowered, header.reading) if lowered is not None else ()
 
-    def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam:
-        """What a sitting is recorded with. Another skill is shown to the judge, and is no part of this one."""
+    def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam | None:
+        """What a sitting is recorded with. Another skill is shown to the judge, and is no part of this one.
+
+        None without a `SKILL.md`: nothing is recorded of a skill that is not there.
+        """
         skill = self.skill
+        if not skill.meta.path:
+            return None
         own = {path: data for path, data in read.items() if Path(path).name != SKILL or path == skill.meta.path}
         queries = {case.id: bool(case.metadata["should_trigger"]) for case in suite.cases if case.asks_judge}
         return Exam(skill.meta.id, skill.directory, texts_of(skill.directory, skill.meta, suite, own), queries=queries)

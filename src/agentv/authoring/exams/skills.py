@@ -45,13 +45,27 @@ def skill_above(directory: str, at: Node, reading: Reading) -> Skill | None:
 
     Reports where there is none up to the root of the repository, and what is wrong in it.
     """
-    tried = [str(Path(parent) / SKILL) for parent in upwards(directory, reading.places.root)]
-    path = next((one for one in tried if is_file(one)), None)
+    path = closest_skill(directory, reading)
     if path is None:
         message = f"this file tests a skill, but there is no {SKILL} in its directory or above"
-        reading.report.error("missing-file", at, message, notes=[f"tried {shown(one)}" for one in tried])
+        notes = [f"tried {shown(one)}" for one in _places(directory, reading)]
+        reading.report.error("missing-file", at, message, notes=notes)
         return None
     return read_skill(path, reading)
+
+
+def closest_skill(directory: str, reading: Reading) -> str | None:
+    """The path of the closest `SKILL.md` above a directory, up to the root of the repository."""
+    return next((one for one in _places(directory, reading) if is_file(one)), None)
+
+
+def _places(directory: str, reading: Reading) -> list[str]:
+    return [str(Path(parent) / SKILL) for parent in upwards(directory, reading.places.root)]
+
+
+def without_file(name: str, directory: str, at: Node) -> Skill:
+    """A skill of which only the tests are there: it gives no instructions."""
+    return Skill(PromptMeta(name, ""), directory, "", span_of(at.at))
 
 
 def read_skill(path: str, reading: Reading) -> Skill | None:

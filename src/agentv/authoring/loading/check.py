@@ -20,7 +20,7 @@ from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
 
 _YAML = (".yaml", ".yml")
-_PROJECT = ("targets", "config", "config.local")
+PROJECT_FILES = ("targets", "config", "config.local")
 """What `.agentv` itself holds: names without their suffix."""
 _OF_PROMPTS = frozenset({META, *INPUT_FILES})
 """Files that the exam of a prompt reads; what is wrong with them shows there."""
@@ -55,7 +55,7 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
     report = Report(hints=not request.for_run)
     file, own = Path(path), path
     exam = exam_above(path) if file.name in _OF_PROMPTS else None
-    is_project = file.suffix in _YAML and file.parent.name == ".agentv" and file.stem in _PROJECT
+    is_project = file.suffix in _YAML and file.parent.name == ".agentv" and file.stem in PROJECT_FILES
     if is_project:
         own = str(file.parent.parent / "eval.yaml")  # stands for the eval files that it holds for
     elif exam is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from agentv.authoring.assertions.unused import unused_templates
 from agentv.authoring.exams.detection import is_exam
 from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.loading.other_tools import refuse_javascript
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nearest import nearest
@@ -149,6 +150,7 @@ def _walk(directory: Path) -> Iterator[Path]:
 
 
 def _refuse_others(written: str) -> None:
+    refuse_javascript(written)
     if not is_named_eval_file(written):
         raise UsageError(f"{written} is not an eval file", f"eval files end in {', '.join(SUFFIXES)} or .eval.py")
 

@@ -16,6 +16,12 @@ from agentv.authoring.fields.reading import SHOWN_KEYS, Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header.header import HeaderReader
 from agentv.authoring.loading.context import SuiteContext
+from agentv.authoring.loading.other_tools import (
+    configuration,
+    named_configuration,
+    samples_of_json,
+    samples_of_stream,
+)
 from agentv.authoring.loading.sidecar import TESTS, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
 from agentv.authoring.source.nearest import nearest
@@ -123,17 +129,23 @@ class SuiteReader:
 
     def _yaml_suite(self) -> Suite | None:
         data = self._context.bytes_of(self.path)
-        if data is None:
+        if data is None or self._is_of_other_tool(named_configuration(self.path)):
             return None
         exam = is_exam(self.path)
         root, valid = self._read_root(data, whole=exam or may_be_exam(data))
+        if root is None and valid:
+            what = "contains only comments" if data.strip() else "is empty"
+            self._report.error("empty-file", self._context.top, f"this file {what}")
         if root is None:
-            if valid:
-                what = "contains only comments" if data.strip() else "is empty"
-                self._report.error("empty-file", self._context.top, f"this file {what}")
             return None
         if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
             return self._exam_suite(root, data)
+        if self._is_of_other_tool(samples_of_json(self.path, root)):
+            return None
+        return self._suite_of(root)
+
+    def _suite_of(self, root: Node) -> Suite | None:
+        """The suite of a file that is no exam."""
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
             self._report.error("bad-eval-file", root, message)
@@ -141,7 +153,16 @@ class SuiteReader:
         if not self._context.request.for_run and _looks_like_template(root):
             self.check_template()
             return None
-        return self._suite(root)
+        suite = self._suite(root)
+        if suite is None:
+            self._is_of_other_tool(configuration(self.path, root))
+        return suite
+
+    def _is_of_other_tool(self, found: Diagnostic | None) -> bool:
+        """Whether the file was made for another tool, which is then reported."""
+        if found is not None:
+            self._report.add(found)
+        return found is not None
 
     def _read_root(self, data: bytes, *, whole: bool) -> Result[Node | None]:
         """The outermost node. The cases are taken as they come by, where nothing else can follow them.
@@ -217,7 +238,9 @@ class SuiteReader:
     def _examined(self, reader: ReadsExam, root: Node) -> Suite | None:
         """The suite that an exam is lowered into; one part of it after the other, since each needs those before."""
         self._reading = reader.reading
-        builder = self._begin(reader.header(), exam=True)
+        written = reader.header()
+        self._show_header(written)
+        builder = self._begin(written, exam=True)
         self._not_missing |= reader.not_missing
         builder.collector.ask(reader.queries(builder.header))
         for found in reader.cases(builder.header):
@@ -228,6 +251,8 @@ class SuiteReader:
         return suite and replace(suite, exam=reader.exam(suite, kept))
 
     def _streamed_suite(self) -> Suite | None:
+        if self._is_of_other_tool(samples_of_stream(self.path)):
+            return None
         sidecar = read_sidecar(self._context)
         if not sidecar.valid:
             self._not_missing = _TARGET_KEYS

@@ -1,0 +1,244 @@
+"""`agentv convert DIR`: an AgentV project with canonical spellings, every suite of which means what it meant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import field, replace
+from pathlib import Path
+
+from agentv.app.authored.equivalence import meaning
+from agentv.app.authored.fix import write_whole
+from agentv.app.authored.project_files import copied, eval_files_in, project_files, refuse_place
+from agentv.app.registries import registries
+from agentv.authoring.convert.agentv.dropped import names_in, without_key
+from agentv.authoring.convert.agentv.restated import restated
+from agentv.authoring.convert.fixes import Rename, rewritten
+from agentv.authoring.fields.request import Registries
+from agentv.authoring.loading.check import check_file
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.lazy_dataclass import dataclass
+
+MOST_REWRITTEN = 10_000
+"""Spellings that are rewritten one by one."""
+
+_KEPT = frozenset({"not-yet", "not-applied"})
+_REWRITTEN = (".yaml", ".yml", ".jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedProject:
+    """What came of a project.
+
+    Attributes:
+        directory: that holds the result.
+        files: path, seen from there → older spellings that were rewritten in it.
+        count: of all eval files.
+        dropped: key without effect → the files that it was in.
+        left: older spellings that stay.
+        kept: what is recognized and has no effect yet, once for each message.
+        wrong: what is wrong with the files that are left as they were.
+        excluded: directories and links that were not copied.
+    """
+
+    directory: Path
+    files: Mapping[str, int]
+    count: int
+    dropped: Mapping[str, tuple[str, ...]]
+    left: tuple[Diagnostic, ...]
+    kept: tuple[Diagnostic, ...]
+    wrong: tuple[Diagnostic, ...]
+    excluded: tuple[str, ...]
+
+
+def convert_project(source: Path, out: Path | None, process_env: Mapping[str, str]) -> ConvertedProject:
+    """Rewrite a project, in place or in a new directory. Nothing is written where it would change a suite.
+
+    Args:
+        source: the directory of the project.
+        out: the new directory; None: in place.
+        process_env: the environment of the process.
+
+    Raises:
+        UsageError: there is no project, or the new directory is in use.
+        OSError: a file cannot be read or written.
+    """
+    if not eval_files_in(source, process_env) and not project_files(source):
+        hint = "a project has a directory .agentv, or eval files (*.eval.yaml)"
+        raise UsageError(f"{source} contains no AgentV project", hint)
+    with ExitStack() as undo:
+        excluded: tuple[str, ...] = ()
+        if out is not None:
+            refuse_place(source, out)
+            excluded = copied(source, out, undo)
+        done = _Project(out or source, process_env).converted(excluded)
+        undo.pop_all()
+    return done
+
+
+@dataclass(slots=True)
+class _Project:
+    """The files of a project while they are rewritten, in memory until all is known.
+
+    Attributes:
+        edits: absolute path → the bytes that will be written.
+    """
+
+    directory: Path
+    process_env: Mapping[str, str]
+    edits: dict[str, bytes] = field(default_factory=dict)
+    _meant: dict[str, object] = field(default_factory=dict)
+    _registries: Registries = field(default_factory=registries)
+    _faults: Counter[str] = field(default_factory=Counter)
+
+    def converted(self, excluded: tuple[str, ...]) -> ConvertedProject:
+        """Rewrite what can be rewritten, and write it."""
+        wrong: list[Diagnostic] = []
+        files = eval_files_in(self.directory, self.process_env)
+        for path in files:
+            try:
+                self._meant[path] = self._meaning(path)
+            except LoadError as error:
+                wrong += error.diagnostics
+        shared = project_files(self.directory)
+        for path in shared:
+            self._faults[path] = self._errors(path)
+        paths = [*self._meant, *shared]
+        before = self._renames(paths)
+        self._rename_in_place(before)
+        self._restate(paths)
+        dropped = self._drop(paths)
+        for path, data in self.edits.items():
+            write_whole(Path(path), data)
+        after = self._diagnostics(paths)
+        left = tuple(found for found in after if found.rename is not None)
+        counts = Counter(found.span.file for found in before if found.span is not None)
+        counts.subtract(found.span.file for found in left if found.span is not None)
+        return ConvertedProject(
+            directory=self.directory,
+            files={self._shown(path): count for path, count in counts.items() if count > 0},
+            count=len(files),
+            dropped=dropped,
+            left=left,
+            kept=_once(found for found in after if found.code in _KEPT),
+            wrong=tuple(found for found in wrong if found.severity == "error"),
+            excluded=excluded,
+        )
+
+    def _request(self, path: str, edits: Mapping[str, bytes]) -> LoadRequest:
+        return LoadRequest((path,), process_env=self.process_env, edits=edits, for_run=False)
+
+    def _meaning(self, path: str, edits: Mapping[str, bytes] | None = None) -> object:
+        request = self._request(path, self.edits if edits is None else edits)
+        return [meaning(suite) for suite in load(request, self._registries).suites]
+
+    def _diagnostics(self, paths: Iterable[str]) -> list[Diagnostic]:
+        found: dict[tuple[object, ...], Diagnostic] = {}
+        for path in paths:
+            for one in check_file(path, self._request(path, self.edits), self._registries).diagnostics:
+                found.setdefault((one.code, one.span, one.message), one)
+        return list(found.values())
+
+    def _errors(self, path: str, edits: Mapping[str, bytes] | None = None) -> int:
+        request = self._request(path, self.edits if edits is None else edits)
+        found = check_file(path, request, self._registries).diagnostics
+        return sum(one.severity == "error" for one in found)
+
+    def _renames(self, paths: Iterable[str]) -> list[Diagnostic]:
+        """Older spellings in files that belong to the project."""
+        found = (one for one in self._diagnostics(paths) if one.rename is not None and one.span is not None)
+        return [one for one in found if one.span is not None and self._is_own(one.span.file)]
+
+    def _is_own(self, path: str) -> bool:
+        inside = Path(path).resolve().is_relative_to(self.directory.resolve())
+        return inside and path.endswith(_REWRITTEN)
+
+    def _text(self, path: str) -> str:
+        data = self.edits.get(path)
+        return (Path(path).read_bytes() if data is None else data).decode()
+
+    def _take(self, path: str, text: str) -> bool:
+        """Whether a text can stand in a file: every suite still means the same, and no shared file has a new error."""
+        edits = {**self.edits, path: text.encode()}
+        is_shared = path not in self._meant
+        try:
+            same = all(
+                self._meaning(one, edits) == meant for one, meant in self._meant.items() if is_shared or one == path
+            )
+        except LoadError:
+            return False
+        if same and is_shared and path in self._faults:
+            same = self._errors(path, edits) <= self._faults[path]
+        if same:
+            self.edits = edits
+        return same
+
+    def _rename_in_place(self, found: Iterable[Diagnostic]) -> None:
+        """Keys that are renamed where they stand: those of a file together, else the spellings one after the other."""
+        by_file: dict[str, dict[tuple[str, str], list[Rename]]] = {}
+        for one in found:
+            if one.span is not None and one.rename is not None:
+                groups = by_file.setdefault(one.span.file, {})
+                groups.setdefault(one.rename, []).append(Rename(one.span, *one.rename))
+        for path, groups in by_file.items():
+            text = self._text(path)
+            if self._take(path, rewritten(text, [one for group in groups.values() for one in group])):
+                continue
+            kept: list[Rename] = []
+            for group in groups.values():
+                if self._take(path, rewritten(text, [*kept, *group])):
+                    kept += group
+
+    def _restate(self, paths: list[str]) -> None:
+        """Keys that move, or whose value is said in another way: one at a time, since each moves what is below it."""
+        tried: set[tuple[str, str, str]] = set()
+        for _ in range(MOST_REWRITTEN):
+            found = next((one for one in self._renames(paths) if self._key(one) not in tried), None)
+            if found is None or found.span is None or found.rename is None:
+                return
+            text = self._text(found.span.file)
+            made = restated(text, Rename(found.span, *found.rename))
+            if made is None or made == text or not self._take(found.span.file, made):
+                tried.add(self._key(found))
+
+    def _key(self, found: Diagnostic) -> tuple[str, str, str]:
+        """What tells one older spelling from another, wherever it has moved meanwhile."""
+        span = found.span
+        lines = self._text(span.file).split("\n") if span is not None else []
+        line = lines[span.line - 1] if span is not None and span.line <= len(lines) else ""
+        return span.file if span is not None else "", str(found.rename), line
+
+    def _drop(self, paths: list[str]) -> dict[str, tuple[str, ...]]:
+        """Take keys without effect out; key → the files that it was in."""
+        dropped: dict[str, dict[str, None]] = {}
+        for found in self._diagnostics(paths):
+            path = found.span.file if found.span is not None else ""
+            for name in names_in(found) if path and self._is_own(path) else ():
+                while any(self._take(path, made) for made in without_key(self._text(path), name)):
+                    dropped.setdefault(name, {})[self._shown(path)] = None
+        return {name: tuple(files) for name, files in dropped.items()}
+
+    def _shown(self, path: str) -> str:
+        real, home = Path(path), self.directory.absolute()
+        return str(real.relative_to(home)) if real.is_relative_to(home) else path
+
+
+def _once(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The first diagnostic of each message, with how many more there are."""
+    first: dict[str, Diagnostic] = {}
+    counts: Counter[str] = Counter()
+    for one in found:
+        first.setdefault(one.message, one)
+        counts[one.message] += 1
+    return tuple(
+        one if counts[message] == 1 else replace(one, notes=(*one.notes, f"and at {counts[message] - 1} more places"))
+        for message, one in first.items()
+    )
+
+
+def groups_of(dropped: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Lines that say which keys were dropped, and where."""
+    for name, files in sorted(dropped.items()):
+        yield f"'{name}' in {', '.join(files[:3])}{f' and {len(files) - 3} more' if len(files) > 3 else ''}"

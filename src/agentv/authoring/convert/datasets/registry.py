@@ -1,0 +1,113 @@
+"""The registry of OpenAI evals: which class checks a file of samples (docs/build-eval.md of openai/evals).
+
+The registry is a directory of YAML files, most often `registry/evals` where the samples are in `registry/data`. An
+entry with a `class` names its samples relative to `registry/data`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from agentv.authoring.convert.datasets.checks import CHECKS, STARTS_AS_WRITTEN, Check
+from agentv.authoring.source.nodes import MapNode, plain
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.lazy_dataclass import dataclass
+
+MOST_FILES = 2_000
+"""Files of one registry that are read."""
+
+LARGEST = 1_000_000
+"""Bytes of a registry file; a larger one is none."""
+
+_ABOVE = 4
+"""Directories above the samples that are searched for a registry."""
+
+_WITHOUT_EFFECT = frozenset({"samples_jsonl", "max_tokens", "num_few_shot", "seed"})
+"""Arguments of classes that change no verdict; `num_few_shot` where it is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredEval:
+    """An entry of a registry that checks a file of samples.
+
+    Attributes:
+        name: of the entry.
+        path: of the registry file.
+        kind: name of its class, without the module.
+        check: that does the same; None where there is none.
+        options: arguments because of which there is none.
+    """
+
+    name: str
+    path: str
+    kind: str
+    check: Check | None
+    options: tuple[str, ...] = ()
+
+
+def registered(samples: Path) -> tuple[RegisteredEval, ...]:
+    """The entries that name a file of samples, in registries around it."""
+    found: dict[str, RegisteredEval] = {}
+    for path in islice(_registry_files(samples), MOST_FILES):
+        for name, entry in _entries(path):
+            arguments: Mapping[str, Any] = held if isinstance(held := entry.get("args"), dict) else {}
+            said = arguments.get("samples_jsonl")
+            if isinstance(said, str) and _means(said, samples, path):
+                found.setdefault(name, _registered(name, path, entry, arguments))
+    return tuple(found.values())
+
+
+def is_registry(path: Path) -> bool:
+    """Whether a YAML file is a registry."""
+    return any(True for _ in _entries(path))
+
+
+def _registry_files(samples: Path) -> Iterator[Path]:
+    directory = samples.absolute().parent
+    for above in (directory, *list(directory.parents)[:_ABOVE]):
+        for place in (above, above / "evals", above / "registry" / "evals"):
+            if place.is_dir():
+                yield from sorted(one for one in place.iterdir() if one.suffix in (".yaml", ".yml"))
+
+
+def _entries(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    try:
+        data = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+    except OSError:
+        return
+    if b"class:" not in data or b"evals" not in data:
+        return
+    root = read_yaml(str(path), data, Report()).value
+    for name, entry in root.items.items() if isinstance(root, MapNode) else ():
+        said = plain(entry)
+        if isinstance(said, dict) and isinstance(said.get("class"), str) and ":" in said["class"]:
+            yield name, said
+
+
+def _means(said: str, samples: Path, registry: Path) -> bool:
+    """Whether a registry means this file: beside itself, or in the directory `data` beside its own."""
+    wanted = samples.resolve()
+    places = (registry.parent / said, registry.parent / "data" / said, registry.parent.parent / "data" / said)
+    return any(place.resolve() == wanted for place in places)
+
+
+def _registered(name: str, path: Path, entry: Mapping[str, Any], arguments: Mapping[str, Any]) -> RegisteredEval:
+    kind = str(entry["class"]).rpartition(":")[2]
+    rest = {key: value for key, value in arguments.items() if key not in _WITHOUT_EFFECT}
+    if arguments.get("num_few_shot"):
+        rest["num_few_shot"] = arguments["num_few_shot"]
+    ignores_case = kind == "Includes" and rest.pop("ignore_case", False) is True
+    check = CHECKS["icontains"] if ignores_case else _CLASSES.get(kind)
+    return RegisteredEval(name, str(path), kind, check if not rest else None, tuple(sorted(rest)))
+
+
+_CLASSES: Mapping[str, Check] = {
+    "Match": STARTS_AS_WRITTEN,
+    "Includes": CHECKS["contains"],
+    "FuzzyMatch": CHECKS["fuzzy-match"],
+    "JsonMatch": CHECKS["equals-json"],
+}
