@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.app.authored.from_promptfoo import from_promptfoo
+from agentv.app.authored.source_format import format_of
 from agentv.app.authored.validate import validate
 from agentv.authoring.convert.emit import yaml_text
 from agentv.authoring.convert.promptfoo.configuration import eval_file
@@ -315,8 +315,7 @@ def test_it_is_written_beside_the_configuration_and_overwrites_nothing(tmp_path:
 def test_an_eval_file_is_not_taken_for_a_configuration(tmp_path: Path) -> None:
     path = tmp_path / "suite.eval.yaml"
     path.write_text("targets: [echo]\nprompts: [a]\ntests: [{id: a, input: a, assert: [contains: a]}]\n")
-    assert from_promptfoo(path, None) is None
-    assert os.listdir(tmp_path) == ["suite.eval.yaml"]  # noqa: PTH208  # its names alone
+    assert format_of(path) == "agentv"
 
 
 def test_a_configuration_of_another_name_is_known_by_its_keys(tmp_path: Path) -> None:
