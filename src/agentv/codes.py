@@ -83,6 +83,7 @@ FILES: Mapping[str, str] = {
     "no-judge": "An assertion needs a judge, but none is set.",
     "no-target": "No target is set, so there is nothing to test.",
     "no-tests": "A file contains no cases.",
+    "not-applied": "A setting of AgentV is accepted, but not applied.",
     "not-unicode": "A case contains half of a character, a lone surrogate, which cannot be written to a file or sent.",
     "not-utf-8": "Bytes in a file or an answer are not valid UTF-8 text.",
     "not-yet": "A name is recognized but not supported yet.",

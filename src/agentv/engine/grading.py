@@ -87,7 +87,8 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
     output = await transformed(transform, context) if transform is not None else context.output
     if isinstance(output, Failure):
         return Grade.errored(output.code, output.message)
-    given = _begun(entry, replace(context, output=output, answered=context.output))
+    answered = context.output if context.answered is None else context.answered
+    given = _begun(entry, replace(context, output=output, answered=answered))
     return given if isinstance(given, Grade) else await given
 
 

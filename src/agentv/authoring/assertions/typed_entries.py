@@ -26,6 +26,9 @@ SETTING_KEYS = frozenset(_SETTINGS.rules)
 EXTRA_KEYS = ExtraKeys(listed=tuple(_SETTINGS.names), hinted=tuple(SETTING_KEYS), passed="type")
 """What may stand beside the options of a type."""
 
+RUBRIC = "llm-rubric"
+"""The type whose entries take the judge prompt that holds for all of them."""
+
 _TYPE_AND_VALUE = frozenset({"type", "value"})
 _INVERTED = AssertionSettings(negate=True)
 _PASSED_ON = frozenset({"type", "config"})
@@ -76,6 +79,7 @@ class TypedEntryReader:
             return None
         if reading.report.hints:
             _suggest(form, kind, reading)
+        form = _with_judge_prompt(form, kind, reading)
         pairs = form.pairs
         settings: AssertionSettings | None = DEFAULTS
         options = pairs
@@ -97,6 +101,15 @@ class TypedEntryReader:
         if schema is not None and (plugin is not None or getattr(assertion, "runs_code", False)):
             reading.secrets.update(_secrets_of(assertion))
         return AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
+
+
+def _with_judge_prompt(form: TypedForm, kind: AnyType, reading: Reading) -> TypedForm:
+    """The entry with the prompt that holds for all rubrics, where it is one and has none of its own."""
+    prompt = reading.judge_prompt
+    if prompt is None or kind.name != RUBRIC or "prompt" in form.pairs:
+        return form
+    pairs = {**form.pairs, "prompt": prompt}
+    return form._replace(pairs=pairs, item=MapNode(pairs, {"prompt": prompt.at, **form.item.keys}, form.item.at))
 
 
 def _suggest(form: TypedForm, kind: AnyType, reading: Reading) -> None:

@@ -14,6 +14,7 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
+from agentv.authoring.cases.metadata import GOVERNANCE
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
@@ -101,7 +102,7 @@ class HeaderReader:
             run=run,
             env=env,
             env_sha256=_digest_of(root.get("env"), env),
-            metadata={**authored.metadata, **kept, **_facts(authored)} or EMPTY,
+            metadata={**authored.metadata, **_governance(authored), **kept, **_facts(authored)} or EMPTY,
             span=span_of(root.at),
             root=reading.places.root,
         )
@@ -119,7 +120,7 @@ class HeaderReader:
         )
         notes = CaseNotes.of_env(env)
         notes.judging.advice = PASTE_IN_EXAM if exam else notes.judging.advice
-        reading = reading.within(Scope(defaults.vars, env))
+        reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
         cases = CaseReader(context, notes, read_shared(context, reading))
         threshold = _threshold(defaults, translated, suite.threshold, config)
         return Header(suite, reading, cases, assertions, targets, authored.targets, threshold)
@@ -144,7 +145,7 @@ class HeaderReader:
         """The header by its canonical keys, and what `dataset` and `suite` say beside `name`."""
         items, kept = _with_name(root, reading.report)
         translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
-        own = {key: node for key, node in translated.items.items() if not key.startswith("run.")}
+        own = {key: node for key, node in translated.items.items() if not key.startswith("run.") and key != "$schema"}
         shape, others = shape_of(AuthoredSuite), ExtraKeys(hinted=tuple(SUITE.known))
         authored = shape.decode(own, translated.map, reading, "an eval file", extra=others)
         return (shape.unread(own) if authored is INVALID else authored), translated, kept
@@ -221,9 +222,14 @@ def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]
     return MapNode(items, keys, root.at), kept
 
 
+def _governance(authored: AuthoredSuite) -> dict[str, Json]:
+    return {GOVERNANCE: authored.governance} if authored.governance else {}
+
+
 def _facts(authored: AuthoredSuite) -> dict[str, Json]:
     facts = {
         "version": authored.version,
+        "category": authored.category,
         "author": plain(authored.author) if authored.author is not None else None,
         "license": authored.license,
         "requires": plain(authored.requires) if authored.requires is not None else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
@@ -25,6 +26,26 @@ class Turn:
     assertions: tuple[AssertionEntry, ...] = ()
     criteria: str | None = None
     expected_output: tuple[Message, ...] = ()
+
+
+Aggregation = Literal["mean", "min", "max"]
+OnTurnFailure = Literal["continue", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How the turns of a case follow each other, and how their scores make the case's.
+
+    Attributes:
+        aggregation: of the scores of the turns, and of the case's own assertions; None: all assertions count alike.
+        on_turn_failure: whether the turns after one that fails are asked.
+    """
+
+    aggregation: Aggregation | None = None
+    on_turn_failure: OnTurnFailure = "continue"
+
+
+PLAIN = Flow()
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class CaseConverter:
         for key in rest.keys() - {"provider"}:
             hint = REFUSED.get(key, "put it into the prompt" if key in _AROUND else _RESHAPE)
             self._source.tell(node.keys[key], f"the option '{key}' of a test has no equivalent", hint)
-        return {**made, "options": mapping(node, rest)} if rest else made
+        return {**made, "unconverted_options": mapping(node, rest)} if rest else made
 
     @staticmethod
     def _asked(asked: Node, options: Node | None) -> Node:

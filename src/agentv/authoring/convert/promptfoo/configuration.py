@@ -132,7 +132,7 @@ class _Converter:
             rest["provider"] = judge
         for key in rest.keys() - {"provider"}:
             self._source.tell(node.keys[key], f"the option '{key}' of 'defaultTest' has no equivalent")
-        return {"options": mapping(node, rest)} if rest else {}
+        return {"unconverted_options": mapping(node, rest)} if rest else {}
 
     def _tests(self, tests: Node | None, scenarios: Node | None, cases: CaseConverter, root: MapNode) -> Node:
         given = tests if isinstance(tests, ListNode) else ListNode([tests] if tests is not None else [], root.at)
