@@ -79,6 +79,8 @@ class TypedEntryReader:
             return None
         if reading.report.hints:
             _suggest(form, kind, reading)
+        if schema is not None and "options" in form.pairs and "options" not in schema.rules:
+            form = _without_options(form, reading)
         form = _with_judge_prompt(form, kind, reading)
         pairs = form.pairs
         settings: AssertionSettings | None = DEFAULTS
@@ -101,6 +103,26 @@ class TypedEntryReader:
         if schema is not None and (plugin is not None or getattr(assertion, "runs_code", False)):
             reading.secrets.update(_secrets_of(assertion))
         return AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
+
+
+def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
+    """The entry with what stands under `options`, where `transform` may be written too, taken out of it."""
+    inner, report = form.pairs["options"], reading.report
+    pairs = {key: node for key, node in form.pairs.items() if key != "options"}
+    if not isinstance(inner, MapNode):
+        report.error("bad-value", inner, f"'options' must be a mapping, found {kind_of(inner)}")
+        return form._replace(pairs=pairs)
+    for key, at in inner.keys.items():
+        if key == "transform" and key in pairs:
+            message = "'transform' is set both here and in 'options'; keep one of them"
+            report.error("two-spellings", at, message)
+        elif key == "transform":
+            report.older("options.transform", "transform", at)
+            pairs[key] = inner.items[key]
+        elif not key.startswith("x-"):
+            reading.unknown_key(key, inner, ("transform",), "'options' of an assertion")
+    places = {**{key: form.item.keys[key] for key in form.item.keys if key != "options"}, **inner.keys}
+    return form._replace(pairs=pairs, item=MapNode(pairs, places, form.item.at))
 
 
 def _with_judge_prompt(form: TypedForm, kind: AnyType, reading: Reading) -> TypedForm:
