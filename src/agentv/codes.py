@@ -172,6 +172,7 @@ RUNS: Mapping[str, str] = {
     "nothing-counts": "No assertion of the case or set counts, so there is no verdict.",
     "nothing-to-judge": "The rubric or goal to grade by is empty.",
     "output-too-large": "The answer is over 10 MB.",
+    "preprocessor-failed": "A file in an answer could not be turned into text for the judge.",
     "prompt-too-long": "A prompt cannot be passed as an argument; use stdin or `{PROMPT_FILE}`.",
     "refused": "The provider's content filter refused the input or the answer, and returned no text.",
     "regex-timeout": "The search for a pattern took more than 2 seconds.",

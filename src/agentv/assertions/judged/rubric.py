@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
+from agentv.assertions.judged.file_texts import with_file_texts
 from agentv.assertions.judged.prompt_code import CodeWriter
 from agentv.assertions.judged.rubric_items import Entries, RubricEntry, item_faults, items_of, words_of
 from agentv.assertions.judged.scale import Authored as AuthoredScale
@@ -29,6 +30,7 @@ from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Document, Issue, PromptCode, Text
+from agentv.registry.preprocessors import Preprocessor
 from agentv.templating import RenderError, undeclared
 
 __all__ = ["LlmRubric", "RubricEntry", "prompt_faults"]
@@ -66,6 +68,9 @@ class LlmRubric(DeclaredAssertion):
         Between(100),
         Doc("maximum characters of the answer in the judge prompt; a longer answer is cut in the middle"),
     ] = MAX_CHARS
+    preprocessors: Annotated[
+        tuple[Preprocessor, ...] | None, Doc("commands that turn files in the answer into text; text files need none")
+    ] = None
 
     short: ClassVar[str | None] = "value"
     needs_judge: ClassVar[bool] = True
@@ -138,7 +143,10 @@ class LlmRubric(DeclaredAssertion):
             )
         if context.output is None:
             return Grade.errored("no-output", "there is no answer to grade")
-        verdict = await context.services.judge(self.judge).assess(rubric, context)
+        shown = await with_file_texts(context, self.preprocessors or ())
+        if isinstance(shown, Failure):
+            return Grade.errored(shown.code, shown.message)
+        verdict = await context.services.judge(self.judge).assess(rubric, shown)
         return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
 
     @property

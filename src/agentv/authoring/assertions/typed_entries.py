@@ -13,7 +13,7 @@ from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.masking import secrets_in
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.spellings import ASSERTION_TYPES
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
@@ -79,9 +79,7 @@ class TypedEntryReader:
             return None
         if reading.report.hints:
             _suggest(form, kind, reading)
-        if schema is not None and "options" in form.pairs and "options" not in schema.rules:
-            form = _without_options(form, reading)
-        form = _with_judge_prompt(form, kind, reading)
+        form = _completed(form, kind, schema, reading)
         pairs = form.pairs
         settings: AssertionSettings | None = DEFAULTS
         options = pairs
@@ -125,13 +123,22 @@ def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
     return form._replace(pairs=pairs, item=MapNode(pairs, places, form.item.at))
 
 
-def _with_judge_prompt(form: TypedForm, kind: AnyType, reading: Reading) -> TypedForm:
-    """The entry with the prompt that holds for all rubrics, where it is one and has none of its own."""
-    prompt = reading.judge_prompt
-    if prompt is None or kind.name != RUBRIC or "prompt" in form.pairs:
+def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, reading: Reading) -> TypedForm:
+    """The entry without its `options`; a rubric with what holds for all rubrics, where it says nothing of its own."""
+    if schema is not None and "options" in form.pairs and "options" not in schema.rules:
+        form = _without_options(form, reading)
+    if kind.name != RUBRIC or (reading.judge_prompt is None and reading.preprocessors is None):
         return form
-    pairs = {**form.pairs, "prompt": prompt}
-    return form._replace(pairs=pairs, item=MapNode(pairs, {"prompt": prompt.at, **form.item.keys}, form.item.at))
+    pairs = dict(form.pairs)
+    if reading.judge_prompt is not None:
+        pairs.setdefault("prompt", reading.judge_prompt)
+    shared, own = reading.preprocessors, pairs.get("preprocessors")
+    if isinstance(shared, ListNode) and isinstance(own, ListNode):
+        pairs["preprocessors"] = ListNode([*own.items, *shared.items], own.at)  # the first one of a type is used
+    elif shared is not None:
+        pairs.setdefault("preprocessors", shared)
+    places = {**{key: node.at for key, node in pairs.items()}, **form.item.keys}
+    return form._replace(pairs=pairs, item=MapNode(pairs, places, form.item.at))
 
 
 def _suggest(form: TypedForm, kind: AnyType, reading: Reading) -> None:

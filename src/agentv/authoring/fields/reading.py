@@ -123,6 +123,7 @@ class Reading:
         data: what is read now is data, which may name no code and not read the environment.
         fed: the variables in reach are out of data.
         judge_prompt: of the rubrics that have none of their own.
+        preprocessors: of all rubrics.
     """
 
     report: Report
@@ -140,6 +141,7 @@ class Reading:
     data: bool = False
     fed: bool = False
     judge_prompt: Node | None = None
+    preprocessors: Node | None = None
     _texts: dict[str, str] = field(default_factory=dict)
     _pdfs: dict[str, str | None] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)

@@ -109,6 +109,9 @@ class AuthoredSuite(Declared):
     cluster: Annotated[
         Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")
     ] = None
+    preprocessors: Annotated[Unread, Doc("commands that turn files in answers into text before rubrics are judged")] = (
+        None
+    )
     run: Annotated[Unread, Doc("how the suite runs")] = None
     env: Annotated[Unread, Doc("environment for targets and scripts of this suite")] = None
     tests: Annotated[Unread, Doc("the cases: a list, or the path of a file with cases")] = None

@@ -16,14 +16,14 @@ from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
 from agentv.authoring.cases.metadata import GOVERNANCE
 from agentv.authoring.fields.clusters import ClusterReader
-from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredSuite
 from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.header.config import Config, over, read_config, read_run
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
-from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
 from agentv.authoring.targets.registry import open_registry
@@ -32,6 +32,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json
+from agentv.registry.preprocessors import Preprocessor
 from agentv.templating import Scope
 
 
@@ -84,6 +85,7 @@ class HeaderReader:
         assertions = self._assertions(reading)
         reading = replace(reading, entries=assertions.entries)
         authored, translated, kept = self._authored(root, reading)
+        reading = self._with_preprocessors(authored.preprocessors, reading)
         run = self._run(authored, translated, config, reading)
         registry.retry = run.retry or registry.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)
@@ -124,6 +126,17 @@ class HeaderReader:
         cases = CaseReader(context, notes, read_shared(context, reading))
         threshold = _threshold(defaults, translated, suite.threshold, config)
         return Header(suite, reading, cases, assertions, targets, authored.targets, threshold)
+
+    def _with_preprocessors(self, node: Node | None, reading: Reading) -> Reading:
+        """The same, with the suite's preprocessors, which are checked here, since no rubric may use them."""
+        if node is None or is_empty(node):
+            return reading
+        kind = kind_for(tuple[Preprocessor, ...])
+        if kind.accepts(node):
+            kind.read(node, reading, "preprocessors")
+            return replace(reading, preprocessors=node)
+        reading.report.error("bad-value", node, f"'preprocessors' must be a list, found {kind_of(node)}")
+        return reading
 
     def _environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
         own = {} if node is None else _suite_env(node, reading)

@@ -161,6 +161,7 @@ _SUITE_VALUES: Mapping[str, Schema] = {
         "then": {"pattern": r"^\s*file://"},
         "else": {"anyOf": [{"$ref": "#/$defs/default_test"}, _NOTHING]},
     },
+    "preprocessors": {"anyOf": [{"$ref": "#/$defs/type.llm-rubric/properties/preprocessors"}, _NOTHING]},
     "run": {"$ref": "#/$defs/run"},
     "env": {"type": "object", "additionalProperties": TEXT},
     "tests": {

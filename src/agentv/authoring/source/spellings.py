@@ -46,7 +46,6 @@ _AGENTS = frozenset({"workspace", "environment", "extensions", "sandbox", "varia
 """Keys about agents and where they work."""
 
 _SUITE_NOT_YET = _AGENTS | {
-    "preprocessors",
     "scenarios",
     "derived_metrics",
     "nunjucks_filters",
@@ -74,6 +73,7 @@ SUITE = Spellings(
             "default_test",
             "threshold",
             "cluster",
+            "preprocessors",
             "run",
             "env",
             "tests",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from agentv.lazy_dataclass import dataclass
@@ -87,6 +88,14 @@ def said(answer: TargetResponse, asked: Sequence[Message]) -> tuple[Message, ...
         return (Message("assistant", answer.output or ""),)
     begins = len(reported) > len(asked) and all(_same(one, two) for one, two in zip(reported, asked, strict=False))
     return reported[len(asked) :] if begins else reported
+
+
+def sendable(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """A transcript as a target is sent it: files that a target answered with are told by their names."""
+    return tuple(
+        replace(one, content=one.text) if one.role == "assistant" and isinstance(one.content, tuple) else one
+        for one in messages
+    )
 
 
 def _same(reported: Message, asked: Message) -> bool:
