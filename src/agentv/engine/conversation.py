@@ -12,11 +12,13 @@ from typing import TypeVar
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
-from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, request_of, result_of
+from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, request_of, reshaped, result_of
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
-from agentv.model.suite.conversation import Turn, said
+from agentv.model.run.verdict import combined, combined_parts
+from agentv.model.suite.conversation import Turn, said, sendable
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse, TokenUsage
 from agentv.ports import TargetRequest
@@ -34,18 +36,16 @@ def is_conversation(trial: Trial) -> bool:
 async def run_conversation(trial: Trial, run_context: RunContext) -> TrialResult:
     """The result of a trial with turns, or of one that continues another. Nothing is raised from here.
 
-    A turn whose assertions fail does not end the conversation; one without an answer does: the trial is errored, and
-    later turns are not asked. The case's own assertions grade the whole once every turn is answered.
+    A turn without an answer ends the conversation: the trial is errored, and later turns are not asked. A turn whose
+    assertions fail ends it only with `on_turn_failure: stop`: the assertions of later turns score 0. The case's own
+    assertions grade the whole at the end.
     """
     talk = _Conversation(trial, run_context)
     for number, turn in enumerate(turns_of(trial), 1):
-        failure = await talk.take(turn, number)
+        failure = None if talk.skips(turn) else await talk.take(turn, number)
         if failure is not None:
             return talk.result(error=failure)
-    talk.scores += await grade_entries(
-        trial.case.assertions, talk.whole(), run_context.clock, run_context.check(trial.suite)
-    )
-    return talk.result()
+    return await talk.graded()
 
 
 def turns_of(trial: Trial) -> tuple[Turn, ...]:
@@ -63,7 +63,7 @@ def first_request(trial: Trial) -> TargetRequest:
     """What a trial asks its target first."""
     if not is_conversation(trial):
         return request_of(trial, trial.case.input)
-    asked = (*transcript_of(trial, ()), *turns_of(trial)[0].input)
+    asked = (*sendable(transcript_of(trial, ())), *turns_of(trial)[0].input)
     return request_of(trial, asked, 1 if trial.case.turns else None)
 
 
@@ -83,8 +83,10 @@ class _Conversation:
     Attributes:
         spoken: the transcript so far.
         asked: what the target got at its last call.
+        parts: the grades of each turn, and of the case.
         retries: calls that gave no answer and were made again.
         calls: how often it was called beside these.
+        failed: the turn after which no other is asked; None: none yet.
     """
 
     trial: Trial
@@ -92,9 +94,10 @@ class _Conversation:
     spoken: list[Message] = field(init=False)
     asked: tuple[Message, ...] = ()
     answers: list[TargetResponse] = field(default_factory=list)
-    scores: list[Score] = field(default_factory=list)
+    parts: list[tuple[Score, ...]] = field(default_factory=list)
     retries: list[Attempt] = field(default_factory=list)
     calls: int = 0
+    failed: int | None = None
     _unanswered_ms: float = 0.0
 
     def __post_init__(self) -> None:
@@ -107,7 +110,7 @@ class _Conversation:
     async def take(self, turn: Turn, number: int) -> Failure | None:
         """Ask, keep the answer, grade it; why there is none."""
         trial, run_context = self.trial, self.run_context
-        self.asked = (*self.spoken, *turn.input)
+        self.asked = (*sendable(self.spoken), *turn.input)
         self.calls += 1
         started = run_context.clock.monotonic()
         answer = await ask(trial, run_context, self.asked, number if self._several else None)
@@ -123,11 +126,40 @@ class _Conversation:
         if is_empty(answer, trial):
             return _in_turn(EMPTY, number) if self._several else EMPTY
         own = said(answer, self.asked)
-        self.spoken = [*self.asked, *own]
-        if turn.assertions:
-            context, check = self._of_turn(turn, answer, own), run_context.check(self.trial.suite)
-            self.scores += await grade_entries(turn.assertions, context, run_context.clock, check)
+        self.spoken += [*turn.input, *own]
+        return await self._grade(turn, self._of_turn(turn, answer, own), number) if turn.assertions else None
+
+    async def _grade(self, turn: Turn, context: AssertionContext, number: int) -> Failure | None:
+        """Grade the answer to a turn; why that is impossible."""
+        run_context, trial = self.run_context, self.trial
+        shaped = await reshaped(trial, context)
+        if isinstance(shaped, Failure):
+            return _in_turn(shaped, number)
+        check = run_context.check(trial.suite)
+        scores = await grade_entries(turn.assertions, shaped, run_context.clock, check)
+        self.parts.append(scores)
+        if trial.case.flow.on_turn_failure == "stop" and not combined(scores, trial.threshold).passed:
+            self.failed = number
         return None
+
+    def skips(self, turn: Turn) -> bool:
+        """Whether a turn is not asked, since one before it failed. Its assertions then score 0."""
+        if self.failed is None:
+            return False
+        reason = f"not asked: turn {self.failed} failed"
+        grade = Grade(0.0, False, (Check("the turn is asked", False, reason),), reason)
+        self.parts.append(tuple(Score(entry, grade, 0.0) for entry in turn.assertions))
+        return True
+
+    async def graded(self) -> TrialResult:
+        """The result once the turns are over."""
+        trial, run_context = self.trial, self.run_context
+        shaped = await reshaped(trial, self.whole()) if trial.case.assertions else self.whole()
+        if isinstance(shaped, Failure):
+            return self.result(error=shaped)
+        check = run_context.check(trial.suite)
+        self.parts.append(await grade_entries(trial.case.assertions, shaped, run_context.clock, check))
+        return self.result()
 
     def _of_turn(self, turn: Turn, answer: TargetResponse, own: tuple[Message, ...]) -> AssertionContext:
         """What the assertions of a turn see: its answer, and all that the target was asked for it."""
@@ -164,9 +196,19 @@ class _Conversation:
             paid = fresh or self.answers  # what was paid for before is reported where nothing else was
             cost, usage = _sum(one.cost_usd for one in paid), _usage(one.token_usage for one in paid)
             answer = replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
-        made = result_of(self.trial, self.run_context, took, answer, tuple(self.scores), error=error)
+        scores = tuple(score for part in self.parts for score in part)
+        made = result_of(self.trial, self.run_context, took, answer, scores, error=error)
+        made = self._aggregated(made)
         attempts, retries = self.calls + len(self.retries), tuple(self.retries)
         return replace(made, input=self.asked, turns=tuple(self.answers), attempts=attempts, retries=retries)
+
+    def _aggregated(self, made: TrialResult) -> TrialResult:
+        """The result with the score that the case makes of those of its turns."""
+        aggregation = self.trial.case.flow.aggregation
+        if aggregation is None or made.status == "errored":
+            return made
+        verdict = combined_parts(self.parts, self.trial.threshold, aggregation)
+        return replace(made, score=verdict.score, status="passed" if verdict.passed else "failed")
 
 
 def _in_turn(failure: Failure, number: int) -> Failure:

@@ -38,7 +38,8 @@ async def transformed(transform: Transform, context: AssertionContext) -> Assert
         return text
     # what code makes, code gets; a path or an expression picks something out of a text, which stays one
     kept = None if value is text or transform.kind not in CODE else json.loads(text or "")
-    return replace(context, output=text, answered=context.output, value=kept)
+    answered = context.output if context.answered is None else context.answered
+    return replace(context, output=text, answered=answered, value=kept)
 
 
 def _json_text(transform: Transform, value: Any) -> str | Failure:

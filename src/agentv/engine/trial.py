@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.run_context import RunContext
 from agentv.engine.services import TrialServices
+from agentv.engine.transform import transformed
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import spent_on
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
+from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
+from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
 
 EMPTY = Failure("empty-output", "the target returned an empty answer; `allow_empty: true` would accept it")
@@ -46,7 +50,26 @@ async def answer_of(trial: Trial, run_context: RunContext) -> AnsweredTrial | Tr
         return result_of(trial, run_context, measured, None, (), error=answer)
     if is_empty(answer, trial):
         return result_of(trial, run_context, measured, answer, (), error=EMPTY)
-    return AnsweredTrial(trial, run_context, answer, measured, context_of(trial, answer, measured, run_context))
+    return await answered(trial, run_context, answer, measured)
+
+
+async def answered(
+    trial: Trial, run_context: RunContext, answer: TargetResponse, measured_ms: float
+) -> AnsweredTrial | TrialResult:
+    """A trial with its answer, ready to be graded; its errored result if the case's `transform` fails."""
+    context = await reshaped(trial, context_of(trial, answer, measured_ms, run_context))
+    if isinstance(context, Failure):
+        return result_of(trial, run_context, measured_ms, answer, (), error=context)
+    return AnsweredTrial(trial, run_context, answer, measured_ms, context)
+
+
+async def reshaped(trial: Trial, context: AssertionContext) -> AssertionContext | Failure:
+    """The context with the answer as the case's `transform` makes it; why that is impossible."""
+    transform = trial.case.transform
+    if transform is None:
+        return context
+    given = transformed(transform, context)
+    return await in_time(given, Deadline(CODE_TIMEOUT_S), code="transform-failed", what="transform", missing="answer")
 
 
 def is_empty(answer: TargetResponse, trial: Trial) -> bool:

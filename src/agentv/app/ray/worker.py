@@ -33,7 +33,7 @@ from agentv.app.ray.messages import (
 from agentv.app.ray.serialization import Shared, packed_results, unpacked
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.executor import LocalExecutor
-from agentv.engine.trial import AnsweredTrial, context_of
+from agentv.engine.trial import AnsweredTrial, answered
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
@@ -208,21 +208,20 @@ class Worker:
         if job.what == "run":
             return _results([await self._trials.run(job.trials[0])], job)
         if job.what == "compare":
-            return _results(await self._trials.compare(self._answered(job)), job)
-        answered = await self._trials.answer(job.trials[0])
-        if isinstance(answered, TrialResult):
-            return _results([answered], job)
-        return TrialAnswer(answered.answer, answered.measured_ms)
+            return _results(await self._trials.compare(await self._answered(job)), job)
+        found = await self._trials.answer(job.trials[0])
+        if isinstance(found, TrialResult):
+            return _results([found], job)
+        return TrialAnswer(found.answer, found.measured_ms)
 
-    def _answered(self, job: Job) -> list[AnsweredTrial | TrialResult]:
+    async def _answered(self, job: Job) -> list[AnsweredTrial | TrialResult]:
         run_context, found = self._connections, list[AnsweredTrial | TrialResult]()
         for trial, given in zip(job.trials, job.answered, strict=True):
             if isinstance(given, TrialResult):
                 found.append(given)
             else:
                 answer, measured_ms = given
-                context = context_of(trial, answer, measured_ms, run_context)
-                found.append(AnsweredTrial(trial, run_context, answer, measured_ms, context))
+                found.append(await answered(trial, run_context, answer, measured_ms))
         return found
 
     def _news(self) -> list[StoppedTarget]:

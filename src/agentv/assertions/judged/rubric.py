@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
+from agentv.assertions.judged.file_texts import with_file_texts
 from agentv.assertions.judged.prompt_code import CodeWriter
 from agentv.assertions.judged.rubric_items import Entries, RubricEntry, item_faults, items_of, words_of
 from agentv.assertions.judged.scale import Authored as AuthoredScale
@@ -30,6 +31,7 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Document, Issue, PromptCode, Text
+from agentv.registry.preprocessors import Preprocessor
 from agentv.templating import RenderError, undeclared
 
 __all__ = ["LlmRubric", "RubricEntry", "prompt_faults"]
@@ -72,6 +74,9 @@ class LlmRubric(DeclaredAssertion):
         Annotated[int, Between(1, 50)] | None,
         Alias(("maxSteps",)),
         Doc("maximum steps of a judge that is an agent; without effect for a model"),
+    ] = None
+    preprocessors: Annotated[
+        tuple[Preprocessor, ...] | None, Doc("commands that turn files in the answer into text; text files need none")
     ] = None
 
     short: ClassVar[str | None] = "value"
@@ -152,7 +157,10 @@ class LlmRubric(DeclaredAssertion):
             )
         if context.output is None:
             return Grade.errored("no-output", "there is no answer to grade")
-        verdict = await context.services.judge(self.judge).assess(rubric, context)
+        shown = await with_file_texts(context, self.preprocessors or ())
+        if isinstance(shown, Failure):
+            return Grade.errored(shown.code, shown.message)
+        verdict = await context.services.judge(self.judge).assess(rubric, shown)
         return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
 
     def _prompt_issues(self, prompt: Document) -> Iterator[Issue]:

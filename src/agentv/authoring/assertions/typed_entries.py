@@ -14,7 +14,7 @@ from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.masking import secrets_in
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.spellings import ASSERTION_TYPES
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
@@ -26,6 +26,9 @@ SETTING_KEYS = frozenset(_SETTINGS.rules)
 
 EXTRA_KEYS = ExtraKeys(listed=tuple(_SETTINGS.names), hinted=tuple(SETTING_KEYS), passed="type")
 """What may stand beside the options of a type."""
+
+RUBRIC = "llm-rubric"
+"""The type whose entries take the judge prompt that holds for all of them."""
 
 _TYPE_AND_VALUE = frozenset({"type", "value"})
 _INVERTED = AssertionSettings(negate=True)
@@ -77,6 +80,7 @@ class TypedEntryReader:
             return None
         if reading.report.hints:
             _suggest(form, kind, reading)
+        form = _completed(form, kind, schema, reading)
         pairs = form.pairs
         settings: AssertionSettings | None = DEFAULTS
         options: Mapping[str, Node] | None = pairs
@@ -112,6 +116,44 @@ class TypedEntryReader:
         if plugin is not None:
             return made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
         return schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
+
+
+def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
+    """The entry with what stands under `options`, where `transform` may be written too, taken out of it."""
+    inner, report = form.pairs["options"], reading.report
+    pairs = {key: node for key, node in form.pairs.items() if key != "options"}
+    if not isinstance(inner, MapNode):
+        report.error("bad-value", inner, f"'options' must be a mapping, found {kind_of(inner)}")
+        return form._replace(pairs=pairs)
+    for key, at in inner.keys.items():
+        if key == "transform" and key in pairs:
+            message = "'transform' is set both here and in 'options'; keep one of them"
+            report.error("two-spellings", at, message)
+        elif key == "transform":
+            report.older("options.transform", "transform", at)
+            pairs[key] = inner.items[key]
+        elif not key.startswith("x-"):
+            reading.unknown_key(key, inner, ("transform",), "'options' of an assertion")
+    places = {**{key: form.item.keys[key] for key in form.item.keys if key != "options"}, **inner.keys}
+    return form._replace(pairs=pairs, item=MapNode(pairs, places, form.item.at))
+
+
+def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, reading: Reading) -> TypedForm:
+    """The entry without its `options`; a rubric with what holds for all rubrics, where it says nothing of its own."""
+    if schema is not None and "options" in form.pairs and "options" not in schema.rules:
+        form = _without_options(form, reading)
+    if kind.name != RUBRIC or (reading.judge_prompt is None and reading.preprocessors is None):
+        return form
+    pairs = dict(form.pairs)
+    if reading.judge_prompt is not None:
+        pairs.setdefault("prompt", reading.judge_prompt)
+    shared, own = reading.preprocessors, pairs.get("preprocessors")
+    if isinstance(shared, ListNode) and isinstance(own, ListNode):
+        pairs["preprocessors"] = ListNode([*own.items, *shared.items], own.at)  # the first one of a type is used
+    elif shared is not None:
+        pairs.setdefault("preprocessors", shared)
+    places = {**{key: node.at for key, node in pairs.items()}, **form.item.keys}
+    return form._replace(pairs=pairs, item=MapNode(pairs, places, form.item.at))
 
 
 def _suggest(form: TypedForm, kind: AnyType, reading: Reading) -> None:

@@ -33,6 +33,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
         reading: with the variables of all cases.
     """
     nodes = _nodes(context.defaults)
+    reading = reading.with_judge_prompt(context.defaults.options.prompt)
     if any(holds_placeholder(node) for node in nodes):
         return None
     own = reading.report.beside()
@@ -56,7 +57,13 @@ class CaseAssertions:
     shared: Entries | None
 
     def read(
-        self, case: WrittenCase, criteria: str | None, turns: tuple[Turn, ...] | None, reading: Reading
+        self,
+        case: WrittenCase,
+        criteria: str | None,
+        turns: tuple[Turn, ...] | None,
+        reading: Reading,
+        *,
+        shared: bool = True,
     ) -> tuple[AssertionEntry, ...]:
         """In the order of SPEC section 7.4: `rubrics`, the case's own, `default_test`'s, the suite's.
 
@@ -65,8 +72,9 @@ class CaseAssertions:
             criteria: of the case.
             turns: its turns; None where they are wrong.
             reading: of the case.
+            shared: nothing in the case changes what the suite adds to each.
         """
-        found, valid = self._given(case, reading)
+        found, valid = self._given(case, reading, shared=shared)
         of_turns = assertions_of(turns) if turns else ()
         if found or (of_turns and not (criteria or "").strip()):
             check_graded(found, (case.node, case.translated), criteria, reading.report)
@@ -79,7 +87,7 @@ class CaseAssertions:
             found = self._implied(case, criteria, reading) if complete else ()
         return tuple(map(_as_gate, found)) if self.context.exam else found
 
-    def _given(self, case: WrittenCase, reading: Reading) -> Entries:
+    def _given(self, case: WrittenCase, reading: Reading, *, shared: bool) -> Entries:
         keys = case.keys
         parts: list[Entries] = []
         if keys.rubrics is not None:
@@ -87,7 +95,7 @@ class CaseAssertions:
         if keys.assert_ is not None:
             parts.append(self.context.assertions.entries(keys.assert_, reading))
         if not keys.skip_defaults and not self._replaced(case):
-            parts.append(self._of_suite(reading))
+            parts.append(self._of_suite(reading, shared=shared))
         return _joined(parts)
 
     def _rubrics(self, node: Node, reading: Reading) -> Entries:
@@ -102,8 +110,8 @@ class CaseAssertions:
         written = case.translated.spelled.get("assert", "assert").rpartition(".")[2]
         return self.context.defaults.replaces and written == "evaluators"
 
-    def _of_suite(self, reading: Reading) -> Entries:
-        if self.shared is not None:
+    def _of_suite(self, reading: Reading, *, shared: bool) -> Entries:
+        if self.shared is not None and shared:
             return Result(self.shared.value)  # what is wrong with them is reported, and not of this case
         return _lists(self.context, _nodes(self.context.defaults), reading.of_suite())
 

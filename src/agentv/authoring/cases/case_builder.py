@@ -17,6 +17,8 @@ from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.dependencies import read_dependencies
 from agentv.authoring.cases.matrix import PromptMatrix
 from agentv.authoring.cases.messages import read_criteria, read_messages
+from agentv.authoring.cases.metadata import case_metadata
+from agentv.authoring.cases.options import CaseOptions, read_options
 from agentv.authoring.cases.turns import TurnReader
 from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.code.fingerprints import fingerprint
@@ -26,16 +28,19 @@ from agentv.authoring.source.files import without_home
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report, Result
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.conversation import Dependency, Turn
+from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings, Transform
+from agentv.model.suite.conversation import PLAIN, Aggregation, Dependency, Flow, Turn
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.suite import Case, TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import Json, JsonObject
 from agentv.registry.types import ProviderSettings
 from agentv.templating import Scope
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+_NOTHING: Any = DEFAULTS
+"""Options of what is no assertion, and only has settings."""
 
 
 class _Parts(NamedTuple):
@@ -56,6 +61,7 @@ class _Parts(NamedTuple):
     judge: TargetSpec | None
     tags: tuple[str, ...]
     depends_on: tuple[Dependency, ...]
+    options: CaseOptions
 
 
 class CaseBuilder:
@@ -117,9 +123,13 @@ class CaseBuilder:
         criteria = read_criteria(keys.criteria, reading)
         if not criteria.valid:
             case = replace(case, not_missing=case.not_missing | {"criteria"})
+        own = read_options(keys.options, "a case", reading)
+        options = own.over(context.defaults.options)
+        reading = reading.with_judge_prompt(options.prompt)
         turns = self._turns.read(case, reading) if case.has_turns else ()
-        entries = self._assertions.read(case, criteria.value, turns, reading)
+        entries = self._assertions.read(case, criteria.value, turns, reading, shared=own.prompt is None)
         expected, registry = keys.expected_output, context.registry
+        judge = keys.judge if keys.judge is not None else options.judge
         return _Parts(
             variables=variables,
             criteria=criteria.value,
@@ -129,9 +139,10 @@ class CaseBuilder:
             messages=self._input.read(case, reading),
             reference=() if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading),
             target=registry.inline(keys.target, reading) if keys.target is not None else None,
-            judge=registry.inline(keys.judge, reading) if keys.judge is not None else None,
+            judge=registry.inline(judge, reading) if judge is not None else None,
             tags=read_tags(keys.tags, reading),
             depends_on=() if keys.depends_on is None else read_dependencies(keys.depends_on, reading),
+            options=options,
         )
 
     def _check(self, case: WrittenCase, parts: _Parts, reading: Reading, *, complete: bool) -> None:
@@ -152,15 +163,19 @@ class CaseBuilder:
         keys, defaults = case.keys, self._context.defaults
         threshold = keys.threshold if keys.threshold is not None else defaults.threshold
         threshold = 0.0 if self._context.exam else threshold
-        metadata = {**defaults.metadata, **keys.metadata} if keys.metadata or defaults.metadata else EMPTY
+        metadata = case_metadata(keys, case.node, defaults.metadata, reading.report)
+        repeat = keys.repeat if keys.repeat is not None else parts.options.repeat
+        flow = Flow(_aggregation(case), keys.on_turn_failure or "continue")
         preamble = self._input.preamble(case, reading)
         turns = parts.turns or ()
         facts: tuple[Any, ...]
-        facts = (keys.id, messages, parts.reference, parts.criteria, parts.variables, metadata, threshold, keys.repeat)
+        facts = (keys.id, messages, parts.reference, parts.criteria, parts.variables, metadata, threshold, repeat)
         if turns or keys.conversation_id is not None:
             facts = (*facts, keys.conversation_id, preamble, *turn_facts(turns))
+        if flow != PLAIN:
+            facts = (*facts, flow)
         try:
-            digest = self._digest.of(facts, parts.graded)
+            digest = self._digest.of(facts, parts.graded, parts.options.transform)
         except UnicodeEncodeError:
             message = (
                 "this case contains half of a character (a lone surrogate), which cannot be written to a file or sent"
@@ -178,7 +193,7 @@ class CaseBuilder:
             metadata=metadata,
             tags=parts.tags,
             threshold=threshold,
-            repeat=keys.repeat,
+            repeat=repeat,
             timeout_s=keys.timeout_s,
             target=parts.target,
             judge=parts.judge,
@@ -186,6 +201,8 @@ class CaseBuilder:
             sha256=digest,
             span=span_of(case.node.at),
             turns=turns,
+            flow=flow,
+            transform=parts.options.transform,
             preamble=preamble,
             conversation_id=keys.conversation_id,
             depends_on=parts.depends_on,
@@ -207,14 +224,25 @@ class _Digest:
     root: bytes
     graders: GraderFiles
 
-    def of(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> str:
-        """The hash of what a case says, and of its assertions.
+    def of(
+        self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...], transform: Transform | None = None
+    ) -> str:
+        """The hash of what a case says, of its assertions, and of what reshapes the answer before them.
 
         Raises:
             UnicodeEncodeError: it holds half of a character.
         """
+        if transform is not None:
+            reshapes = AssertionEntry("transform", _NOTHING, AssertionSettings(transform=transform))
+            entries = (*entries, reshapes)
         written = _encode((facts, [fingerprint(entry, self.graders) for entry in entries]))
         return hashlib.sha256(without_home(written.replace(self.root, b""))).hexdigest()
+
+
+def _aggregation(case: WrittenCase) -> Aggregation | None:
+    """How the turns of a case make its score: as it says, and as AgentV does where it is written in its words."""
+    keys = case.keys
+    return keys.aggregation or ("mean" if keys.mode is not None else None)
 
 
 def check_attachments(

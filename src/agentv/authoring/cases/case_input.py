@@ -32,7 +32,7 @@ class InputReader:
         """Puts what the suite says for all inputs around the messages of a prompt."""
 
         def around(messages: tuple[Message, ...], node: Node) -> tuple[Message, ...] | None:
-            return messages if case.keys.skip_defaults else self._with_defaults(messages, node, reading)
+            return self._with_defaults(messages, node, case, reading)
 
         return around
 
@@ -42,15 +42,15 @@ class InputReader:
             return ()
         if given is None and not case.alone and defaults.input is not None:
             own = _question(defaults.input, case.node, reading.of_suite())
-            return None if own is None else self._with_files(own, defaults.input, reading)
+            return None if own is None else self._with_files(own, defaults.input, case, reading)
         if given is None or is_empty(given):
             if "input" not in case.not_missing:
                 reading.report.error("missing-input", given or case.node, "a case needs 'input'")
             return None
         own = _question(given, given, reading)
-        if own is None or case.keys.skip_defaults or defaults.prompts:
+        if own is None or defaults.prompts:
             return own
-        return self._with_defaults(own, given, reading)
+        return self._with_defaults(own, given, case, reading)
 
     def _opening(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
         """The suite's `input`, then the case's own."""
@@ -62,17 +62,31 @@ class InputReader:
         shared = self._of_suite(before, reading)
         return None if shared is None else (*shared, *own)
 
-    def _with_defaults(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...] | None:
-        own = self._with_files(own, given, reading)
-        if self.defaults.input is None:
-            return own
+    def _with_defaults(
+        self, own: tuple[Message, ...], given: Node, case: WrittenCase, reading: Reading
+    ) -> tuple[Message, ...] | None:
+        """The messages with their files, after those of the suite, unless `skip_defaults` says otherwise."""
+        with_own = self._with_files(own, given, case, reading)
+        if self.defaults.input is None or case.keys.skip_defaults or with_own is None:
+            return with_own
         before = self._of_suite(self.defaults.input, reading)
-        return None if before is None else (*before, *own)
+        return None if before is None else (*before, *with_own)
 
-    def _with_files(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...]:
-        if self.defaults.input_files is not None and isinstance(given, Scalar):
-            return with_files(own, read_files(self.defaults.input_files, reading.of_suite()).value)
-        return own
+    def _with_files(
+        self, own: tuple[Message, ...], given: Node, case: WrittenCase, reading: Reading
+    ) -> tuple[Message, ...] | None:
+        """The messages with the case's files, else with the suite's."""
+        files, shared = case.keys.input_files, self.defaults.input_files
+        if files is None:
+            attaches = shared is not None and not case.keys.skip_defaults and isinstance(given, Scalar)
+            return with_files(own, read_files(shared, reading.of_suite()).value) if attaches and shared else own
+        if not isinstance(given, Scalar) or len(own) != 1 or not isinstance(own[0].content, str):
+            message = "'input_files' needs an input that is a text"
+            hint = "write blocks with 'type: file' into the messages"
+            reading.report.error("bad-value", files, message, hint=hint)
+            return None
+        found = read_files(files, reading)
+        return with_files(own, found.value) if found.valid else None
 
     def _of_suite(self, node: Node, reading: Reading) -> tuple[Message, ...] | None:
         return read_messages(node, "user", reading.of_suite())

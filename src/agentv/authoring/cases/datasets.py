@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.py)(?::(?P<name>[^:/]*))?", re.DOTALL)
 """A Python file, and the function in it that makes cases."""
 
+_OF_INCLUDES = ("include", "type", "select", "run")
+_POSTPONED = frozenset({"select", "run"})
+"""Keys of an entry of `tests:` that includes the cases of another file, and those of them to come."""
+
 STREAMED = (".jsonl", ".csv")
 """Suffixes of files that hold one case after the other, which are read again when they run."""
 
@@ -77,8 +81,30 @@ class CaseSources:
         """One item of the list: a case, or where more are."""
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             self._elsewhere(node)
+        elif isinstance(node, MapNode) and "include" in node.items:
+            self._included(node)
         else:
             self.collector.add(self.reader.read(node, self.reading))
+
+    def _included(self, node: MapNode) -> None:
+        """AgentV's `{include: PATH, type: tests}`: the cases of another file."""
+        report = self.reading.report
+        self.reader.notes.seen = True
+        for key in node.items:
+            if key not in _OF_INCLUDES and not key.startswith("x-"):
+                self.reading.unknown_key(key, node, _OF_INCLUDES, "an 'include' of cases")
+        for key in _POSTPONED & node.items.keys():
+            report.error("not-yet", node.keys[key], f"'{key}' of an 'include' is recognized but not supported yet")
+        path, kind = node.items["include"], node.items.get("type")
+        if kind is not None and not (isinstance(kind, Scalar) and kind.value == "tests"):
+            if isinstance(kind, Scalar) and kind.value == "suite":
+                report.error("not-yet", kind, "'type: suite' of an 'include' is recognized but not supported yet")
+            else:
+                report.error("bad-value", kind, f"'type' of an 'include' must be tests, found {kind_of(kind)}")
+        elif not isinstance(path, Scalar) or not isinstance(path.value, str) or not path.value.strip():
+            report.error("bad-value", path, f"'include' must be the path of a file with cases, found {kind_of(path)}")
+        else:
+            self._elsewhere(path)
 
     def stream(self, path: str, *, is_data: bool = True) -> None:
         """All cases of a JSONL or CSV file, which is read in one pass now and again when they run.

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
+from agentv.authoring.cases.metadata import merged_metadata, suite_metadata
+from agentv.authoring.cases.options import NO_OPTIONS, CaseOptions, read_options
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompts
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
-from agentv.authoring.source.nodes import MapNode, Node, Place, is_empty, kind_of, plain
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, holds_placeholder, is_empty, kind_of, plain
 from agentv.authoring.source.spellings import DEFAULT_TEST, Translated, translate
+from agentv.authoring.source.yaml import read_yaml
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import EMPTY, Json, JsonObject
+
+_REFERENCE = "ref://"
+_ELSEWHERE = ("file://", _REFERENCE)
+"""What a `default_test` begins with that stands in another place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,8 @@ class CaseDefaults:
         expand: a list in `vars` stands for one case for each of its items, where the case does not say otherwise.
         prompted: the input comes from `prompts`, even where they are wrong.
         prompts: those that are right.
+        options: of all cases.
+        renders: a file that says some of this holds placeholders.
     """
 
     assert_: Node | None = None
@@ -41,16 +50,18 @@ class CaseDefaults:
     expand: bool = False
     prompted: bool = False
     prompts: tuple[SuitePrompt, ...] = ()
+    options: CaseOptions = NO_OPTIONS
+    renders: bool = False
 
 
 def read_defaults(
-    authored: AuthoredSuite, written: Collection[str], fixed: Mapping[str, Json], reading: Reading
+    authored: AuthoredSuite, written: Mapping[str, Place], fixed: Mapping[str, Json], reading: Reading
 ) -> CaseDefaults:
     """What a suite's head says for its cases.
 
     Args:
         authored: the head.
-        written: its keys as they are spelled.
+        written: its keys as they are spelled, and where they stand.
         fixed: the variables of the command line.
         reading: of the suite.
     """
@@ -63,20 +74,32 @@ def read_defaults(
         replaces="evalcases" in written,
         prompted="prompts" in written,
         prompts=read_prompts(authored.prompts, reading),
+        metadata=suite_metadata(authored, written, reading.report),
     )
     node = authored.default_test
     if node is None or is_empty(node):
         return base
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip().startswith(_ELSEWHERE):
+        found = _from_file(node, reading)
+        if found is None:
+            return base
+        renders = holds_placeholder(found)
+        node, reading = found, reading.rendering(reading.renders or renders)
+    else:
+        renders = False
     if not isinstance(node, MapNode):
         reading.report.error("bad-value", node, f"'default_test' must be a mapping, found {kind_of(node)}")
         return base
-    translated = translate(node, DEFAULT_TEST, reading.report)
-    _refuse_others(translated, reading.report.spelled(node, "default_test"), reading)
+    translated = translate(node, DEFAULT_TEST, reading.report, for_run=reading.strict_env)
+    name = f"'{reading.report.spelled(node, 'default_test')}'"
+    _refuse_others(translated, name, reading)
     return replace(
         base,
+        options=read_options(translated.items.get("options"), name, reading),
+        renders=renders,
         test_assert=translated.items.get("assert"),
         vars={**_object(translated.items.get("vars"), "vars", reading), **fixed} or EMPTY,
-        metadata=_object(translated.items.get("metadata"), "metadata", reading) or EMPTY,
+        metadata=merged_metadata(base.metadata, _object(translated.items.get("metadata"), "metadata", reading)),
         threshold=_threshold(translated.items.get("threshold"), reading),
         threshold_at=getattr(translated.items.get("threshold"), "at", None),
         expand=_expand(translated.items.get("expand"), reading),
@@ -86,10 +109,23 @@ def read_defaults(
 def _refuse_others(translated: Translated, name: str, reading: Reading) -> None:
     for key in translated.items:
         if key not in DEFAULT_TEST.canonical and not key.startswith("x-"):
-            reading.unknown_key(key, translated.map, DEFAULT_TEST.known, f"'{name}'")
-    if not is_empty(translated.items.get("options")):
-        at = translated.map.keys["options"]
-        reading.report.error("not-yet", at, f"'options' of '{name}' is recognized but not supported yet")
+            reading.unknown_key(key, translated.map, DEFAULT_TEST.known, name)
+
+
+def _from_file(node: Scalar, reading: Reading) -> Node | None:
+    """What the file holds that `default_test` names; None where it cannot be read, which is reported."""
+    text = str(node.value).strip()
+    if text.startswith(_REFERENCE):
+        reading.report.error("not-yet", node, f"'{_REFERENCE}' is recognized but not supported yet")
+        return None
+    path = reading.find(Scalar(text, text, node.at), "file")
+    content = reading.text_of(path, node) if path is not None else None
+    if path is None or content is None:
+        return None
+    root, valid = read_yaml(path, content.encode(), reading.report)
+    if root is None and valid:
+        reading.report.error("missing-value", node, f"'{text}' is empty")
+    return root
 
 
 def _object(node: Node | None, key: str, reading: Reading) -> dict[str, Json]:

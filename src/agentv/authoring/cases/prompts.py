@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from glob import has_magic
 from pathlib import Path
@@ -137,6 +137,9 @@ class _PromptReader:
     def _named(self, authored: AuthoredPrompt, item: MapNode) -> None:
         """An object. promptfoo's `{id: file://a.txt, label: a}` has its text where the id points to."""
         said, identity = authored.prompt, authored.id
+        if authored.file is not None:
+            self._of_file(authored, item)
+            return
         if said is None and identity and _is_path(identity):
             said, identity = item.items["id"], None
         if said is None:
@@ -146,7 +149,22 @@ class _PromptReader:
             message = f"'prompt' must be text or messages, found {kind_of(said)}"
             self.reading.report.error("bad-value", said, message)
             return
-        pieces = list(self._pieces(said))
+        self._keep_all(list(self._pieces(said)), authored, identity, item)
+
+    def _of_file(self, authored: AuthoredPrompt, item: MapNode) -> None:
+        """An object that names the file of its text."""
+        node = item.items.get("file") or item.items["path"]
+        if authored.prompt is not None:
+            message = "a prompt has both a text and 'file'; keep one of them"
+            self.reading.report.error("bad-prompt", node, message)
+        elif not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+            self.reading.report.error("bad-value", node, f"'file' must be the path of a prompt, found {kind_of(node)}")
+        else:
+            self._keep_all(list(self._of_files(node)), authored, authored.id, item)
+
+    def _keep_all(
+        self, pieces: Sequence[_Piece], authored: AuthoredPrompt, identity: str | None, item: MapNode
+    ) -> None:
         name = identity or authored.label
         for number, piece in enumerate(pieces, 1):
             own = name and (f"{name}#{number}" if len(pieces) > 1 else name)

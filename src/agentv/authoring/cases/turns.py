@@ -47,7 +47,8 @@ class TurnReader:
             report.error("bad-turn", places[key], message, hint="keep one of them")
             valid = False
         if keys.mode is not None:
-            report.older("mode: conversation", "turns", places["mode"])
+            canonical = "turns" if keys.aggregation is not None else "aggregation: mean"
+            report.older("mode: conversation", canonical, places["mode"])
         if keys.turns is None:
             if "turns" not in case.not_missing:
                 message = "'mode: conversation' needs 'turns', a list of questions"
@@ -60,17 +61,23 @@ class TurnReader:
             hint = "move it to the turn it belongs to"
             report.error("reference-beside-turns", places["expected_output"], message, hint=hint)
             valid = False
-        shared = None if keys.skip_defaults else self.defaults.input_files
-        files = Result[list[Block]]([]) if shared is None else read_files(shared, reading.of_suite())
+        files = self._files(case, reading)
         turns = self._turns(keys.turns, files.value, reading)
         return turns.value if valid and files.valid and turns.valid else None
+
+    def _files(self, case: WrittenCase, reading: Reading) -> Result[list[Block]]:
+        """The files of the case, else those of its suite."""
+        if case.keys.input_files is not None:
+            return read_files(case.keys.input_files, reading)
+        shared = None if case.keys.skip_defaults else self.defaults.input_files
+        return Result[list[Block]]([]) if shared is None else read_files(shared, reading.of_suite())
 
     def _turns(self, node: Node, files: Iterable[Block], reading: Reading) -> Result[tuple[Turn, ...]]:
         """The turns of a list; what is wrong is reported and left out.
 
         Args:
             node: the value of `turns`.
-            files: what the suite attaches to a case; it goes to the first turn, if that is a plain text.
+            files: what is attached to the case; it goes to the first turn, if that is a plain text.
             reading: of the case.
         """
         if not isinstance(node, ListNode):

@@ -7,6 +7,7 @@ from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import MapNode, is_empty
+from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE, MEANT, Translated, translate
 from agentv.lazy_dataclass import dataclass
 
@@ -42,6 +43,16 @@ class WrittenCase:
         """Whether it asks several questions, or says so."""
         return self.keys.turns is not None or self.keys.mode is not None
 
+    def check_flow(self, report: Report) -> None:
+        """Report keys about turns in a case that has none, and what is not built."""
+        if self.keys.on_dependency_failure in {"fail", "run"}:
+            said = f"'{self.keys.on_dependency_failure}' of 'on_dependency_failure'"
+            at = self.translated.items["on_dependency_failure"]
+            report.error("not-yet", at, f"{said} is recognized but not supported yet")
+        for key in ("aggregation", "on_turn_failure"):
+            if getattr(self.keys, key) is not None and not self.has_turns and "turns" not in self.not_missing:
+                report.error("bad-value", self.translated.map.keys[key], f"'{key}' needs 'turns'")
+
 
 def read_written(node: MapNode, reading: Reading, *, alone: bool, variant: str) -> WrittenCase:
     """A case by its canonical keys; what is wrong with them is reported.
@@ -53,7 +64,7 @@ def read_written(node: MapNode, reading: Reading, *, alone: bool, variant: str) 
         variant: the end of its id.
     """
     report = reading.report
-    translated = translate(node, CASE, report)
+    translated = translate(node, CASE, report, for_run=reading.strict_env)
     items = translated.items
     keys = _SCHEMA.decode(items, translated.map, reading, "a case", extra=_EXTRA_KEYS)
     not_missing = _misspelt(node) if keys is INVALID or report.failed else frozenset[str]()
@@ -61,7 +72,9 @@ def read_written(node: MapNode, reading: Reading, *, alone: bool, variant: str) 
         keys = _SCHEMA.unread(items)
     if is_empty(items.get("id")) and "id" not in not_missing:
         report.error("missing-key", items.get("id") or node, "a case needs 'id'")
-    return WrittenCase(keys, node, translated, not_missing, alone, variant)
+    case = WrittenCase(keys, node, translated, not_missing, alone, variant)
+    case.check_flow(report)
+    return case
 
 
 def _misspelt(node: MapNode) -> frozenset[str]:

@@ -38,8 +38,20 @@ from agentv.registry.fields import (
     PromptCode,
     PythonSource,
 )
+from agentv.registry.preprocessors import Preprocessor
 
-_BEARERS = (Command, Document, FileGlobs, FunctionRef, JavaScriptSource, Loaded, PromptCode, PythonSource, Transform)
+_BEARERS = (
+    Command,
+    Document,
+    FileGlobs,
+    FunctionRef,
+    JavaScriptSource,
+    Loaded,
+    PromptCode,
+    PythonSource,
+    Preprocessor,
+    Transform,
+)
 
 
 def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: SearchPaths | None = None) -> Any:
@@ -196,6 +208,9 @@ def _values(options: object) -> Iterator[Any]:
     """The values of the fields that may name files; a command as it stands where it runs."""
     for name in _bearing(type(options)):
         value = getattr(options, name)
+        if isinstance(value, tuple):
+            yield from (one.command for one in value if isinstance(one, Preprocessor))
+            continue
         cwd = getattr(options, "cwd", None) if isinstance(value, Command) else None
         yield replace(value, cwd=cwd) if isinstance(cwd, str) and cwd else value
 

@@ -34,6 +34,11 @@ class Rename:
         """Whether it has to leave its container."""
         return "." in self.written
 
+    @property
+    def enters(self) -> bool:
+        """Whether it has to go into a container, which may stand elsewhere; it is left where it is."""
+        return "." in self.canonical and not self.moves
+
 
 def rewritten(text: str, renames: Iterable[Rename]) -> str:
     """The text with the canonical spellings.
@@ -47,7 +52,7 @@ def rewritten(text: str, renames: Iterable[Rename]) -> str:
     for rename in sorted(renames, key=lambda one: one.span, reverse=True):  # from behind: places before stay true
         if rename.moves:
             moving[rename.span.line - 1] = rename
-        else:
+        elif not rename.enters:
             _replace(lines, rename)
     for start in sorted(_containers(lines, moving), reverse=True):
         stop = _end_of(lines, start)

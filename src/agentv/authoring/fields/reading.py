@@ -122,6 +122,8 @@ class Reading:
         checkout: finds a file of a git host on disk.
         data: what is read now is data, which may name no code and not read the environment.
         fed: the variables in reach are out of data.
+        judge_prompt: of the rubrics that have none of their own.
+        preprocessors: of all rubrics.
     """
 
     report: Report
@@ -138,6 +140,8 @@ class Reading:
     checkout: FindCheckout = no_repositories
     data: bool = False
     fed: bool = False
+    judge_prompt: Node | None = None
+    preprocessors: Node | None = None
     _texts: dict[str, str] = field(default_factory=dict)
     _pdfs: dict[str, str | None] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
@@ -154,6 +158,10 @@ class Reading:
     def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""
         return varied(self, scope=scope)
+
+    def with_judge_prompt(self, prompt: Node | None) -> Reading:
+        """The same, with another prompt for the rubrics that have none of their own."""
+        return self if prompt is self.judge_prompt else replace(self, judge_prompt=prompt)
 
     def of_suite(self) -> Reading:
         """The same, for what the suite says: no data, though the variables in reach may be."""
@@ -434,10 +442,10 @@ def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
 def notes_of(tried: Sequence[str]) -> list[str]:
     """The paths that were tried for a missing file; of very many the first and the last."""
     listed = [f"tried {shown(path)}" for path in tried]
-    if len(listed) <= LISTED_PATHS:
+    if len(listed) <= LISTED_PATHS + 1:
         return listed
     left_out = len(listed) - LISTED_PATHS
-    return [*listed[: LISTED_PATHS - 1], f"tried {left_out} more directories above it", listed[-1]]
+    return [*listed[: LISTED_PATHS - 1], f"tried {left_out} more directories above", listed[-1]]
 
 
 def _sibling(text: str, tried: Iterable[str]) -> str | None:

@@ -37,12 +37,28 @@ class AuthoredRepeat(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredTrials(Declared):
+    """How many times a case runs and how its samples are combined, in AgentV's words."""
+
+    count: Annotated[AtLeastOne, Doc("number of samples")]
+    strategy: Annotated[
+        Literal["pass_at_k", "pass_any", "pass_all", "mean", "confidence_interval"],
+        Doc("how the samples of a case are combined into its verdict; `pass_at_k` is `pass_any`"),
+    ] = "pass_at_k"
+    early_exit: Annotated[bool | None, Doc("not applied: all samples run")] = None
+    cost_limit_usd: Annotated[
+        float | None, Between(0.0001), Alias(("costLimitUsd",)), Doc("not applied: `budget_usd` limits a run")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredRun(Declared):
     """The `run:` block of a suite."""
 
     workers: Annotated[AtLeastOne | None, Doc("number of trials to run concurrently")] = None
     repeat: Annotated[
-        AtLeastOne | AuthoredRepeat | None, Doc("how many times each case runs, or until when and the maximum")
+        AtLeastOne | AuthoredRepeat | AuthoredTrials | None,
+        Doc("how many times each case runs, or until when and the maximum"),
     ] = None
     aggregate: Annotated[
         Literal["mean", "pass_any", "pass_all", "majority"] | None,
@@ -73,8 +89,14 @@ class AuthoredSuite(Declared):
     version: Annotated[Label, Doc("version of these cases, kept in the results")] = None
     author: Annotated[Unread, Doc("author")] = None
     license: Annotated[Label, Doc("licence of the cases")] = None
+    category: Annotated[Label, Doc("category of the cases, kept in the results")] = None
     tags: Annotated[Unread, Doc("a list or a map of labels")] = None
-    metadata: Annotated[JsonObject, Verbatim(), Doc("kept in every row")] = field(default=EMPTY)
+    metadata: Annotated[JsonObject, Verbatim(), Doc("kept in every row; a case overrides single keys")] = field(
+        default=EMPTY
+    )
+    governance: Annotated[JsonObject, Verbatim(), Doc("risk and compliance facts, kept in every row's metadata")] = (
+        field(default=EMPTY)
+    )
     requires: Annotated[Unread, Doc("requirements of this suite, for people")] = None
     targets: Annotated[Unread, Doc("the systems under test: names, provider:rest strings or inline targets")] = None
     judge: Annotated[Unread, Doc("the target that grades rubrics")] = None
@@ -88,6 +110,9 @@ class AuthoredSuite(Declared):
     cluster: Annotated[
         Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")
     ] = None
+    preprocessors: Annotated[Unread, Doc("commands that turn files in answers into text before rubrics are judged")] = (
+        None
+    )
     run: Annotated[Unread, Doc("how the suite runs")] = None
     env: Annotated[Unread, Doc("environment for targets and scripts of this suite")] = None
     tests: Annotated[Unread, Doc("the cases: a list, or the path of a file with cases")] = None
@@ -101,6 +126,7 @@ class AuthoredCase(Declared):
     description: Annotated[Label, Doc("shown, not graded")] = None
     criteria: Annotated[Unread, Doc("description of a correct answer")] = None
     input: Annotated[Unread, Doc("a text, a message, or a list of messages")] = None
+    input_files: Annotated[Unread, Doc("files attached to a text input; they replace the suite's")] = None
     expected_output: Annotated[Unread, Doc("the reference answer; not graded by itself")] = None
     vars: Annotated[Unread, Doc("values for {{ name }}")] = None
     expand: Annotated[bool | None, Doc("a list in vars produces one case per item")] = None
@@ -110,6 +136,13 @@ class AuthoredCase(Declared):
     metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and kept in the row")] = field(
         default=EMPTY
     )
+    governance: Annotated[JsonObject, Verbatim(), Doc("risk and compliance facts, added to the suite's")] = field(
+        default=EMPTY
+    )
+    suite: Annotated[Label, Doc("the suite that the case came from, kept in its metadata")] = None
+    options: Annotated[Unread, Doc("`transform`, `judge` and `prompt` of the assertions that set none; `repeat`")] = (
+        None
+    )
     threshold: Annotated[Fraction | None, Doc("minimum score of this case to pass, 0..1")] = None
     repeat: Annotated[AtLeastOne | None, Doc("how many times this case runs")] = None
     timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
@@ -117,9 +150,20 @@ class AuthoredCase(Declared):
     target: Annotated[Unread, Doc("the target of this case only")] = None
     judge: Annotated[Unread, Doc("the judge of this case only")] = None
     turns: Annotated[Unread, Doc("questions asked one after the other, each with its own assertions")] = None
-    mode: Annotated[Literal["conversation"] | None, Verbatim(), Doc("older: `turns` implies it")] = None
+    mode: Annotated[Literal["conversation"] | None, Verbatim(), Doc("older: `turns` with `aggregation: mean`")] = None
+    aggregation: Annotated[
+        Literal["mean", "min", "max"] | None,
+        Doc("score of a case with turns: of its turns' scores; default: of all assertions"),
+    ] = None
+    on_turn_failure: Annotated[
+        Literal["continue", "stop"] | None, Doc("`stop`: turns after one that fails are not asked and score 0")
+    ] = None
     conversation_id: Annotated[Name, Doc("cases with the same value continue each other, in file order")] = None
     depends_on: Annotated[Unread, Doc("the id of a case that must pass first, or a list of ids")] = None
+    on_dependency_failure: Annotated[
+        Literal["skip", "fail", "run"] | None,
+        Doc("`skip`: without a case that it depends on, this case is not run; `fail` and `run` are not supported yet"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +182,20 @@ class AuthoredPrompt(Declared):
 
     id: Annotated[Label, Doc("unique in the suite; shown in rows")] = None
     label: Annotated[Label, Doc("its name if it has no id; otherwise for people")] = None
-    prompt: Annotated[Unread, Alias(("raw",)), Doc("a text, a list of messages, or a file with one")] = None
+    prompt: Annotated[Unread, Alias(("raw", "messages")), Doc("a text, a list of messages, or a file with one")] = None
+    file: Annotated[Label, Alias(("path",)), Doc("the file that contains the prompt")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredOptions(Declared):
+    """The `options:` of a case or of `default_test`."""
+
+    judge: Annotated[Unread, Doc("the judge of the case")] = None
+    prompt: Annotated[Unread, Doc("the judge prompt of rubrics without one of their own")] = None
+    transform: Annotated[
+        Transform | None, Doc("reshapes the answer before the assertions; their own `transform` follows it")
+    ] = None
+    repeat: Annotated[AtLeastOne | None, Doc("how many times the case runs")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +231,7 @@ class AuthoredSettings(Declared):
 
 __all__ = [
     "AuthoredCase",
+    "AuthoredOptions",
     "AuthoredPrompt",
     "AuthoredRun",
     "AuthoredSettings",

@@ -12,6 +12,7 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, Unread
 from agentv.authoring.header.agentv_config import canonical_config
+from agentv.authoring.header.trials import read_trials
 from agentv.authoring.source.files import is_file, shown, upwards
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
 from agentv.authoring.source.spellings import RUN, translate
@@ -125,18 +126,22 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     name = reading.report.spelled(node, "run")
     pairs = {key: _run_value(key, item) for key, item in node.items.items()}
     translated = translate(MapNode(pairs, node.keys, node.at), RUN, reading.report)
+    items = dict(translated.items)
+    trials = read_trials(items, reading)
+    if trials is not None:
+        del items["repeat"]
     others = ExtraKeys(hinted=tuple(RUN.known))
-    read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, f"'{name}'", extra=others)
-    if read is INVALID:
+    read = shape_of(AuthoredRun).decode(items, translated.map, reading, f"'{name}'", extra=others)
+    if read is INVALID or trials is INVALID:
         return RunSettings()
     retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)
     early = read.repeat if isinstance(read.repeat, AuthoredRepeat) else None
     return RunSettings(
         workers=read.workers,
-        repeat=read.repeat if early is None else early.max,
+        repeat=trials.repeat if trials is not None else read.repeat if early is None else early.max,
         until=None if early is None else early.until,
         alpha=None if early is None else early.alpha,
-        aggregate=read.aggregate,
+        aggregate=read.aggregate if trials is None else trials.aggregate or read.aggregate,
         timeout_s=read.timeout_s,
         max_errors=read.max_errors,
         retry=retry,
@@ -149,9 +154,10 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
 
 
 def _run_value(key: str, node: Node) -> Node:
-    """Older values that mean something else: `trials: {count: n}`, `fail_on_error: true`."""
-    if key == "trials" and isinstance(node, MapNode) and set(node.items) == {"count"}:
-        return node.items["count"]
+    """Older values that mean something else: `timeout_ms: 500`, `fail_on_error: true`."""
+    if key == "timeout_ms" and isinstance(node, Scalar) and type(node.value) in (int, float):
+        seconds = node.value / 1000
+        return Scalar(seconds, repr(seconds), node.at)
     if key == "fail_on_error" and isinstance(node, Scalar) and isinstance(node.value, bool):
         return Scalar(1 if node.value else None, node.text, node.at)
     return node

@@ -14,8 +14,9 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
+from agentv.authoring.cases.metadata import GOVERNANCE
 from agentv.authoring.fields.clusters import ClusterReader
-from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredSuite
@@ -23,7 +24,7 @@ from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.header.config import Config, over, read_run
 from agentv.authoring.header.project import open_project
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
-from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
 from agentv.authoring.targets.suite_targets import SuiteTargets
@@ -31,6 +32,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json
+from agentv.registry.preprocessors import Preprocessor
 from agentv.templating import Scope
 
 
@@ -80,6 +82,7 @@ class HeaderReader:
         assertions = self._assertions(reading)
         reading = replace(reading, entries=assertions.entries)
         authored, translated, kept = self._authored(root, reading)
+        reading = self._with_preprocessors(authored.preprocessors, reading)
         run = self._run(authored, translated, config, reading)
         registry.retry = run.retry or registry.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)
@@ -98,7 +101,7 @@ class HeaderReader:
             run=run,
             env=env,
             env_sha256=_digest_of(root.get("env"), env),
-            metadata={**authored.metadata, **kept, **_facts(authored)} or EMPTY,
+            metadata={**authored.metadata, **_governance(authored), **kept, **_facts(authored)} or EMPTY,
             span=span_of(root.at),
             root=reading.places.root,
         )
@@ -117,10 +120,21 @@ class HeaderReader:
         )
         notes = CaseNotes.of_env(env)
         notes.judging.advice = PASTE_IN_EXAM if exam else notes.judging.advice
-        reading = reading.within(Scope(defaults.vars, env))
+        reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
         cases = CaseReader(context, notes, read_shared(context, reading))
         threshold = _threshold(defaults, translated, suite.threshold, config)
         return Header(suite, reading, cases, assertions, targets, authored.targets, threshold)
+
+    def _with_preprocessors(self, node: Node | None, reading: Reading) -> Reading:
+        """The same, with the suite's preprocessors, which are checked here, since no rubric may use them."""
+        if node is None or is_empty(node):
+            return reading
+        kind = kind_for(tuple[Preprocessor, ...])
+        if kind.accepts(node):
+            kind.read(node, reading, "preprocessors")
+            return replace(reading, preprocessors=node)
+        reading.report.error("bad-value", node, f"'preprocessors' must be a list, found {kind_of(node)}")
+        return reading
 
     def _environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
         own = {} if node is None else _suite_env(node, reading)
@@ -142,7 +156,7 @@ class HeaderReader:
         """The header by its canonical keys, and what `dataset` and `suite` say beside `name`."""
         items, kept = _with_name(root, reading.report)
         translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
-        own = {key: node for key, node in translated.items.items() if not key.startswith("run.")}
+        own = {key: node for key, node in translated.items.items() if not key.startswith("run.") and key != "$schema"}
         shape, others = shape_of(AuthoredSuite), ExtraKeys(hinted=tuple(SUITE.known))
         authored = shape.decode(own, translated.map, reading, "an eval file", extra=others)
         return (shape.unread(own) if authored is INVALID else authored), translated, kept
@@ -219,9 +233,14 @@ def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]
     return MapNode(items, keys, root.at), kept
 
 
+def _governance(authored: AuthoredSuite) -> dict[str, Json]:
+    return {GOVERNANCE: authored.governance} if authored.governance else {}
+
+
 def _facts(authored: AuthoredSuite) -> dict[str, Json]:
     facts = {
         "version": authored.version,
+        "category": authored.category,
         "author": plain(authored.author) if authored.author is not None else None,
         "license": authored.license,
         "requires": plain(authored.requires) if authored.requires is not None else None,

@@ -13,6 +13,7 @@ from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType
 
 _SETTINGS: Schema = {"$ref": "#/$defs/settings"}
+_REFERENCE_TO_OPTIONS: Schema = {"$ref": "#/$defs/assertion-options"}
 
 
 def assertion_defs(types: Registry[AssertionType], replaceable: Collection[str]) -> dict[str, Schema]:
@@ -34,6 +35,14 @@ def assertion_defs(types: Registry[AssertionType], replaceable: Collection[str])
         "sentence": {**_SENTENCE, "not": {"pattern": _spelled([*types.names, *ASSERTION_TYPES, *types.not_yet])}},
         "include": _INCLUDE,
         "settings": {"properties": settings},
+        "assertion-options": {
+            "description": "an older place of 'transform'",
+            "deprecated": True,
+            "type": "object",
+            "properties": {"transform": settings["transform"]},
+            "patternProperties": FREE_KEYS,
+            "additionalProperties": False,
+        },
         "typed": _typed(strict, types),
         "one-key": _one_key(strict, types, settings),
         **{f"type.{kind.name}": _options(kind, settings) for kind in kinds},
@@ -115,7 +124,8 @@ def _options(kind: AssertionType, settings: Iterable[str]) -> Schema:
     if taken:
         raise TypeError(f"'{kind.name}' has options that every assertion takes: {sorted(taken)}")
     everywhere = dict.fromkeys(["type", *settings], True)
-    schema = {"description": kind.summary, **options, "properties": {**options["properties"], **everywhere}}
+    properties = {"options": _REFERENCE_TO_OPTIONS, **options["properties"], **everywhere}
+    schema = {"description": kind.summary, **options, "properties": properties}
     return schema if kind.options.extra_option is None else {**schema, "additionalProperties": True}
 
 

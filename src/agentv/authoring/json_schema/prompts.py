@@ -7,6 +7,9 @@ from agentv.authoring.fields.schema import AuthoredPrompt
 from agentv.authoring.json_schema.messages import MESSAGES
 from agentv.authoring.source.spellings import CASE, SUITE
 
+_TEXTS = ("prompt", "raw", "messages", "file", "path")
+"""Keys of a prompt that say what it asks."""
+
 PROMPTS: Schema = {
     "if": {"type": "array"},
     "then": {"minItems": 1, "items": {"$ref": "#/$defs/prompt"}},
@@ -23,9 +26,8 @@ def prompt_defs() -> dict[str, Schema]:
         "patternProperties": FREE_KEYS,
         "additionalProperties": False,
         "anyOf": [
-            {"required": ["prompt"], "properties": {"raw": False}},
-            {"required": ["raw"], "properties": {"prompt": False}},
-            {"required": ["id"], "properties": {"prompt": False, "raw": False}},  # the id is where the prompt is
+            *({"required": [key], "properties": {one: False for one in _TEXTS if one != key}} for key in _TEXTS),
+            {"required": ["id"], "properties": dict.fromkeys(_TEXTS, False)},  # the id is where the prompt is
         ],
     }
     return {"prompt": {"if": {"type": "object"}, "then": named, "else": said}}
@@ -33,5 +35,6 @@ def prompt_defs() -> dict[str, Schema]:
 
 def input_or_prompts() -> Schema:
     """The keywords that ask every case for its input, unless the suite has prompts."""
-    asked: Schema = {"items": {"if": {"type": "object"}, "then": needed([[*CASE.spelled("input"), "turns"]])}}
+    case: Schema = {"type": "object", "not": {"required": ["include"]}}
+    asked: Schema = {"items": {"if": case, "then": needed([[*CASE.spelled("input"), "turns"]])}}
     return {"if": {"required": ["prompts"]}, "else": {"properties": dict.fromkeys(SUITE.spelled("tests"), asked)}}

@@ -19,14 +19,14 @@ from agentv.authoring.fields.json_kinds import (
     needed,
     properties_of,
 )
-from agentv.authoring.fields.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTurn
+from agentv.authoring.fields.schema import AuthoredCase, AuthoredOptions, AuthoredRun, AuthoredSuite, AuthoredTurn
 from agentv.authoring.json_schema.entries import assertion_defs
 from agentv.authoring.json_schema.exam import exam_body, exam_defs
 from agentv.authoring.json_schema.messages import MESSAGE_DEFS, MESSAGES
 from agentv.authoring.json_schema.prompts import PROMPTS, input_or_prompts, prompt_defs
 from agentv.authoring.json_schema.spellings import older_spelling, spelled_mapping
 from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
-from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE, TURN
+from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
 from agentv.authoring.source.spellings import TARGET as TARGET_KEYS
 from agentv.lazy_dataclass import dataclass
 from agentv.registry.table import Registry
@@ -67,7 +67,10 @@ def _eval_file(words: Vocabulary) -> _Document:
         properties_of(AuthoredSuite, _SUITE_VALUES),
         SUITE,
         "#",
-        {key: older_spelling("name", name) for key in ("dataset", "suite")},  # beside `name` they are metadata
+        {
+            **{key: older_spelling("name", name) for key in ("dataset", "suite")},  # beside `name` they are metadata
+            "$schema": {"description": "for editors", "type": "string"},
+        },
     )
     defs = {
         "case": {
@@ -78,6 +81,8 @@ def _eval_file(words: Vocabulary) -> _Document:
             **spelled_mapping(properties_of(AuthoredTurn, _TURN_VALUES), TURN, "#/$defs/turn"),
             **needed([TURN.spelled("input")]),
         },
+        "options": spelled_mapping(properties_of(AuthoredOptions, _OPTIONS_VALUES), OPTIONS, "#/$defs/options"),
+        "included-tests": _INCLUDED_TESTS,
         "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
         **prompt_defs(),
         "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
@@ -138,6 +143,7 @@ _OBJECT: Schema = {"type": "object"}
 _OBJECT_OR_NOTHING: Schema = {"type": ["object", "null"]}
 _TAGS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}, _OBJECT]}
 _NOTHING: Schema = {"type": "null"}
+_OPTIONS: Schema = {"anyOf": [{"$ref": "#/$defs/options"}, _NOTHING]}
 _ID: Schema = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 
 _SUITE_VALUES: Mapping[str, Schema] = {
@@ -150,7 +156,12 @@ _SUITE_VALUES: Mapping[str, Schema] = {
     "input": {"anyOf": [MESSAGES, _NOTHING]},
     "input_files": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}]},
     "assert_": ASSERTIONS,
-    "default_test": {"anyOf": [{"$ref": "#/$defs/default_test"}, _NOTHING]},
+    "default_test": {
+        "if": {"type": "string"},
+        "then": {"pattern": r"^\s*file://"},
+        "else": {"anyOf": [{"$ref": "#/$defs/default_test"}, _NOTHING]},
+    },
+    "preprocessors": {"anyOf": [{"$ref": "#/$defs/type.llm-rubric/properties/preprocessors"}, _NOTHING]},
     "run": {"$ref": "#/$defs/run"},
     "env": {"type": "object", "additionalProperties": TEXT},
     "tests": {
@@ -159,15 +170,34 @@ _SUITE_VALUES: Mapping[str, Schema] = {
         "else": {
             "type": "array",
             "minItems": 1,
-            "items": {"if": {"type": "string"}, "then": NAME, "else": {"$ref": "#/$defs/case"}},
+            "items": {
+                "if": {"type": "string"},
+                "then": NAME,
+                "else": {
+                    "if": {"type": "object", "required": ["include"]},
+                    "then": {"$ref": "#/$defs/included-tests"},
+                    "else": {"$ref": "#/$defs/case"},
+                },
+            },
         },
     },
 }
 """What the keys of a suite may hold that the declarations leave to others to read."""
 
+_INCLUDED_TESTS: Schema = {
+    "description": "the cases of another file",
+    "type": "object",
+    "properties": {"include": NAME, "type": {"const": "tests"}},
+    "required": ["include"],
+    "patternProperties": FREE_KEYS,
+    "additionalProperties": False,
+}
+
 _CASE_VALUES: Mapping[str, Schema] = {
     "criteria": {"type": [*TEXT["type"], "null"]},
     "input": MESSAGES,
+    "input_files": _SUITE_VALUES["input_files"],
+    "options": _OPTIONS,
     "expected_output": {"anyOf": [MESSAGES, _NOTHING, {"type": "array", "maxItems": 0}]},
     "vars": _OBJECT_OR_NOTHING,
     "assert_": ASSERTIONS,
@@ -188,22 +218,20 @@ _DEFAULT_TEST_VALUES: dict[str, Schema] = {
     "metadata": {"description": "kept in every row; a case overrides single keys", **_OBJECT_OR_NOTHING},
     "assert": {"description": "assertions added to every case", **ASSERTIONS},
     "threshold": {"description": "minimum score of every case to pass", "$ref": "#/$defs/case/properties/threshold"},
-    "options": {"description": "not supported yet", **_OBJECT_OR_NOTHING, "maxProperties": 0},
+    "options": {"description": "options of every case; a case overrides single keys", **_OPTIONS},
+}
+
+_OPTIONS_VALUES: Mapping[str, Schema] = {
+    "judge": TARGET,
+    "prompt": {"$ref": "#/$defs/type.llm-rubric/properties/prompt"},
 }
 
 _RUN_VALUES: Mapping[str, Schema] = {
     "trials": older_spelling(
         "repeat",
-        {
-            "if": {"type": "object"},
-            "then": {
-                "properties": {"count": {"$ref": "#/$defs/run/properties/repeat"}},
-                "required": ["count"],
-                "additionalProperties": False,
-            },
-            "else": {"$ref": "#/$defs/run/properties/repeat"},
-        },
+        {"$ref": "#/$defs/run/properties/repeat"},
     ),
+    "timeout_ms": older_spelling("timeout_s", {"type": "number", "exclusiveMinimum": 0}),
     "fail_on_error": older_spelling("max_errors: 1", {"type": ["boolean", "integer"], "minimum": 1}),
 }
 """Keys of `run:` whose older values mean something else."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from agentv.authoring.fields.json_kinds import FREE_KEYS, Schema, spelled_once
 from agentv.authoring.source.spellings import RUN, SINGULAR, Spellings
@@ -29,7 +29,7 @@ def spelled_mapping(
         raise TypeError(f"declared and spelled differently: {sorted(properties.keys() ^ spellings.canonical)}")
     older = {key: _reference(canonical, key, place) for key, canonical in spellings.older.items()}
     known = {*properties, *older, *(more or {})}
-    nested = {key: _nested(inner, place, known) for key, inner in spellings.nested.items()}
+    nested = {key: _nested(inner, place, known, spellings.not_yet) for key, inner in spellings.nested.items()}
     return {
         "type": "object",
         "properties": {**properties, **older, **(more or {}), **nested},
@@ -45,11 +45,11 @@ def older_spelling(canonical: str, schema: Schema) -> Schema:
 
 
 def _reference(canonical: str, key: str, place: str) -> Schema:
-    reference = {"$ref": f"{place}/properties/{canonical}"}
+    reference = {"$ref": _RUN.get(canonical) or f"{place}/properties/{canonical}"}
     return reference if key in SINGULAR else older_spelling(canonical, reference)
 
 
-def _nested(inner: Mapping[str, str], place: str, known: set[str]) -> Schema:
+def _nested(inner: Mapping[str, str], place: str, known: set[str], postponed: Collection[str]) -> Schema:
     """A block such as `execution:`, whose keys mean keys of the mapping around it or of its `run:`."""
     properties = {}
     for key, canonical in inner.items():
@@ -57,7 +57,7 @@ def _nested(inner: Mapping[str, str], place: str, known: set[str]) -> Schema:
             properties[key] = {"$ref": f"{place}/properties/{canonical}"}
         elif canonical in _RUN:
             properties[key] = {"$ref": _RUN[canonical]}
-        elif canonical.removeprefix("run.") not in RUN.not_yet:
+        elif canonical.removeprefix("run.") not in RUN.not_yet and canonical not in postponed:
             raise TypeError(f"'{key}' means '{canonical}', which is not declared")
     return {
         "description": "an older place of these keys",

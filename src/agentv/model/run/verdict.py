@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.grade import reaches, weighted_mean
+from agentv.model.run.grade import PLACES, reaches, weighted_mean
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import Aggregation
 from agentv.model.values.response import Failure
 
 
@@ -65,6 +66,35 @@ def combined(scores: Sequence[Score], threshold: float) -> Combined:
     if required:
         return Combined(1.0 if gated else 0.0, gated)
     return Combined(0.0, False, NOTHING_COUNTS)
+
+
+def combined_parts(parts: Sequence[Sequence[Score]], threshold: float, aggregation: Aggregation) -> Combined:
+    """The verdict over the turns of a case and its own assertions, each a part with one score.
+
+    A part in which nothing has a weight has no score; its gates count.
+
+    Args:
+        parts: the grades of each turn, then those of the case.
+        threshold: of the case.
+        aggregation: what the case's score is of those of its parts.
+
+    Source: AgentV 4.42.4, conversation evaluation.
+    """
+    scores = [score for part in parts for score in part]
+    whole = combined(scores, threshold)
+    weighed = [part for part in parts if any(score.entry.settings.weight for score in part)]
+    if whole.error is not None or not weighed:
+        return whole
+    values = [combined(part, threshold).score for part in weighed]
+    score = round(_AGGREGATIONS[aggregation](values), PLACES)
+    return Combined(score, reaches(score, threshold) and all(map(passes_gate, scores)))
+
+
+_AGGREGATIONS: Mapping[Aggregation, Callable[[Sequence[float]], float]] = {
+    "mean": lambda values: sum(values) / len(values),
+    "min": min,
+    "max": max,
+}
 
 
 def excludes_nothing(threshold: float | None, entries: Iterable[AssertionEntry]) -> bool:

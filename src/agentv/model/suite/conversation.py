@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
@@ -25,6 +27,26 @@ class Turn:
     assertions: tuple[AssertionEntry, ...] = ()
     criteria: str | None = None
     expected_output: tuple[Message, ...] = ()
+
+
+Aggregation = Literal["mean", "min", "max"]
+OnTurnFailure = Literal["continue", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How the turns of a case follow each other, and how their scores make the case's.
+
+    Attributes:
+        aggregation: of the scores of the turns, and of the case's own assertions; None: all assertions count alike.
+        on_turn_failure: whether the turns after one that fails are asked.
+    """
+
+    aggregation: Aggregation | None = None
+    on_turn_failure: OnTurnFailure = "continue"
+
+
+PLAIN = Flow()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +88,14 @@ def said(answer: TargetResponse, asked: Sequence[Message]) -> tuple[Message, ...
         return (Message("assistant", answer.output or ""),)
     begins = len(reported) > len(asked) and all(_same(one, two) for one, two in zip(reported, asked, strict=False))
     return reported[len(asked) :] if begins else reported
+
+
+def sendable(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """A transcript as a target is sent it: files that a target answered with are told by their names."""
+    return tuple(
+        replace(one, content=one.text) if one.role == "assistant" and isinstance(one.content, tuple) else one
+        for one in messages
+    )
 
 
 def _same(reported: Message, asked: Message) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.conversation import Dependency, Link, Turn
+from agentv.model.suite.assertion import AssertionEntry, Transform
+from agentv.model.suite.conversation import PLAIN, Dependency, Flow, Link, Turn
 from agentv.model.suite.exam import Exam
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import SearchPaths
@@ -160,6 +160,8 @@ class Case:
         assertions: in merge order (SPEC section 7.4), includes expanded.
         target, judge: this case's own; None: the suite's.
         turns: questions that are asked one after the other; `input` is then what comes before the first.
+        flow: how the turns follow each other.
+        transform: applied to the answer before it is graded; None: it is graded as it is.
         preamble: how many messages of `input` are the suite's; a conversation holds them once.
         conversation_id: cases that share one continue each other.
         depends_on: cases that must pass first.
@@ -191,6 +193,8 @@ class Case:
     sha256: str = ""
     span: Span | None = None
     turns: tuple[Turn, ...] = ()
+    flow: Flow = PLAIN
+    transform: Transform | None = None
     preamble: int = 0
     conversation_id: str | None = None
     depends_on: tuple[Dependency, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
@@ -44,11 +44,15 @@ class ImageBlock:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBlock:
-    """A PDF attached to a message: `value` as written, `path` as found, and the digest of its bytes."""
+    """A PDF attached to a message: `value` as written, `path` as found, and the digest of its bytes.
+
+    In an answer it is a file of any `media_type` that the target names; nobody has read it yet.
+    """
 
     value: str
     path: str
     sha256: str
+    media_type: str = "application/pdf"
 
 
 Block: TypeAlias = TextBlock | FileBlock | ImageBlock | DocumentBlock
@@ -129,7 +133,8 @@ def _block_json(block: Block) -> Json:
     if isinstance(block, FileBlock):
         return {"type": "file", "value": block.value, "path": block.path, "text": block.text}
     if isinstance(block, DocumentBlock):
-        return {"type": "file", "value": block.value, "path": block.path}
+        other = {} if block.sha256 else {"media_type": block.media_type}
+        return {"type": "file", "value": block.value, "path": block.path, **other}
     return {"type": "image", "value": block.value}
 
 
@@ -207,8 +212,23 @@ def _content_from_json(content: Json) -> Content:
     if isinstance(content, str | Mapping):
         return content
     if isinstance(content, Sequence):
-        return "\n\n".join(_piece_text(piece) for piece in content if not _is_call(piece))
+        pieces = [piece for piece in content if not _is_call(piece)]
+        if any(map(_is_file, pieces)):
+            return tuple(_file_block(piece) if _is_file(piece) else TextBlock(_piece_text(piece)) for piece in pieces)
+        return "\n\n".join(map(_piece_text, pieces))
     return json.dumps(content)
+
+
+def _is_file(piece: Json) -> bool:
+    """Whether a block of content names a file, as AgentV's targets answer with one."""
+    if not isinstance(piece, Mapping) or piece.get("type") != "file" or not isinstance(piece.get("path"), str):
+        return False
+    return not any(isinstance(piece.get(key), str) for key in ("value", "text", "content"))
+
+
+def _file_block(piece: Any) -> DocumentBlock:
+    path, kind = piece["path"], piece.get("media_type")
+    return DocumentBlock(path, path, "", kind if isinstance(kind, str) else "")
 
 
 def _piece_text(piece: Json) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv.authoring.source.boundary import Boundary
 from agentv.authoring.source.files import DiskReader, Places, nearest_in_agentv, repository_root, shown, upwards
 
 UP = ("a/b/c", "a/b", "a")
@@ -50,6 +51,18 @@ def test_what_begins_with_a_slash_is_looked_for_above_too_after_the_root(tree):
     assert places.find("/near.md", "anything")[0] == str(tree / "a/b/near.md")
     (tree / "a/near.md").write_text("", encoding="utf-8")
     assert Places(places.suite, places.root).find("/near.md", "anything")[0] == str(tree / "a/near.md")
+
+
+def test_a_link_above_that_leaves_the_repository_is_not_followed(tree):
+    (tree / "outside.md").write_text("secret", encoding="utf-8")
+    (tree / "a/link.md").symlink_to(tree / "outside.md")
+    suite, root = str(tree / "a/b/c"), str(tree / "a")
+    places = Places(suite, root, boundary=Boundary(root))
+    found, tried = places.find("link.md", f"{suite}/suite.yaml")
+    assert found is None
+    assert str(tree / "a/link.md") not in tried
+    assert places.leaves("link.md", f"{suite}/suite.yaml")
+    assert Places(suite, root, boundary=Boundary(root, is_open=True)).find("link.md", suite)[0] is not None
 
 
 def test_a_path_beside_the_file_goes_first(tree):

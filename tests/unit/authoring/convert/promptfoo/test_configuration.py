@@ -117,7 +117,14 @@ def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path)
     ):
         assert any(part in place for place in places), part
     refused = [one for one in validate((str(found.path),), {}) if one.severity == "error"]
-    wanted = ("moderation", "sparkle", "unconverted", "unconverted_transform", "transformResponse", "options")
+    wanted = (
+        "moderation",
+        "sparkle",
+        "unconverted",
+        "unconverted_transform",
+        "transformResponse",
+        "unconverted_options",
+    )
     for name in wanted:
         assert any(f"'{name}'" in one.message for one in refused), name
 

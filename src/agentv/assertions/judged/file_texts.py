@@ -1,0 +1,116 @@
+"""Files in an answer as text: what a judge reads in place of their names.
+
+A target may answer with files: blocks `{"type": "file", "media_type": …, "path": …}`, as AgentV's do. Text files are
+read; other ones need a preprocessor. A file that cannot be read errs the grade: its name is no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agentv.model.run.context import AssertionContext
+from agentv.model.values.message import DocumentBlock, Message
+from agentv.model.values.response import Failure
+from agentv.registry.preprocessors import Preprocessor, media_type_of
+from agentv.user_code.excerpts import last_error
+from agentv.user_code.javascript.commands import with_sdk
+from agentv.user_code.processes.processes import run_program
+
+FAILED = "preprocessor-failed"
+
+LONGEST = 10_000_000
+"""Bytes of one file, and of what a preprocessor prints."""
+
+
+async def with_file_texts(
+    context: AssertionContext, preprocessors: Sequence[Preprocessor]
+) -> AssertionContext | Failure:
+    """The context with the text of the files in the answer; why one of them has none.
+
+    Args:
+        context: of an answer; returned as it is where the answer has no files, or a `transform` made another of it.
+        preprocessors: of which the first of a type is used.
+    """
+    message = next((one for one in reversed(context.messages) if one.role == "assistant"), None)
+    blocks = message.content if message is not None and isinstance(message.content, tuple) else ()
+    if context.answered is not None or not any(isinstance(block, DocumentBlock) for block in blocks):
+        return context
+    parts: list[str] = []
+    for block in blocks:
+        text = await _text_of(block, preprocessors, context) if isinstance(block, DocumentBlock) else _shown(block)
+        if isinstance(text, Failure):
+            return text
+        parts.append(text)
+    return replace(context, output="\n".join(parts))
+
+
+def _shown(block: object) -> str:
+    return Message("assistant", (block,)).text  # type: ignore[arg-type]  # a block of a message
+
+
+async def _text_of(
+    block: DocumentBlock, preprocessors: Sequence[Preprocessor], context: AssertionContext
+) -> str | Failure:
+    media_type = media_type_of(block.media_type or block.path.rpartition(".")[2])
+    found = next((one for one in preprocessors if media_type_of(one.type) == media_type), None)
+    path = _path_of(block.path, found, context)
+    if path is None:
+        return Failure(FAILED, f"the answer names the file {block.path!r}, which is outside the project")
+    text = await (asyncio.to_thread(_read, path) if found is None else _printed(found, path, block, context))
+    if isinstance(text, Failure):
+        return Failure(text.code, f"the file {block.path!r} of the answer: {text.message}")
+    if not text.strip():
+        return Failure(FAILED, f"the file {block.path!r} of the answer has no text")
+    return f"[[ file: {block.value} ]]\n{text}"
+
+
+def _path_of(written: str, preprocessor: Preprocessor | None, context: AssertionContext) -> str | None:
+    """Where a file is that an answer names; None where a grader must not look: the answer decides what is read."""
+    homes = [context.workspace_path, preprocessor.command.cwd if preprocessor is not None else None, os.getcwd()]  # noqa: PTH109  # text
+    roots = [os.path.realpath(home) for home in homes if home]
+    for root in roots:
+        path = os.path.realpath(os.path.join(root, written.removeprefix("file://")))  # noqa: PTH118  # text
+        inside = any(path.startswith(one.rstrip(os.sep) + os.sep) for one in roots)
+        if inside and (os.path.isfile(path) or root is roots[-1]):  # noqa: PTH113  # text
+            return path
+    return None
+
+
+def _read(path: str) -> str | Failure:
+    """The text of a text file."""
+    try:
+        if not os.path.isfile(path):  # noqa: PTH113  # text
+            return Failure(FAILED, "it does not exist")
+        with open(path, "rb") as file:  # noqa: PTH123  # text
+            data = file.read(LONGEST + 1)
+        text = data.decode()
+    except OSError as error:
+        return Failure(FAILED, f"it cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        return Failure(FAILED, "it is not text; add a preprocessor for its type")
+    if len(data) > LONGEST or "\0" in text:
+        return Failure(FAILED, "it is too long" if len(data) > LONGEST else "it is not text; add a preprocessor for it")
+    return text.replace("\r\n", "\n")
+
+
+async def _printed(
+    preprocessor: Preprocessor, path: str, block: DocumentBlock, context: AssertionContext
+) -> str | Failure:
+    """What the command makes of a file."""
+    command = preprocessor.command
+    stdin = json.dumps({"path": path, "original_path": block.path, "media_type": block.media_type}).encode()
+    env = await with_sdk(command, context.env)
+    ended = await run_program(command, stdin=stdin, env=env, timeout_s=preprocessor.timeout_s, limit=LONGEST)
+    if isinstance(ended, Failure):
+        return ended
+    if ended.status:
+        said = last_error(ended.stderr)
+        return Failure(FAILED, f"its preprocessor exited with {ended.status}{said and f': {said}'}")
+    try:
+        return ended.stdout.decode().strip()
+    except UnicodeDecodeError:
+        return Failure(FAILED, "its preprocessor printed what is not UTF-8 text")
