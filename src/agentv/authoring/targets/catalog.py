@@ -14,7 +14,6 @@ from agentv.authoring.source.nodes import (
     Node,
     Place,
     Scalar,
-    holds_placeholder,
     is_empty,
     kind_of,
     plain,
@@ -82,7 +81,7 @@ def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading)
     root = read_shared(path, text, reading.report) if text is not None else None
     if root is None:
         return
-    own = replace(reading, places=places_of(home, reading), renders=holds_placeholder(root))
+    own = replace(reading, places=places_of(home, reading), renders=True)
     registry.begin_file(own)
     _fill(registry, root, own, Path(path).name)
 
@@ -187,6 +186,8 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
         registry.enter(name.text, flat, reading)
         return
     place, own = span_of(first.at), span_of(flat.at)
+    if place == own:
+        return  # one file that is read by two names
     if place.file == own.file:
         message = f"two targets are named '{name.text}'; the first is at line {place.line}"
         reading.report.error("duplicate-target", name, message)
