@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import Places, is_file, shown, upwards
@@ -19,7 +20,7 @@ from agentv.authoring.source.nodes import (
     plain,
     span_of,
 )
-from agentv.authoring.source.spellings import TARGET
+from agentv.authoring.source.spellings import SETTINGS, TARGET
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.passed_over import remark_on_keys, without_effect_in
 from agentv.authoring.targets.references import entries_of, is_reference
@@ -170,6 +171,11 @@ def _name_of(flat: MapNode) -> Node | None:
     return next((node for key in TARGET.spelled("name") if (node := flat.get(key)) is not None), None)
 
 
+def _canonical(flat: MapNode) -> dict[str, Any]:
+    """What a target says, by its canonical keys."""
+    return {TARGET.older.get(key, SETTINGS.get(key, key)): plain(node) for key, node in flat.items.items()}
+
+
 def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
     if isinstance(entry, Scalar) and isinstance(entry.value, str) and ":" in entry.value:
         return  # a `provider:rest` string is a target wherever it is named
@@ -191,6 +197,6 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
     if place.file == own.file:
         message = f"two targets are named '{name.text}'; the first is at line {place.line}"
         reading.report.error("duplicate-target", name, message)
-    elif plain(first) != plain(flat):
+    elif _canonical(first) != _canonical(flat):
         message = f"target '{name.text}' has other settings in {shown(place.file)}:{place.line}"
         reading.report.error("duplicate-target", name, message, hint="keep one of them")

@@ -22,6 +22,7 @@ from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_emp
 from agentv.authoring.source.plaintext_secrets import check_settings
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
+from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.authoring.targets.passed_over import settings_in
 from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
@@ -243,9 +244,10 @@ def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
 def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:
     said = node.get("provider")
     if not isinstance(said, Scalar) or not isinstance(said.value, str):
-        misspelt = next((key for key in node.items if nearest(key, ("provider",))), None)
+        kinds = ("provider", USE_TARGET)
+        misspelt = next((key for key in node.items if nearest(key, kinds)), None)
         if said is None and misspelt is not None:
-            reading.unknown_key(misspelt, node, ("provider",), "a target")
+            reading.unknown_key(misspelt, node, kinds, "a target")
         elif said is None:
             reading.report.error("missing-key", node, f"a target needs 'provider': one of {', '.join(providers.names)}")
         elif isinstance(said, Scalar) and is_empty(said):
