@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -95,10 +96,12 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     settings = _decoded(provider, own, at, reading, others)
     if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
-    settings = in_directory(settings, own.get("cwd"), reading)
+    placed = in_directory(settings, own.get("cwd"), reading)
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
     values |= {**drawn, "env": dict(authored.env)}
+    if placed is not settings:  # two eval files can mean two directories by one path
+        settings, values["cwd"] = placed, os.path.relpath(placed.cwd, reading.places.root)
     drawn_headers = _drawn(own.get("headers"), values.get("headers"))
     shown = {key: one for key, one in values.items() if key not in shape.secrets}
     if drawn_headers:
