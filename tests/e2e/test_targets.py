@@ -113,7 +113,7 @@ def test_without_any_it_says_what_could_be(project):
 @pytest.mark.parametrize(
     ("book", "words", "said"),
     [
-        ("targets: [{name: a, provider: mokc}]\n", (), "unknown-provider"),
+        ("targts: [{name: a, provider: mock}]\n", (), "unknown-key"),
         ("targets: []\n", ("nobody",), "unknown-target"),
     ],
 )
@@ -121,3 +121,32 @@ def test_what_is_wrong_is_told_and_ends_with_2(project, book, words, said):
     project.write(".agentv/targets.yaml", book)
     ended = project.run("targets", *words)
     assert (ended.status, said in ended.stderr) == (2, True)
+
+
+def test_each_target_is_shown_with_what_is_wrong_with_it(project):
+    book = """targets:
+  - {name: good, provider: echo}
+  - {name: misspelt, provider: mokc}
+  - {name: agent, provider: codex}
+  - {name: alias, use_target: good}
+  - {name: open, use_target: "${{ WHICH }}"}
+  - {name: lost, use_target: nobody}
+"""
+    project.write(".agentv/targets.yaml", book)
+    ended = project.run("targets", "--json")
+    assert ended.status == 0
+    listed = {one["name"]: one for one in json.loads(ended.stdout)["targets"]}
+    assert {name: one["problem_code"] for name, one in listed.items()} == {
+        "good": None,
+        "misspelt": "unknown-provider",
+        "agent": "not-yet",
+        "alias": None,
+        "open": None,
+        "lost": "unknown-target",
+    }
+    assert (listed["alias"]["provider"], listed["alias"]["source"]) == ("echo", ".agentv/targets.yaml:5")
+    assert listed["open"]["keys"][0]["names"] == ["WHICH"]
+    assert "misspelt: no provider 'mokc'" in project.run("targets").stdout
+    checked = project.run("targets", "--check")
+    assert checked.status == 3
+    assert "lost: unknown-target: no target 'nobody'" in checked.stdout

@@ -38,6 +38,8 @@ OTHER_EXAMPLES: Mapping[str, str] = {
     "http": "http:https://my-agent.example/ask",
 }
 
+_EXTRA = "missing-extra"
+
 
 @dataclass(frozen=True, slots=True)
 class TargetsRequest:
@@ -92,7 +94,7 @@ def _is_model(name: str) -> bool:
 
 
 def _listed(entry: Entry, found: Inventory) -> ListedTarget:
-    lacks = next((one for one in entry.lacks if one.code == "missing-extra"), None)
+    lacks = next((one for one in (*entry.problems, *entry.lacks) if one in entry.problems or one.code == _EXTRA), None)
     secrets = shape_of(type(entry.spec.settings)).secrets if entry.spec else frozenset()
     return ListedTarget(
         name=entry.name,
@@ -103,6 +105,7 @@ def _listed(entry: Entry, found: Inventory) -> ListedTarget:
         keys=(*(_fact(one) for one in _open(entry.spec)), *entry.named),
         written=not entry.named and bool(secrets & entry.settings),
         finds_keys=entry.spec is not None and getattr(type(entry.spec.settings), "finds_keys", False),
+        problem_code=lacks.code if lacks else None,
         problem=lacks.message if lacks else None,
         fix=lacks.hint if lacks else None,
     )
@@ -144,7 +147,7 @@ def _key_of(target: ListedTarget) -> str | None:
 def _impossible(target: ListedTarget, entry: Entry) -> CheckOutcome:
     """Why a target cannot be called at all."""
     if target.problem is not None:
-        return CheckOutcome("failed", None, "missing-extra", target.problem, target.fix)
+        return CheckOutcome("failed", None, target.problem_code or _EXTRA, target.problem, target.fix)
     if entry.spec is not None:
         first = entry.spec.missing[0]
         return CheckOutcome("failed", None, "no-api-key", f"{first.names[0]} is not set", how_to_set(first))

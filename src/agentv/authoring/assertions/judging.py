@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import field
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import field, replace
 from typing import Any
 
 from agentv.authoring.fields.reading import Reading
@@ -140,16 +140,9 @@ class Judging:
         of_targets = {target.judge: target.name for target in suite.targets if target.judge}
         for name, target in {**self.of_cases, **of_targets}.items():
             wanted.setdefault(name, registry.judge_of(target))
-        asked = {*self.named, *self.embedders, *(self.of_cases if self.needed else ())}
+        asked = set(self.of_cases) if self.needed else set()
         asked |= of_targets.keys() if self.asks_suite and suite.forced_judge is None else set()
-        later = reading.reporting_to(Report())  # what is wrong with a judge that nothing asks
-        found = {
-            name: registry.resolve(name, at, reading)
-            if name in asked
-            else registry.resolve(name, at, later, later=later.report)
-            for name, at in wanted.items()
-        }
-        specs = {name: spec for name, spec in found.items() if spec is not None}
+        specs = self._resolved(wanted, asked, registry, reading)
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)
         if for_run and self._nameless is not None and chosen is None and not covered:
@@ -158,6 +151,25 @@ class Judging:
         self._warn(suite, chosen, reading)
         self._refuse(suite, specs, wanted, reading)
         return specs
+
+    def _resolved(
+        self, wanted: Mapping[str, Node | None], asked: Container[str], registry: TargetRegistry, reading: Reading
+    ) -> dict[str, TargetSpec]:
+        """The targets of these names. `asked`: of the judges that targets name, those that will be asked."""
+        found = {}
+        for name, at in wanted.items():
+            own, named = Report(), name in self.named or name in self.embedders
+            if named:
+                spec = registry.resolve(name, at, reading)
+            else:
+                later = None if name in asked else own
+                spec = registry.resolve(name, at, reading.reporting_to(own), later=later)
+            for one in own.diagnostics if name in asked else ():
+                open_yet = one.code == "unknown-target" and not reading.strict_env  # --judge may name another
+                reading.report.add(replace(one, severity="warning") if open_yet else one)
+            if spec is not None:
+                found[name] = spec
+        return found
 
     def need_embedder(self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading) -> None:
         """Report entries that need a target that embeds and have none, given what `resolve` found."""

@@ -97,7 +97,7 @@ def _read(path: str, reading: Reading) -> Config:
         read = shape_of(AuthoredConfig).unread(root.items)
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
     prompts_dir = _directory(read.prompts_dir, reading.places.suite)
-    providers = None if read.providers is None else (read.providers, reading)
+    providers = None if read.providers is None else (read.providers, reading.rendering(True))
     return Config(
         read.target,
         read.judge,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import NAME, Schema, needed, object_of, properties_of, spellings_of
@@ -12,6 +12,7 @@ from agentv.authoring.fields.schema import AuthoredTarget
 from agentv.authoring.json_schema.spellings import older_spelling, spelled_mapping
 from agentv.authoring.source.spellings import SETTINGS
 from agentv.authoring.source.spellings import TARGET as KEYS
+from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 
@@ -39,12 +40,23 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
         },
         "target-by-id": _by_id(found),
         "inline-target": {
-            "if": BY_ID,
-            "then": {"allOf": [_without_id(open_keys), *by_id]},
-            "else": {"required": ["provider"], "allOf": [{"$ref": "#/$defs/target-keys"}, *rules]},
+            "if": {"required": [USE_TARGET]},
+            "then": _alias(common["properties"]),
+            "else": {
+                "if": BY_ID,
+                "then": {"allOf": [_without_id(open_keys), *by_id]},
+                "else": {"required": ["provider"], "allOf": [{"$ref": "#/$defs/target-keys"}, *rules]},
+            },
         },
         **{f"provider.{provider.name}": _settings(provider, common["properties"]) for provider in found},
     }
+
+
+def _alias(common: Mapping[str, Schema]) -> Schema:
+    """Another name of a target (AgentV); what else every target takes has no effect beside it."""
+    own: Schema = {**NAME, "description": "the target that this is another name of"}
+    properties = {**dict.fromkeys(common, True), "name": common["name"], USE_TARGET: own, "hooks": True}
+    return {"properties": properties, "patternProperties": {"^x-": True}, "additionalProperties": False}
 
 
 def _flat() -> dict[str, Schema]:

@@ -13,6 +13,7 @@ from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.files import Places
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of
 from agentv.authoring.source.report import Report
+from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
@@ -36,6 +37,7 @@ class Entry:
         settings: the keys that its author gives.
         named: the environment variables that its placeholders name.
         lacks: what this machine does not have.
+        problems: what is wrong with it in the file, so that it cannot be used.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Entry:
     settings: frozenset[str] = frozenset()
     named: tuple[KeyFact, ...] = ()
     lacks: tuple[Diagnostic, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Inventory:
         path: the `targets.yaml` in force.
         env: the environment of the process and of `.env` files.
         default_target, default_judge: names.
-        diagnostics: what is wrong with the files, and warnings.
+        diagnostics: what is wrong with the files as a whole, with names that are no targets, and warnings.
     """
 
     path: str | None
@@ -84,7 +87,7 @@ def inventory(directory: str, names: Sequence[str], request: LoadRequest, regist
     found_once |= {(one.code, one.span, one.message): one for entry in found for one in entry.lacks}
     return Inventory(
         path=registry.path,
-        entries=tuple(replace(one, lacks=tuple(_lacking(one.lacks))) for one in found),
+        entries=tuple(found),
         env=reading.scope.env,
         default_target=registry.default_target.text if registry.default_target else None,
         default_judge=registry.default_judge.text if registry.default_judge else None,
@@ -92,14 +95,12 @@ def inventory(directory: str, names: Sequence[str], request: LoadRequest, regist
     )
 
 
-def _lacking(found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    return (one for one in found if one.code in _LACKS)
-
-
 def _entry(name: str, registry: TargetRegistry, reading: Reading) -> Entry:
     own = Report()
     node = registry.entries.get(name)
     spec = registry.read_alone(name, own) if node is not None else _typed(name, registry, replace(reading, report=own))
+    broken = () if node is None else tuple(one for one in own.diagnostics if one.severity == "error")
+    problems = tuple(one for one in broken if one.code not in _LACKS)
     if node is None:
         node = MapNode({}, {}, Span("", 1, 1, 1, 1))
     provider, _, rest = _text(node.get("provider") or node.get("id")).partition(":")
@@ -108,11 +109,12 @@ def _entry(name: str, registry: TargetRegistry, reading: Reading) -> Entry:
         provider=spec.provider if spec else provider,
         model=_model(spec) or _text(node.get("model")) or rest or None,
         spec=spec,
-        span=spec.span if spec else span_of(node.at),
+        span=spec.span if spec and USE_TARGET not in node.items else span_of(node.at),
         judge=_text(registry.judge_of(name)) or None,
         settings=frozenset(node.items),
         named=tuple(_named(node, {**reading.scope.env, **(spec.env if spec else {})})),
-        lacks=own.diagnostics,
+        lacks=tuple(one for one in own.diagnostics if one not in problems),
+        problems=problems,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import Places, is_file, shown, upwards
@@ -14,13 +15,12 @@ from agentv.authoring.source.nodes import (
     Node,
     Place,
     Scalar,
-    holds_placeholder,
     is_empty,
     kind_of,
     plain,
     span_of,
 )
-from agentv.authoring.source.spellings import TARGET
+from agentv.authoring.source.spellings import SETTINGS, TARGET
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.passed_over import remark_on_keys, without_effect_in
 from agentv.authoring.targets.references import entries_of, is_reference
@@ -82,7 +82,7 @@ def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading)
     root = read_shared(path, text, reading.report) if text is not None else None
     if root is None:
         return
-    own = replace(reading, places=places_of(home, reading), renders=holds_placeholder(root))
+    own = replace(reading, places=places_of(home, reading), renders=True)
     registry.begin_file(own)
     _fill(registry, root, own, Path(path).name)
 
@@ -171,6 +171,11 @@ def _name_of(flat: MapNode) -> Node | None:
     return next((node for key in TARGET.spelled("name") if (node := flat.get(key)) is not None), None)
 
 
+def _canonical(flat: MapNode) -> dict[str, Any]:
+    """What a target says, by its canonical keys."""
+    return {TARGET.older.get(key, SETTINGS.get(key, key)): plain(node) for key, node in flat.items.items()}
+
+
 def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
     if isinstance(entry, Scalar) and isinstance(entry.value, str) and ":" in entry.value:
         return  # a `provider:rest` string is a target wherever it is named
@@ -187,9 +192,11 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
         registry.enter(name.text, flat, reading)
         return
     place, own = span_of(first.at), span_of(flat.at)
+    if place == own:
+        return  # one file that is read by two names
     if place.file == own.file:
         message = f"two targets are named '{name.text}'; the first is at line {place.line}"
         reading.report.error("duplicate-target", name, message)
-    elif plain(first) != plain(flat):
+    elif _canonical(first) != _canonical(flat):
         message = f"target '{name.text}' has other settings in {shown(place.file)}:{place.line}"
         reading.report.error("duplicate-target", name, message, hint="keep one of them")

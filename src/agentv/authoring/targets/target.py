@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,6 +23,7 @@ from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_emp
 from agentv.authoring.source.plaintext_secrets import check_settings
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
+from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.authoring.targets.passed_over import settings_in
 from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
@@ -94,10 +96,12 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     settings = _decoded(provider, own, at, reading, others)
     if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
-    settings = in_directory(settings, own.get("cwd"), reading)
+    placed = in_directory(settings, own.get("cwd"), reading)
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
     values |= {**drawn, "env": dict(authored.env)}
+    if placed is not settings:  # two eval files can mean two directories by one path
+        settings, values["cwd"] = placed, os.path.relpath(placed.cwd, reading.places.root)
     drawn_headers = _drawn(own.get("headers"), values.get("headers"))
     shown = {key: one for key, one in values.items() if key not in shape.secrets}
     if drawn_headers:
@@ -255,9 +259,10 @@ def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider])
 def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:
     said = node.get("provider")
     if not isinstance(said, Scalar) or not isinstance(said.value, str):
-        misspelt = next((key for key in node.items if nearest(key, ("provider",))), None)
+        kinds = ("provider", USE_TARGET)
+        misspelt = next((key for key in node.items if nearest(key, kinds)), None)
         if said is None and misspelt is not None:
-            reading.unknown_key(misspelt, node, ("provider",), "a target")
+            reading.unknown_key(misspelt, node, kinds, "a target")
         elif said is None:
             reading.report.error("missing-key", node, f"a target needs 'provider': one of {', '.join(providers.names)}")
         elif isinstance(said, Scalar) and is_empty(said):

@@ -51,7 +51,7 @@ class ListedTarget:
         keys: the variables that it takes something from.
         written: a secret of it stands in the file itself.
         finds_keys: its library looks for a key by itself.
-        problem, fix: why it cannot be asked, whatever the keys are, and what to do about that.
+        problem, problem_code, fix: why it cannot be asked, whatever the keys are, and what to do about that.
         check: None where none was asked for.
     """
 
@@ -64,6 +64,7 @@ class ListedTarget:
     written: bool = False
     finds_keys: bool = False
     problem: str | None = None
+    problem_code: str | None = None
     fix: str | None = None
     check: CheckOutcome | None = None
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _STYLES = {"ok": "green", "set": "green", "failed": "red", "not set": "red", "dim": "dim", "untried": "dim"}
+_PROBLEMS = {"missing-extra": "library missing", "not-yet": "not supported yet"}
 _WHOLE = frozenset({"NAME", "TARGET", "CHECK", "KEY"})
 """Columns whose texts are not broken as long as there is room."""
 
@@ -100,7 +101,7 @@ def _roles(targets: Iterable[ListedTarget]) -> Iterator[Cell]:
 
 def _keys(target: ListedTarget) -> Cell:
     if target.problem is not None:
-        return ("library missing", "not set")
+        return (_PROBLEMS.get(target.problem_code or "", "cannot be used"), "not set")
     if target.keys:
         return _facts(target.keys)
     if target.written:

@@ -43,13 +43,16 @@ class Azure(OpenAIProvider):
         Alias(("version",)),
         FromEnvironment(("OPENAI_API_VERSION",), required=False),
         Doc(
-            f"API version; defaults to OPENAI_API_VERSION, then `{API_VERSION}`; unused with `/openai/v1` in `base_url`"
+            f"API version; defaults to OPENAI_API_VERSION, then `{API_VERSION}`; `v1` is the API below "
+            "`/openai/v1`, which has none"
         ),
     ] = None
 
     def dialect(self) -> Dialect:
         """Azure keeps to schemas. A deployment may be called anything, so its prices go by what the answer says."""
         given = (self.base_url or "").rstrip("/")
+        if self.api_version == "v1" and not given.endswith(_UNVERSIONED):
+            given = f"{given.removesuffix('/openai')}{_UNVERSIONED}"
         unversioned = given.endswith(_UNVERSIONED)
         return Dialect(
             name="azure",

@@ -7,8 +7,10 @@ file of them may be larger than memory. The price is one read of a row at each c
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import msgspec
@@ -29,6 +31,9 @@ _ANY_SAMPLE = 0
 
 _NONE = msgspec.Raw(b"null")
 
+ALL_ROWS: Mapping[str, str] = MappingProxyType({})
+"""What is wanted where every row will do."""
+
 
 class _RecordedRow(msgspec.Struct):
     """What is read of a row when its place is noted. The rest of it is skipped, not decoded."""
@@ -41,6 +46,9 @@ class _RecordedRow(msgspec.Struct):
     error: msgspec.Raw = _NONE
     target: msgspec.Raw = _NONE
     suite: msgspec.Raw = _NONE
+    source_target: msgspec.Raw = _NONE
+    variant: msgspec.Raw = _NONE
+    attempt: int | None = None
     prompt_id: msgspec.Raw = _NONE
 
     @property
@@ -58,7 +66,28 @@ class _RecordedRow(msgspec.Struct):
     @property
     def source(self) -> tuple[bytes, ...]:
         """Whose answer it is."""
-        return bytes(self.target), bytes(self.suite), bytes(self.prompt_id)
+        return (
+            bytes(self.target),
+            bytes(self.suite),
+            bytes(self.source_target),
+            bytes(self.variant),
+            bytes(self.prompt_id),
+        )
+
+    @property
+    def number(self) -> int:
+        """The sample that it answers, from 1: AgentV counts `attempt` from 0. 0: every sample."""
+        return self.sample or (self.attempt + 1 if self.attempt else _ANY_SAMPLE)
+
+    def says(self, wanted: Mapping[str, str]) -> bool:
+        """Whether it is of the suite, the target and the variant that are wanted."""
+        for key, value in wanted.items():
+            said = bytes(getattr(self, key))
+            if key == "source_target" and said == b"null":
+                said = bytes(self.target)  # a row of a run of our own
+            if said == b"null" or msgspec.json.decode(said) != value:
+                return False
+        return True
 
     @property
     def unanswered(self) -> bool:
@@ -72,7 +101,8 @@ class Recordings:
     Of several rows for one case and sample the last one counts. One without `sample` serves every sample.
     """
 
-    def __init__(self, path: str, file: IO[bytes]) -> None:
+    def __init__(self, path: str, file: IO[bytes], wanted: Mapping[str, str] = ALL_ROWS) -> None:
+        self._wanted = wanted
         self.name = Path(path).name
         self._file = file
         self._places = _Places()
@@ -80,10 +110,15 @@ class Recordings:
         self._sources: dict[tuple[bytes, ...], int] = {}
 
     @classmethod
-    def open(cls, path: str) -> Recordings | Failure:
-        """Read a file once, or say in which line it is wrong (code `bad-recording`)."""
+    def open(cls, path: str, wanted: Mapping[str, str] = ALL_ROWS) -> Recordings | Failure:
+        """Read a file once, or say in which line it is wrong (code `bad-recording`).
+
+        Args:
+            path: of the file.
+            wanted: key → value that a row must have to be used.
+        """
         try:
-            found = cls(path, Path(path).open("rb"))  # noqa: SIM115  # kept open until `close`
+            found = cls(path, Path(path).open("rb"), wanted)  # noqa: SIM115  # kept open until `close`
             wrong = found._read()
         except OSError as error:
             return Failure("bad-recording", f"cannot read {Path(path).name}: {error.strerror}")
@@ -107,13 +142,15 @@ class Recordings:
         case = row.case
         if case is None:
             raise ValueError("the row has neither 'test_id' nor 'id'")
+        if self._wanted and not row.says(self._wanted):
+            return
         if not row.unanswered and (row.output is msgspec.UNSET or bytes(row.output)[:1] not in b'"[n'):
             raise ValueError("the row must have an 'output': text, messages or null")
         source = self._sources.setdefault(row.source, len(self._sources))
-        self._places.note(_key(case, row.sample or _ANY_SAMPLE), begin, source)
+        self._places.note(_key(case, row.number), begin, source)
         if row.prompt is not None:  # a second time, for who asks with that very prompt
-            source = self._sources.setdefault(row.source[:2], len(self._sources))
-            self._places.note(_key(_prompted(case, row.prompt), row.sample or _ANY_SAMPLE), begin, source)
+            source = self._sources.setdefault(row.source[:-1], len(self._sources))
+            self._places.note(_key(_prompted(case, row.prompt), row.number), begin, source)
         if self._ids is not None:
             self._ids.add(case)
             if len(self._ids) > COMPARED:
@@ -160,7 +197,8 @@ class Recordings:
     def _missing(self, case: str, sample: int) -> Failure:
         if self._places.find(_key(case, 1)) is not None:
             return Failure("no-recording", f"{self.name} has no sample {sample} of '{case}'")
-        return Failure("no-recording", f"{self.name} has no answer to '{case}'{self._nearest(case)}")
+        of = "".join(f", with {key} '{value}'" for key, value in self._wanted.items())
+        return Failure("no-recording", f"{self.name} has no answer to '{case}'{of}{self._nearest(case)}")
 
     def _nearest(self, case: str) -> str:
         from rapidfuzz.process import extractOne

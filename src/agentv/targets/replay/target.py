@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Doc, FilePath
+from agentv.registry.fields import Doc, FilePath, Text
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.once import Once
 
@@ -28,15 +28,25 @@ class Replay(ProviderSettings):
         FilePath, Doc("JSONL of rows with `test_id` (or `id`) and `output`, and optionally `sample`, `token_usage`, …")
     ]
 
+    suite: Annotated[Text | None, Doc("use the rows of this suite only")] = None
+    source_target: Annotated[Text | None, Doc("use the rows of this target only")] = None
+    variant: Annotated[Text | None, Doc("use the rows of this variant only")] = None
+
+    @property
+    def rows(self) -> Mapping[str, str]:
+        """What a row must say to be used."""
+        said = {"suite": self.suite, "source_target": self.source_target, "variant": self.variant}
+        return {key: value for key, value in said.items() if value is not None}
+
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that reads the file when it is first asked."""
         del spec
-        return _Replay(self.fixtures, executor)
+        return _Replay(self, executor)
 
 
 class _Replay:
-    def __init__(self, path: str, executor: Executor) -> None:
-        self._path = path
+    def __init__(self, settings: Replay, executor: Executor) -> None:
+        self._settings = settings
         self._executor = executor
         self._reading: Once[Recordings | Failure] = Once()
         self._read: Recordings | Failure | None = None
@@ -53,7 +63,7 @@ class _Replay:
     async def _open(self) -> Recordings | Failure:
         from agentv.targets.replay.recordings import Recordings
 
-        return await self._executor.call(lambda: Recordings.open(self._path))
+        return await self._executor.call(lambda: Recordings.open(self._settings.fixtures, self._settings.rows))
 
     @staticmethod
     def _find(read: Recordings | Failure, request: TargetRequest) -> TargetResponse | Failure:

@@ -491,6 +491,8 @@ def test_azure_is_asked_by_deployment_and_version(server):
     assert call.headers["api-key"] == KEY
     answer(Azure("my-deployment", f"{server.azure}/openai/v1/", KEY))
     assert (server.calls[-1].path, server.calls[-1].query) == ("/azure/openai/v1/chat/completions", {})
+    answer(Azure("my-deployment", server.azure, KEY, api_version="v1"))
+    assert (server.calls[-1].path, server.calls[-1].query) == ("/azure/openai/v1/chat/completions", {})
     answer(Azure("my-deployment", server.azure, KEY, api="responses", api_version="2026-01-01"))
     assert (server.calls[-1].path, server.calls[-1].query) == (
         "/azure/openai/responses",

@@ -1,0 +1,1 @@
+export default () => 'unused: the target has a command';
