@@ -74,7 +74,10 @@ class CaseAssertions:
         """
         found, valid = self._given(case, reading, shared=shared)
         of_turns = assertions_of(turns) if turns else ()
-        if found or (of_turns and not (criteria or "").strip()):
+        unjudged = (
+            not (criteria or "").strip() or case.keys.mode is not None
+        )  # AgentV judges them with assertions alone
+        if found or (of_turns and unjudged):
             check_graded(found, of_turns, (case.node, case.translated), criteria, reading.report)
         else:
             complete = valid and turns is not None and not case.not_missing & _CHECKS
