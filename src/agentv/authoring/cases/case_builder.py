@@ -17,11 +17,11 @@ from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.dependencies import read_dependencies
 from agentv.authoring.cases.matrix import PromptMatrix
 from agentv.authoring.cases.messages import read_criteria, read_messages
-from agentv.authoring.cases.metadata import case_metadata
-from agentv.authoring.cases.options import CaseOptions, read_options
 from agentv.authoring.cases.turns import TurnReader
 from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.code.fingerprints import fingerprint
+from agentv.authoring.fields.case_options import CaseOptions, read_options
+from agentv.authoring.fields.metadata import case_metadata
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.source.files import without_home

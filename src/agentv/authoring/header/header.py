@@ -14,9 +14,9 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
-from agentv.authoring.cases.metadata import GOVERNANCE
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
+from agentv.authoring.fields.metadata import GOVERNANCE
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredSuite
