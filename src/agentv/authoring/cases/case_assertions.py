@@ -31,7 +31,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
         reading: with the variables of all cases.
     """
     nodes = _nodes(context.defaults)
-    reading = reading.with_judge_prompt(context.defaults.options.prompt)
+    reading = reading.with_rubric(context.defaults.options.rubric)
     if any(holds_placeholder(node) for node in nodes):
         return None
     own = reading.report.beside()

@@ -132,9 +132,12 @@ class HeaderReader:
         if node is None or is_empty(node):
             return reading
         kind = kind_for(tuple[Preprocessor, ...])
-        if kind.accepts(node):
-            kind.read(node, reading, "preprocessors")
-            return replace(reading, preprocessors=node)
+        rendered = reading.rendered(node)
+        if rendered is None:
+            return reading
+        if kind.accepts(rendered):
+            found = kind.read(rendered, reading, "preprocessors")
+            return reading if found is INVALID else reading.with_rubric({"preprocessors": (found, node.at)})
         reading.report.error("bad-value", node, f"'preprocessors' must be a list, found {kind_of(node)}")
         return reading
 
