@@ -63,6 +63,12 @@ class TurnReader:
             valid = False
         files = self._files(case, reading)
         turns = self._turns(keys.turns, files.value, reading)
+        if keys.input_files is not None and files.value and turns.value and not _has_files(turns.value[0]):
+            message = "'input_files' needs a first turn whose input is a text"
+            report.error(
+                "bad-value", keys.input_files, message, hint="write blocks with 'type: file' into the messages"
+            )
+            valid = False
         return turns.value if valid and files.valid and turns.valid else None
 
     def _files(self, case: WrittenCase, reading: Reading) -> Result[list[Block]]:
@@ -129,6 +135,11 @@ class TurnReader:
             return ()
         entry = self.assertions.judged(None, authored.criteria, reading)
         return (entry,) if entry else ()
+
+
+def _has_files(turn: Turn) -> bool:
+    """Whether the files of the case were put before the text of a turn."""
+    return len(turn.input) == 1 and isinstance(turn.input[0].content, tuple)
 
 
 def _input(given: Node | None, turn: MapNode, what: str, reading: Reading) -> tuple[Message, ...] | None:
