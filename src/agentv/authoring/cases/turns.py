@@ -41,10 +41,9 @@ class TurnReader:
         """The turns of a case; None where something is wrong with them, which is reported."""
         keys, places, report = case.keys, case.translated.map.keys, reading.report
         valid = True
-        if self.defaults.prompts:
-            key = "turns" if keys.turns is not None else "mode"
+        if self.defaults.prompts and keys.mode is None:
             message = "a case with 'turns' defines its own questions, but the suite has 'prompts' as well"
-            report.error("bad-turn", places[key], message, hint="keep one of them")
+            report.error("bad-turn", places["turns"], message, hint="keep one of them")
             valid = False
         if keys.mode is not None:
             canonical = "turns" if keys.aggregation is not None else "aggregation: mean"
