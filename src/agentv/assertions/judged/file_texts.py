@@ -20,7 +20,7 @@ from agentv.user_code.excerpts import last_error
 from agentv.user_code.javascript.commands import with_sdk
 from agentv.user_code.processes.processes import run_program
 
-FAILED = "preprocessor-failed"
+PREPROCESSOR_FAILED = "preprocessor-failed"
 
 LONGEST = 10_000_000
 """Bytes of one file, and of what a preprocessor prints."""
@@ -59,12 +59,12 @@ async def _text_of(
     found = next((one for one in preprocessors if media_type_of(one.type) == media_type), None)
     path = _path_of(block.path, found, context)
     if path is None:
-        return Failure(FAILED, f"the answer names the file {block.path!r}, which is outside the project")
+        return Failure(PREPROCESSOR_FAILED, f"the answer names the file {block.path!r}, which is outside the project")
     text = await (asyncio.to_thread(_read, path) if found is None else _printed(found, path, block, context))
     if isinstance(text, Failure):
         return Failure(text.code, f"the file {block.path!r} of the answer: {text.message}")
     if not text.strip():
-        return Failure(FAILED, f"the file {block.path!r} of the answer has no text")
+        return Failure(PREPROCESSOR_FAILED, f"the file {block.path!r} of the answer has no text")
     return f"[[ file: {block.value} ]]\n{text}"
 
 
@@ -84,16 +84,19 @@ def _read(path: str) -> str | Failure:
     """The text of a text file."""
     try:
         if not os.path.isfile(path):  # noqa: PTH113  # text
-            return Failure(FAILED, "it does not exist")
+            return Failure(PREPROCESSOR_FAILED, "it does not exist")
         with open(path, "rb") as file:  # noqa: PTH123  # text
             data = file.read(LONGEST + 1)
         text = data.decode()
     except OSError as error:
-        return Failure(FAILED, f"it cannot be read: {error.strerror}")
+        return Failure(PREPROCESSOR_FAILED, f"it cannot be read: {error.strerror}")
     except UnicodeDecodeError:
-        return Failure(FAILED, "it is not text; add a preprocessor for its type")
+        return Failure(PREPROCESSOR_FAILED, "it is not text; add a preprocessor for its type")
     if len(data) > LONGEST or "\0" in text:
-        return Failure(FAILED, "it is too long" if len(data) > LONGEST else "it is not text; add a preprocessor for it")
+        return Failure(
+            PREPROCESSOR_FAILED,
+            "it is too long" if len(data) > LONGEST else "it is not text; add a preprocessor for it",
+        )
     return text.replace("\r\n", "\n")
 
 
@@ -109,8 +112,8 @@ async def _printed(
         return ended
     if ended.status:
         said = last_error(ended.stderr)
-        return Failure(FAILED, f"its preprocessor exited with {ended.status}{said and f': {said}'}")
+        return Failure(PREPROCESSOR_FAILED, f"its preprocessor exited with {ended.status}{said and f': {said}'}")
     try:
         return ended.stdout.decode().strip()
     except UnicodeDecodeError:
-        return Failure(FAILED, "its preprocessor printed what is not UTF-8 text")
+        return Failure(PREPROCESSOR_FAILED, "its preprocessor printed what is not UTF-8 text")

@@ -14,7 +14,7 @@ from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.masking import secrets_in
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.spellings import ASSERTION_TYPES
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
@@ -115,7 +115,8 @@ class TypedEntryReader:
         plugin = kind.plugin if isinstance(kind, AssertionType) else None
         if plugin is not None:
             return made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
-        return schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
+        assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
+        return _joined(assertion, reading) if reading.rubric else assertion
 
 
 def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
@@ -142,18 +143,19 @@ def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, rea
     """The entry without its `options`; a rubric with what holds for all rubrics, where it says nothing of its own."""
     if schema is not None and "options" in form.pairs and "options" not in schema.rules:
         form = _without_options(form, reading)
-    if kind.name != RUBRIC or (reading.judge_prompt is None and reading.preprocessors is None):
+    if kind.name != RUBRIC or not reading.rubric:
         return form
-    pairs = dict(form.pairs)
-    if reading.judge_prompt is not None:
-        pairs.setdefault("prompt", reading.judge_prompt)
-    shared, own = reading.preprocessors, pairs.get("preprocessors")
-    if isinstance(shared, ListNode) and isinstance(own, ListNode):
-        pairs["preprocessors"] = ListNode([*own.items, *shared.items], own.at)  # the first one of a type is used
-    elif shared is not None:
-        pairs.setdefault("preprocessors", shared)
-    places = {**{key: node.at for key, node in pairs.items()}, **form.item.keys}
-    return form._replace(pairs=pairs, item=MapNode(pairs, places, form.item.at))
+    given = {key: value for key, (value, _) in reading.rubric.items() if key not in form.pairs}
+    places = {key: at for key, (_, at) in reading.rubric.items()}
+    item = MapNode(form.item.items, {**places, **form.item.keys}, form.item.at)
+    return form._replace(item=item, extra=replace(form.extra, given={**form.extra.given, **given}))
+
+
+def _joined(assertion: Any, reading: Reading) -> Any:
+    """A rubric whose own preprocessors come before those of the suite: the first one of a type is used."""
+    shared, _ = reading.rubric.get("preprocessors", ((), None))
+    own = getattr(assertion, "preprocessors", None)
+    return assertion if not own or not shared or own is shared else replace(assertion, preprocessors=(*own, *shared))
 
 
 def _suggest(form: TypedForm, kind: AnyType, reading: Reading) -> None:

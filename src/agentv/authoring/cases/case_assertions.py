@@ -33,7 +33,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
         reading: with the variables of all cases.
     """
     nodes = _nodes(context.defaults)
-    reading = reading.with_judge_prompt(context.defaults.options.prompt)
+    reading = reading.with_rubric(context.defaults.options.rubric)
     if any(holds_placeholder(node) for node in nodes):
         return None
     own = reading.report.beside()
@@ -76,7 +76,9 @@ class CaseAssertions:
         """
         found, valid = self._given(case, reading, shared=shared)
         of_turns = assertions_of(turns) if turns else ()
-        if found or (of_turns and not (criteria or "").strip()):
+        # AgentV judges a case of its `mode: conversation` with assertions alone
+        unjudged = not (criteria or "").strip() or case.keys.mode is not None
+        if found or (of_turns and unjudged):
             check_graded(found, (case.node, case.translated), criteria, reading.report)
             if not (self.context.show_only or counts_any((*found, *of_turns))):
                 message = "this case checks nothing: every assertion has weight 0 and none is required"

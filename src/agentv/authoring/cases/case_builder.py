@@ -17,11 +17,11 @@ from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.dependencies import read_dependencies
 from agentv.authoring.cases.matrix import PromptMatrix
 from agentv.authoring.cases.messages import read_criteria, read_messages
-from agentv.authoring.cases.metadata import case_metadata
-from agentv.authoring.cases.options import CaseOptions, read_options
 from agentv.authoring.cases.turns import TurnReader
 from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.code.fingerprints import fingerprint
+from agentv.authoring.fields.case_options import CaseOptions, read_options
+from agentv.authoring.fields.metadata import case_metadata
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.source.files import without_home
@@ -125,11 +125,12 @@ class CaseBuilder:
             case = replace(case, not_missing=case.not_missing | {"criteria"})
         own = read_options(keys.options, "a case", reading)
         options = own.over(context.defaults.options)
-        reading = reading.with_judge_prompt(options.prompt)
+        reading = reading.with_rubric(options.rubric)
         turns = self._turns.read(case, reading) if case.has_turns else ()
-        entries = self._assertions.read(case, criteria.value, turns, reading, shared=own.prompt is None)
+        entries = self._assertions.read(case, criteria.value, turns, reading, shared=not own.rubric)
         expected, registry = keys.expected_output, context.registry
         judge = keys.judge if keys.judge is not None else options.judge
+        judging = reading.of_suite() if keys.judge is None and options.of_suite else reading
         return _Parts(
             variables=variables,
             criteria=criteria.value,
@@ -139,7 +140,7 @@ class CaseBuilder:
             messages=self._input.read(case, reading),
             reference=() if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading),
             target=registry.inline(keys.target, reading) if keys.target is not None else None,
-            judge=registry.inline(judge, reading) if judge is not None else None,
+            judge=registry.inline(judge, judging) if judge is not None else None,
             tags=read_tags(keys.tags, reading),
             depends_on=() if keys.depends_on is None else read_dependencies(keys.depends_on, reading),
             options=options,

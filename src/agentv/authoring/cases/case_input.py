@@ -57,7 +57,7 @@ class InputReader:
         given = case.keys.input
         own = () if given is None or is_empty(given) else read_messages(given, "user", reading)
         before = self.defaults.input if not case.keys.skip_defaults else None
-        if before is None or own is None:
+        if before is None or own is None or self.defaults.prompts:  # a prompt gets what the suite says before it
             return own
         shared = self._of_suite(before, reading)
         return None if shared is None else (*shared, *own)
@@ -66,7 +66,7 @@ class InputReader:
         self, own: tuple[Message, ...], given: Node, case: WrittenCase, reading: Reading
     ) -> tuple[Message, ...] | None:
         """The messages with their files, after those of the suite, unless `skip_defaults` says otherwise."""
-        with_own = self._with_files(own, given, case, reading)
+        with_own = own if case.has_turns else self._with_files(own, given, case, reading)
         if self.defaults.input is None or case.keys.skip_defaults or with_own is None:
             return with_own
         before = self._of_suite(self.defaults.input, reading)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agentv.authoring.cases.metadata import merged_metadata, suite_metadata
-from agentv.authoring.cases.options import NO_OPTIONS, CaseOptions, read_options
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompts
+from agentv.authoring.fields.case_options import NO_OPTIONS, CaseOptions, read_options
 from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.metadata import merged_metadata, suite_metadata
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, holds_placeholder, is_empty, kind_of, plain

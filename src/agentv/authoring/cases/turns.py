@@ -41,10 +41,9 @@ class TurnReader:
         """The turns of a case; None where something is wrong with them, which is reported."""
         keys, places, report = case.keys, case.translated.map.keys, reading.report
         valid = True
-        if self.defaults.prompts:
-            key = "turns" if keys.turns is not None else "mode"
+        if self.defaults.prompts and keys.mode is None:
             message = "a case with 'turns' defines its own questions, but the suite has 'prompts' as well"
-            report.error("bad-turn", places[key], message, hint="keep one of them")
+            report.error("bad-turn", places["turns"], message, hint="keep one of them")
             valid = False
         if keys.mode is not None:
             canonical = "turns" if keys.aggregation is not None else "aggregation: mean"
@@ -63,6 +62,12 @@ class TurnReader:
             valid = False
         files = self._files(case, reading)
         turns = self._turns(keys.turns, files.value, reading)
+        if keys.input_files is not None and files.value and turns.value and not _has_files(turns.value[0]):
+            message = "'input_files' needs a first turn whose input is a text"
+            report.error(
+                "bad-value", keys.input_files, message, hint="write blocks with 'type: file' into the messages"
+            )
+            valid = False
         return turns.value if valid and files.valid and turns.valid else None
 
     def _files(self, case: WrittenCase, reading: Reading) -> Result[list[Block]]:
@@ -129,6 +134,11 @@ class TurnReader:
             return ()
         entry = self.assertions.judged(None, authored.criteria, reading)
         return (entry,) if entry else ()
+
+
+def _has_files(turn: Turn) -> bool:
+    """Whether the files of the case were put before the text of a turn."""
+    return len(turn.input) == 1 and isinstance(turn.input[0].content, tuple)
 
 
 def _input(given: Node | None, turn: MapNode, what: str, reading: Reading) -> tuple[Message, ...] | None:

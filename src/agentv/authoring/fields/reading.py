@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
+from typing import Any
 
 from agentv.authoring.fields.trust import ALLOW_DATA, UNTRUSTED
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
@@ -98,6 +99,8 @@ _PDF = b"%PDF-"
 _PDF_WITHIN = 1024
 """Bytes among which a PDF must say that it is one; some have other things before it."""
 
+RubricOptions = Mapping[str, tuple[Any, Place]]
+"""Option of rubrics → its value, which was read where it stands, and that place."""
 NO_EXTRA_KEYS = ExtraKeys()
 TOP = Chain()
 
@@ -122,8 +125,7 @@ class Reading:
         checkout: finds a file of a git host on disk.
         data: what is read now is data, which may name no code and not read the environment.
         fed: the variables in reach are out of data.
-        judge_prompt: of the rubrics that have none of their own.
-        preprocessors: of all rubrics.
+        rubric: options of the rubrics that have none of their own.
     """
 
     report: Report
@@ -140,8 +142,7 @@ class Reading:
     checkout: FindCheckout = no_repositories
     data: bool = False
     fed: bool = False
-    judge_prompt: Node | None = None
-    preprocessors: Node | None = None
+    rubric: RubricOptions = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _pdfs: dict[str, str | None] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
@@ -159,9 +160,9 @@ class Reading:
         """The same, with other variables in reach."""
         return varied(self, scope=scope)
 
-    def with_judge_prompt(self, prompt: Node | None) -> Reading:
-        """The same, with another prompt for the rubrics that have none of their own."""
-        return self if prompt is self.judge_prompt else replace(self, judge_prompt=prompt)
+    def with_rubric(self, options: RubricOptions) -> Reading:
+        """The same, with further options for the rubrics that have none of their own."""
+        return replace(self, rubric={**self.rubric, **options}) if options else self
 
     def of_suite(self) -> Reading:
         """The same, for what the suite says: no data, though the variables in reach may be."""

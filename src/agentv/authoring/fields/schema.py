@@ -15,7 +15,20 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import Until
 from agentv.model.values.values import EMPTY, JsonObject
-from agentv.registry.fields import Alias, Between, Declared, Doc, FileGlobs, Fraction, Nonempty, Seconds, Text, Verbatim
+from agentv.registry.fields import (
+    Alias,
+    Between,
+    Declared,
+    Doc,
+    Document,
+    FileGlobs,
+    Fraction,
+    Nonempty,
+    PromptCode,
+    Seconds,
+    Text,
+    Verbatim,
+)
 
 Unread: TypeAlias = Annotated[Any, AsNode()]
 AtLeastOne: TypeAlias = Annotated[int, Between(1)]
@@ -191,7 +204,7 @@ class AuthoredOptions(Declared):
     """The `options:` of a case or of `default_test`."""
 
     judge: Annotated[Unread, Doc("the judge of the case")] = None
-    prompt: Annotated[Unread, Doc("the judge prompt of rubrics without one of their own")] = None
+    prompt: Annotated[PromptCode | Document | None, Doc("the judge prompt of rubrics without one of their own")] = None
     transform: Annotated[
         Transform | None, Doc("reshapes the answer before the assertions; their own `transform` follows it")
     ] = None

@@ -14,9 +14,9 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
-from agentv.authoring.cases.metadata import GOVERNANCE
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
+from agentv.authoring.fields.metadata import GOVERNANCE
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredSuite
@@ -130,9 +130,12 @@ class HeaderReader:
         if node is None or is_empty(node):
             return reading
         kind = kind_for(tuple[Preprocessor, ...])
-        if kind.accepts(node):
-            kind.read(node, reading, "preprocessors")
-            return replace(reading, preprocessors=node)
+        rendered = reading.rendered(node)
+        if rendered is None:
+            return reading
+        if kind.accepts(rendered):
+            found = kind.read(rendered, reading, "preprocessors")
+            return reading if found is INVALID else reading.with_rubric({"preprocessors": (found, node.at)})
         reading.report.error("bad-value", node, f"'preprocessors' must be a list, found {kind_of(node)}")
         return reading
 

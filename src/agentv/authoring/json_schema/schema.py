@@ -223,7 +223,6 @@ _DEFAULT_TEST_VALUES: dict[str, Schema] = {
 
 _OPTIONS_VALUES: Mapping[str, Schema] = {
     "judge": TARGET,
-    "prompt": {"$ref": "#/$defs/type.llm-rubric/properties/prompt"},
 }
 
 _RUN_VALUES: Mapping[str, Schema] = {

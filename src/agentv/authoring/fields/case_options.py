@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.reading import ExtraKeys, Reading, RubricOptions
 from agentv.authoring.fields.schema import AuthoredOptions
 from agentv.authoring.source.nodes import MapNode, Node, is_empty, kind_of
 from agentv.authoring.source.spellings import OPTIONS, translate
@@ -20,12 +22,14 @@ class CaseOptions:
 
     Attributes:
         judge: a name or an inline target.
-        prompt: of the rubrics that have none of their own.
+        of_suite: the judge is the suite's, and not that of a case.
+        rubric: options of the rubrics that have none of their own, and where they stand.
         transform: applied to the answer before it is graded.
     """
 
     judge: Node | None = None
-    prompt: Node | None = None
+    of_suite: bool = False
+    rubric: RubricOptions = field(default_factory=dict)
     transform: Transform | None = None
     repeat: int | None = None
 
@@ -33,7 +37,8 @@ class CaseOptions:
         """These options, and the other ones where these say nothing."""
         return CaseOptions(
             self.judge or other.judge,
-            self.prompt or other.prompt,
+            self.judge is None,
+            self.rubric or other.rubric,
             self.transform or other.transform,
             self.repeat or other.repeat,
         )
@@ -60,4 +65,6 @@ def read_options(node: Node | None, where: str, reading: Reading) -> CaseOptions
     read = _SCHEMA.decode(translated.items, translated.map, reading, what, extra=_EXTRA_KEYS)
     if read is INVALID:
         return NO_OPTIONS
-    return CaseOptions(read.judge, read.prompt, read.transform, read.repeat)
+    key = translated.items.get("prompt")
+    rubric = {} if key is None or read.prompt is None else {"prompt": (read.prompt, key.at)}
+    return CaseOptions(read.judge, False, rubric, read.transform, read.repeat)
