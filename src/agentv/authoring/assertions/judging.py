@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from agentv.authoring.fields.reading import Reading
@@ -98,6 +98,7 @@ class Judging:
             return
         inner = entry.inner
         for child in inner:
+            child = child if child.span is not None else replace(child, span=entry.span)  # noqa: PLW2901  # an aggregator
             self.look(child, target=target, judge=judge, alone=alone or "inside an assert-set")
         if inner:
             return
