@@ -1,6 +1,6 @@
-"""The same eval files through the npm package `agentv` and through this one: `python benchmarks/side_by_side_agentv.py`.
+"""The same eval files through the npm package `agentv` and through this one: verdict and score, case by case.
 
-Compares verdict and score of every case in the folder beside this file, and prints those that differ.
+Prints the cases in the folder beside this file that differ.
 
     python benchmarks/side_by_side_agentv.py "node path/to/node_modules/.bin/agentv" [FILE.eval.yaml …] [--json OUT]
 
@@ -32,6 +32,7 @@ from typing import Any
 CASES = Path(__file__).with_suffix("")
 CONFIRM = re.compile(r'"confirm": "([^"<]+)"')
 ASKED = re.compile(r"JUDGE((?: +[\w.-]+=[\w.]+)+| nothing)")
+SAID = re.compile(r"SAY\(([^)]*)\)")
 PLACES = 4
 
 
@@ -44,7 +45,13 @@ class Judge(BaseHTTPRequestHandler):
         text = verdict_of(asked)
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        answer: dict[str, Any] = {"id": "1", "object": "chat.completion", "created": 1, "model": "judge", "usage": usage}
+        answer: dict[str, Any] = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "judge",
+            "usage": usage,
+        }
         answer["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
         if body.get("stream"):
             chunk = {**answer, "object": "chat.completion.chunk"}
@@ -73,12 +80,16 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 def verdict_of(asked: str) -> str:
-    found = ASKED.findall(asked)
+    found, said = ASKED.findall(asked), SAID.findall(asked)
+    if said and not CONFIRM.search(asked) and '"score"' not in asked and '"checks"' not in asked:
+        return str(said[-1])  # the server is the target
     if not found or found[-1].strip() == "nothing":
         return "I would rather not say."
     row: dict[str, Any] = {}
     checks = []
     for name, value in (pair.split("=") for pair in found[-1].split()):
+        if name != "score" and f"[{name}]" not in asked and f"Criterion: {name}" not in asked:
+            continue  # the item has another name in the other program
         if name == "score":
             row |= {"score": float(value), "reason": "weighed by the server"}
         elif value in ("yes", "no"):
@@ -113,34 +124,46 @@ class Outcome:
 
 
 MISSING = Outcome("no row")
+VERDICTS = {"ok": "passed", "quality_failure": "failed", "execution_error": "errored"}
+"""The npm package's words for what a case came to → ours."""
+EXITS = {0: "passed", 1: "failed"}
+"""Exit status of a run of one case → what it came to."""
 
 
-def run(command: list[str], folder: Path, file: str, env: dict[str, str]) -> dict[str, Outcome]:
+def run(command: list[str], file: str, env: dict[str, str]) -> dict[str, Outcome]:
     """The outcome of every case of a file, by its id; empty where the file was refused."""
-    with tempfile.TemporaryDirectory() as out:
-        place = Path(out) / "run"
+    with tempfile.TemporaryDirectory() as copy:
+        folder, place = Path(copy) / "cases", Path(copy) / "run"
+        shutil.copytree(CASES, folder)
+        (folder / ".git").mkdir()
         argv = [*command, "eval", file, "--output" if command[0] != sys.executable else "--out", str(place)]
         ended = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=900, check=False)
         rows = place / "index.jsonl"
         if not rows.is_file():
             print(f"{file}: refused by {' '.join(command)}\n{(ended.stdout + ended.stderr)[-2000:]}", file=sys.stderr)
             return {}
-        read = (json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines())
         samples: dict[str, list[dict[str, Any]]] = {}
-        for row in read:
+        for line in rows.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
             samples.setdefault(row["test_id"], []).append(row)
-        return {name: outcome_of(found, place) for name, found in samples.items()}
+        outcomes = {name: outcome_of(found) for name, found in samples.items()}
+        for name in (name for name, found in samples.items() if len(found) > 1):
+            (folder / ".agentv" / "asked").unlink(missing_ok=True)
+            alone = [*command, "eval", file, "--filter", name, "--out", str(place.with_name(f"run-of-{name}"))]
+            ended = subprocess.run(alone, cwd=folder, env=env, capture_output=True, timeout=900, check=False)
+            outcomes[name] = Outcome(EXITS.get(ended.returncode, "errored"), outcomes[name].score)
+        return outcomes
 
 
-def outcome_of(rows: list[dict[str, Any]], place: Path) -> Outcome:
-    row = rows[-1]
-    status = row.get("execution_status") or row["status"]
-    if len(rows) > 1:
-        cases = json.loads((place / "summary.json").read_text(encoding="utf-8")).get("case_verdicts", {})
-        status = cases.get(row["test_id"], status)
-    verdict = {"ok": "passed", "quality_failure": "failed", "execution_error": "errored"}.get(status, status)
-    score = row.get("score")
-    return Outcome(verdict, None if score is None or verdict == "errored" else round(score, PLACES))
+def outcome_of(rows: list[dict[str, Any]]) -> Outcome:
+    """The outcome of a case from its rows; of several samples, one row each, the verdict is elsewhere."""
+    found = [VERDICTS.get(status := row.get("execution_status") or row["status"], status) for row in rows]
+    scores = [row.get("score") for row in rows]
+    if "errored" in found or None in scores:
+        return Outcome(found[0] if len(set(found)) == 1 else "errored")
+    if len(rows) == 1:
+        return Outcome(found[0], round(scores[0], PLACES))
+    return Outcome("mixed", round(sum(scores) / len(rows), PLACES))
 
 
 def main() -> int:
@@ -151,17 +174,19 @@ def main() -> int:
     given = parser.parse_args()
     files = given.files or sorted(path.name for path in CASES.glob("*.eval.yaml"))
     pairs: dict[str, tuple[Outcome, Outcome]] = {}
-    with judge() as url, tempfile.TemporaryDirectory() as copy, ThreadPoolExecutor(2) as pool:
-        folder = Path(copy) / "cases"
-        shutil.copytree(CASES, folder)
-        (folder / ".git").mkdir()
-        env = {**os.environ, "SIDE_BY_SIDE_URL": url, "SIDE_BY_SIDE_KEY": "key-of-the-local-server", "NO_COLOR": "1"}
-        ours, theirs = [sys.executable, "-m", "agentv"], shlex.split(given.agentv)
+    ours, theirs = [sys.executable, "-m", "agentv"], shlex.split(given.agentv)
+    with judge() as url, ThreadPoolExecutor(2) as pool:
+        env = {
+            **os.environ,
+            "SIDE_BY_SIDE_URL": url,
+            "SIDE_BY_SIDE_KEY": "key-of-the-server",
+            "SIDE_BY_SIDE_MODEL": "m",
+        }
         for file in files:
-            runs = [pool.submit(run, command, folder, file, env) for command in (theirs, ours)]
+            runs = [pool.submit(run, command, file, env) for command in (theirs, ours)]
             found = [one.result() for one in runs]
             for name in {**found[0], **found[1]}:
-                pairs[f"{file.partition('.')[0]}/{name}"] = tuple(one.get(name, MISSING) for one in found)  # type: ignore[assignment]
+                pairs[f"{file.partition('.')[0]}/{name}"] = found[0].get(name, MISSING), found[1].get(name, MISSING)
     report(pairs)
     if given.json:
         plain = {name: [str(one) for one in pair] for name, pair in pairs.items()}
@@ -171,7 +196,8 @@ def main() -> int:
 
 def report(pairs: dict[str, tuple[Outcome, Outcome]]) -> None:
     kinds = Counter(
-        "equal" if one == other else "score" if one.verdict == other.verdict else "verdict" for one, other in pairs.values()
+        "equal" if one == other else "score" if one.verdict == other.verdict else "verdict"
+        for one, other in pairs.values()
     )
     for name, (theirs, ours) in pairs.items():
         if theirs != ours:

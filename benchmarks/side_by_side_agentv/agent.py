@@ -1,11 +1,24 @@
-"""Answers with what the prompt says: a text, or a JSON object with `output` and the like, as a `cli` target gives it."""
+"""Answers with what the prompt says: the last `SAY(…)` in it, else all of it; a JSON object with `output` as it is.
+
+`SAY(a|b)` says a when it is asked for the first time, then b, then b again.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
 prompt = Path(sys.argv[1]).read_text(encoding="utf-8").strip()
-answer = json.loads(prompt) if prompt.startswith('{"output"') else {"output": [{"role": "assistant", "content": prompt}]}
+said = re.findall(r"SAY\(([^)]*)\)", prompt)
+text = prompt
+if said:
+    choices = said[-1].split("|")
+    asked = Path(__file__).with_name(".agentv") / "asked"
+    before = asked.read_text().count(said[-1]) if asked.exists() else 0
+    with asked.open("a") as file:
+        file.write(f"{said[-1]}\n")
+    text = choices[min(before, len(choices) - 1)]
+answer = json.loads(prompt) if prompt.startswith('{"output"') else {"output": [{"role": "assistant", "content": text}]}
 Path(sys.argv[2]).write_text(json.dumps(answer), encoding="utf-8")

@@ -17,7 +17,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, JsonObject
 from agentv.templating import RenderError, Scope, render_around, render_text
 
 _NO_ENV: dict[str, str] = {}
@@ -120,12 +120,13 @@ def _with_last(messages: tuple[Message, ...], instruction: str) -> tuple[Message
     return (*messages[:-1], replace(last, content=f"{last.content}\n\n{instruction}"))
 
 
-_AUTHORED = frozenset({"criteria", "expected_outcome", "rubrics", "env", "token"})
+_AUTHORED = frozenset({"criteria", "expected_outcome", "rubrics", "rubrics_json", "env", "token"})
 """Names of a judge prompt that hold what its author wrote, or what we did."""
 
 _DATA_OF_MODE: Mapping[RubricMode, frozenset[str]] = {
-    "context-recall": frozenset({"rubrics"}),
-    "goal-success": frozenset({"criteria", "expected_outcome", "rubrics"}),
+    "context-recall": frozenset({"rubrics", "rubrics_json"}),
+    "context-relevance": frozenset({"rubrics_json"}),
+    "goal-success": frozenset({"criteria", "expected_outcome", "rubrics", "rubrics_json"}),
 }
 """Modes in which some of them may hold a text of the case: its reference, or its input as the goal."""
 
@@ -143,6 +144,7 @@ _MARKERS = {
     **TEXTS_OF_THE_CASE,
     "metadata": "metadata",
     "sidecar": "metadata",
+    "metadata_json": "metadata",
 }
 """Variable → what its markers begin with; those of all others begin with `data`."""
 
@@ -222,6 +224,8 @@ def variables(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -
         "file_changes": "",
     }
     known = {name: values[canonical] for name, canonical in PROMPT_VARIABLES.items()}
+    if rubric.items:
+        known["rubrics_json"] = json.dumps([_item(item) for item in rubric.items], ensure_ascii=False)
     return known | delimited(rubric, context, delimiter)
 
 
@@ -236,6 +240,15 @@ def _line(item: RubricItem) -> str:
     outcome = _flat(item.outcome)
     line = f"[{item.id}] {outcome}{_GUARD if item.operator == 'contradiction' else ''}".rstrip()
     return "\n".join((line, *(f"    {_span(low, high)}: {_flat(text)}" for low, high, text in item.score_ranges)))
+
+
+def _item(item: RubricItem) -> JsonObject:
+    """An item in AgentV's form."""
+    plain: dict[str, Json] = {"id": item.id, "outcome": item.outcome, "weight": item.weight}
+    if not item.score_ranges:
+        return {**plain, "required": item.required, "operator": item.operator}
+    ranges: list[Json] = [{"score_range": [low, high], "outcome": text} for low, high, text in item.score_ranges]
+    return {**plain, "min_score": None if item.min_score is None else item.min_score / 10, "score_ranges": ranges}
 
 
 def _span(low: int, high: int) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from agentv.judge import question as asking
 from agentv.judge.question import built_in, question_about
+from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import PROMPT_VARIABLES, Rubric, RubricItem
 from agentv.model.values.message import Message, ToolCall
 from agentv.templating import RenderError, undeclared
@@ -159,3 +160,15 @@ def test_the_prompts_are_files_beside_the_code_and_know_only_the_variables_of_ju
     for name in ("freeform", "checklist"):
         assert undeclared((folder / f"{name}.md").read_text()) <= {*PROMPT_VARIABLES, "token"}
         assert built_in(name) is built_in(name)
+
+
+def test_agentvs_names_show_the_items_and_the_metadata_as_json():
+    items = (RubricItem("a", 'says "yes"'), RubricItem("b", "is short", required=False))
+    rubric = Rubric("checklist", items=items, prompt="{{ output }} {{ rubrics_json }} {{ metadata_json }}")
+    (_, task) = question_about(rubric, AssertionContext((), "yes", metadata={"k": [1]})).messages
+    shown = json.loads(task.text[task.text.index('[{"id"') : task.text.index("}]") + 2])
+    assert [(one["id"], one["outcome"], one["required"]) for one in shown] == [
+        ("a", 'says "yes"', True),
+        ("b", "is short", False),
+    ]
+    assert '"k": [' in task.text

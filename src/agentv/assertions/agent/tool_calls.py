@@ -167,9 +167,15 @@ class ToolTrajectory(DeclaredAssertion):
                 if isinstance(check, Grade):
                     return check
                 checks += [check] if check is not None else []
-        if self.mode == "exact":
-            checks.append(_count_check(len(self.expected or ()), calls))
-        return share_of(checks)
+        return self._exactly(checks, calls) if self.mode == "exact" else share_of(checks)
+
+    def _exactly(self, checks: list[Check], calls: Sequence[ToolCall]) -> Grade:
+        """The grade where no other call may be made: one call too many weighs as one that is missing."""
+        expected = len(self.expected or ())
+        held, wanted = sum(check.passed for check in checks), len(checks) + max(0, len(calls) - expected)
+        number = _count_check(expected, calls)
+        passed = number.passed and held == len(checks)
+        return Grade(round(held / wanted, PLACES) if wanted else 1.0, passed, (*checks, number))
 
     def _found(self, calls: Sequence[ToolCall]) -> list[int | None]:
         """For each expected call the place of the one that it is."""

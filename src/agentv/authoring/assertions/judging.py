@@ -99,6 +99,7 @@ class Judging:
             return
         inner = entry.inner
         for child in inner:
+            child = child if child.span is not None else replace(child, span=entry.span)  # noqa: PLW2901  # an aggregator
             self.look(child, target=target, judge=judge, alone=alone or "inside an assert-set")
         if inner:
             return

@@ -48,6 +48,8 @@ PROMPT_VARIABLES: Mapping[str, str] = {
     "reference_answer": "expected_output",
     "expected_outcome": "criteria",
     "sidecar": "metadata",
+    "metadata_json": "metadata",
+    "rubrics_json": "rubrics",
 }
 """What a judge prompt may show: each spelling → the canonical one (SPEC section 9). `vars` and `env` come on top."""
 

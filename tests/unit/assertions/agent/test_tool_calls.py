@@ -29,7 +29,7 @@ def expects(*tools, mode="in_order", **options):
         ("superset", "aa", 0.5),
         ("exact", "ab", 1.0),
         ("exact", "abx", 0.666666666667),
-        ("exact", "ba", 0.333333333333),
+        ("exact", "ba", 0.0),
         ("exact", "", 0.0),
         ("subset", "", 1.0),
         ("subset", "aaab", 1.0),
