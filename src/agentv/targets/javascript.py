@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
@@ -16,15 +15,8 @@ from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, Issue, JavaScriptSource
 from agentv.registry.types import ProviderSettings
 from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
+from agentv.targets.promptfoo.processes import JavaScriptProcesses
 from agentv.targets.promptfoo.responses import from_provider
-
-if TYPE_CHECKING:
-    from agentv.user_code.javascript.host import JavaScriptHost
-
-PATIENCE_S = 10.0
-"""Seconds that a file may keep its process busy, such as by imports, before its calls are made on other processes."""
-
-_CODES = {"assertion-raised": "target-raised", "assertion-crashed": "target-raised", "bad-result": "bad-answer"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +46,7 @@ class _JavaScript:
         self._source = f"provider:{function.name or ''}:{function.path}"
         self._name = Path(function.path or "").name
         self._options = options
-        self._hosts: dict[frozenset[tuple[str, str]], JavaScriptHost] = {}
+        self._processes = JavaScriptProcesses()
 
     def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
         return self._ask(request)
@@ -65,22 +57,11 @@ class _JavaScript:
             "context": context_of(request),
             "options": self._options,
         }
-        # the engine cancels a call when its time is up, and the process is killed if the call keeps it busy
-        found = await self._host(request.env).call(self._source, payload, math.inf)
+        found = await self._processes.call(request.env, self._source, payload)
         if isinstance(found, Failure):
-            return Failure(_CODES.get(found.code, found.code), f"{self._name} {found.message}")
+            return Failure(found.code, f"{self._name} {found.message}")
         return from_provider(found)
-
-    def _host(self, env: Mapping[str, str]) -> JavaScriptHost:
-        """The process in an environment: nearly always one for all calls."""
-        key = frozenset(env.items())
-        if key not in self._hosts:
-            from agentv.user_code.javascript.host import JavaScriptHost
-
-            self._hosts[key] = JavaScriptHost(env, patience_s=PATIENCE_S)
-        return self._hosts[key]
 
     async def close(self) -> None:
         """End the processes."""
-        for host in self._hosts.values():
-            await host.close()
+        await self._processes.close()

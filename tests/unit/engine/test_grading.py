@@ -10,6 +10,7 @@ from agentv.engine.grading import grade_entries
 from agentv.model.run.grade import Check, Grade
 from agentv.model.suite.assertion import Transform
 from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.grading import Services, context_of
 from doubles.nested_grading import Given, Stopped, entry
 
@@ -18,11 +19,12 @@ HALF = Grade(0.5, False, (Check("half", False),))
 
 def scores(*entries: Any, output: str = "hi", **given: Any) -> Any:
     async def main() -> Any:
-        executor = DaemonThreads()
+        executor, javascript = DaemonThreads(), JavaScriptHost()
         try:
-            context = context_of(output, _services=Services(executor), **given)
+            context = context_of(output, _services=Services(executor, javascript), **given)
             return await grade_entries(entries, context, Stopped())
         finally:
+            await javascript.close()
             executor.close()
 
     return asyncio.run(main())
@@ -177,6 +179,54 @@ def test_what_a_transform_gives_may_be_no_json(tmp_path):
     (one,) = scores(entry(Acts(looks), transform=Transform("function", "odd", str(file))), output="a")
     assert one.grade.error.code == "transform-failed"
     assert "is not valid JSON" in one.grade.error.message
+
+
+def shows_value(context):
+    return Grade.of(True, f"{context.output} {context.graded_value!r} {context.answered}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "seen"),
+    [
+        ("output.trim()", "one two 'one two'  one two "),
+        ("output.split(' ').length", "4 4  one two "),
+        ("({ words: output.trim().split(' ') })", """{"words":["one","two"]} {'words': ['one', 'two']}  one two """),
+        ("output.includes('three')", "false False  one two "),
+        ("(output, context) => context.test.vars !== undefined && output[1]", "o 'o'  one two "),
+    ],
+)
+def test_a_transform_may_be_javascript(expression, seen):
+    (one,) = scores(entry(Acts(shows_value), transform=Transform("javascript", expression)), output=" one two ")
+    assert one.grade.error is None, one.grade.error
+    assert one.grade.checks[0].text == seen
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "said"),
+    [
+        ("undefined", "transform-failed", "the transform 'undefined' returned nothing"),
+        ("null", "transform-failed", "returned nothing"),
+        ("output.a.b", "transform-failed", "raised TypeError"),
+        ("]]", "cannot-load", "SyntaxError"),
+        ("() => () => 1", "transform-failed", "a function"),
+    ],
+)
+def test_javascript_that_gives_nothing_is_an_errored_grade(expression, code, said):
+    (one,) = scores(entry(Acts(looks), transform=Transform("javascript", expression)), output="a")
+    assert one.grade.error.code == code
+    assert said in one.grade.error.message
+
+
+def test_a_file_of_javascript_is_a_transform_and_named_without_its_directories(tmp_path):
+    file = tmp_path / "shape.mjs"
+    file.write_text("export default (o) => o + '!';\nexport const boom = () => { throw new Error('no'); };\n")
+    shaped, failed = scores(
+        entry(Acts(looks), transform=Transform("javascript-file", "", str(file))),
+        entry(Acts(looks), transform=Transform("javascript-file", "boom", str(file))),
+        output="a",
+    )
+    assert shaped.grade.checks[0].text == "a!"
+    assert failed.grade.error.message == "the transform shape.mjs raised Error: no (shape.mjs:2)"
 
 
 def test_a_transform_may_be_a_function(tmp_path):

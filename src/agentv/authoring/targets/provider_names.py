@@ -8,6 +8,7 @@ import re
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import nearest_in_agentv
 from agentv.authoring.source.nodes import MapNode, Node, Scalar
+from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import PROVIDERS
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
@@ -21,6 +22,14 @@ def provider_name(written: str) -> str:
     """The canonical name of the provider in a `provider:rest` string."""
     name = written.partition(":")[0].strip().lower().replace("_", "-")
     return PROVIDERS.get(name, name)
+
+
+def report_older_provider(written: str, at: Node | None, report: Report) -> None:
+    """Note an older name of a provider in a `provider:rest` string; the canonical one is a hint."""
+    head, colon, rest = written.partition(":")
+    name = head.strip().lower().replace("_", "-")
+    if name in PROVIDERS:
+        report.older(written, f"{PROVIDERS[name]}{colon}{rest}", at)
 
 
 def without_wrapper(written: str) -> str:

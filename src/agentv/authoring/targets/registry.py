@@ -20,7 +20,7 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.targets.aliases import USE_TARGET, check_alias, refers, report_cycle, written_target
-from agentv.authoring.targets.provider_names import provider_name, without_wrapper
+from agentv.authoring.targets.provider_names import provider_name, report_older_provider, without_wrapper
 from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, read_target
 from agentv.authoring.targets.uses import as_unused, at_use
 from agentv.errors import Diagnostic
@@ -268,6 +268,7 @@ class TargetRegistry:
             reading.report.error("not-yet", at, f"the provider '{name}' is recognized but not supported yet")
             return None
         provider = self.providers.find(name)
+        report_older_provider(written, at, reading.report)
         if provider is None or (not colon and not provider.bare):
             self._unknown(written, at, reading, bare=provider)
             return None

@@ -25,7 +25,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
 from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.authoring.targets.passed_over import settings_in
-from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name
+from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name, report_older_provider
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.authoring.targets.working_directory import in_directory
 from agentv.model.suite.search_paths import SearchPaths, search_paths
@@ -273,6 +273,7 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
             reading.report.error("unknown-provider", said, f"no provider '{said.text}'")
         return None
     name = provider_name(said.value)
+    report_older_provider(said.value, said, reading.report)
     if name in providers.not_yet:
         reading.report.error("not-yet", said, f"the provider '{name}' is recognized but not supported yet")
         return None

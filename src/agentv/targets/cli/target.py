@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -15,6 +16,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import attached_files
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.values import EMPTY, Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue, Nonempty, Text, Verbatim
 from agentv.registry.types import ProviderSettings
@@ -23,6 +25,7 @@ from agentv.targets.cli.placeholders import CommandPlan, command_faults, plan_co
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_object, from_text, is_answer, parsed
 from agentv.targets.http.healthcheck import Healthcheck
 from agentv.targets.http.once import Once, timed
+from agentv.targets.promptfoo.calls import context_of, options_of
 from agentv.user_code.excerpts import is_javascript_error, last_error, tail
 from agentv.user_code.processes.leftovers import temporary_prefix
 from agentv.user_code.processes.processes import Finished, run_program
@@ -46,6 +49,7 @@ class Cli(ProviderSettings):
     files_format: Annotated[
         Text, Nonempty(), Verbatim(), Doc("arguments for each attached file, with `{path}` or `{basename}`")
     ] = "{path}"
+    options: Annotated[Mapping[str, Json], Doc("replaces `{OPTIONS}`, as `config` in its JSON")] = field(default=EMPTY)
     healthcheck: Annotated[
         Command | Healthcheck | None, Doc("a command or a URL that must succeed once before the first call")
     ] = None
@@ -57,21 +61,25 @@ class Cli(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that starts a program for each call."""
-        del spec, executor
+        del executor
         check = Healthcheck.of(self.healthcheck) if self.healthcheck else None
         if check is not None and check.command is not None:
             own = replace(check.command, cwd=check.cwd) if check.cwd else self._in_place(check.command)
             check = replace(check, command=own)
-        return _Cli(plan_command(self._in_place(self.command)), check, self.files_format)
+        plan, options = plan_command(self._in_place(self.command)), options_of(spec.name, self.options)
+        return _Cli(plan, check, self.files_format, options)
 
     def _in_place(self, command: Command) -> Command:
         return replace(command, cwd=self.cwd) if self.cwd else command
 
 
 class _Cli:
-    def __init__(self, plan: CommandPlan, check: Healthcheck | None, files_format: str) -> None:
+    def __init__(
+        self, plan: CommandPlan, check: Healthcheck | None, files_format: str, options: Mapping[str, Json]
+    ) -> None:
         self._plan = plan
         self._files_format = files_format
+        self._options = options
         self._check = check
         self._checking: Once[Failure | None] = Once()
 
@@ -87,8 +95,12 @@ class _Cli:
         if isinstance(prompt, Failure):
             return prompt
         with _directory(self._plan.uses, prompt) as paths:
+            values = self._values(request, paths)
+            if any(len(values.get(name, "").encode()) > PROMPT_LIMIT for name in ("OPTIONS", "CONTEXT")):
+                message = "{OPTIONS} or {CONTEXT} is too long for an argument; read the prompt from stdin instead"
+                return Failure("prompt-too-long", message)
             files = arguments_of(self._files_format, dict.fromkeys(attached_files(request.messages)))
-            command, extra = self._plan.filled(self._values(request, paths), files)
+            command, extra = self._plan.filled(values, files)
             ended = await run_program(
                 command, stdin=prompt, env={**request.env, **extra}, timeout_s=request.timeout_s, limit=LIMIT
             )
@@ -101,7 +113,11 @@ class _Cli:
             "ATTEMPT": str(request.attempt),
             **paths,
         }
-        return {name: value for name, value in known.items() if name in self._plan.uses}
+        uses = self._plan.uses
+        # plain ASCII, so that no character of a case stands in the way of its being an argument
+        known |= {"OPTIONS": json.dumps(self._options, default=str)} if "OPTIONS" in uses else {}
+        known |= {"CONTEXT": json.dumps(context_of(request), default=str)} if "CONTEXT" in uses else {}
+        return {name: value for name, value in known.items() if name in uses}
 
     async def close(self) -> None:
         """Stop a healthcheck that is under way."""

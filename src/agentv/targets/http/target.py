@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values import json_path
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
@@ -16,9 +17,10 @@ from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
 from agentv.registry.types import ProviderSettings
-from agentv.targets.http.answers import decoded, from_object, from_text, from_value, is_answer, parsed
+from agentv.targets.http.answers import TOO_MANY_VALUES, decoded, from_object, from_text, from_value, is_answer, parsed
 from agentv.targets.http.connection import Connection, HttpReply
 from agentv.targets.http.model_calls import names_user
+from agentv.targets.http.response_transform import ResponseTransform
 from agentv.targets.http.statuses import failure_of, limits_of
 from agentv.templating import RenderError, Scope, has_placeholder, render, render_text, undeclared
 from agentv.user_code.excerpts import head
@@ -43,6 +45,11 @@ class Http(ProviderSettings):
     ] = None
     output: Annotated[Text | None, Doc("path of the answer in a JSON response: `$.choices[0].message.content`")] = None
 
+    transform: Annotated[
+        Transform | None,
+        Doc("makes the answer of the response: $.path, an expression over `json` and `text`, javascript: …, or a file"),
+    ] = None
+
     def validate(self) -> Iterable[Issue]:
         """A URL that is none, a path that is none, templates that cannot be read."""
         if not _is_url(self.url):
@@ -50,6 +57,8 @@ class Http(ProviderSettings):
         elif names_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):
             message = "'url' contains a user, and 'headers' has 'Authorization'"
             yield Issue(("url",), message, hint="keep one of them")
+        if self.output is not None and self.transform is not None:
+            yield Issue(("transform",), "'output' and 'transform' both make the answer; keep one of them")
         try:
             json_path.parse("$" if self.output is None else self.output)
         except ValueError as error:
@@ -69,8 +78,8 @@ class Http(ProviderSettings):
         """A target that opens connections as it is asked, and keeps them."""
         import aiohttp  # noqa: F401  # a quarter of a second that must not count as the first answer's
 
-        del executor
-        return _Http(self, frozenset(spec.retry.status_codes))
+        transform = ResponseTransform(self.transform, executor) if self.transform is not None else None
+        return _Http(self, frozenset(spec.retry.status_codes), transform)
 
 
 def _is_url(text: str) -> bool:
@@ -114,8 +123,9 @@ def _scope(request: TargetRequest) -> Scope:
 
 
 class _Http:
-    def __init__(self, settings: Http, retryable: frozenset[int]) -> None:
+    def __init__(self, settings: Http, retryable: frozenset[int], transform: ResponseTransform | None) -> None:
         self._settings = settings
+        self._transform = transform
         self._body = DEFAULT_BODY if settings.body is None and settings.method not in _BODILESS else settings.body
         self._path = json_path.parse(settings.output) if settings.output is not None else None
         self._retryable = retryable
@@ -144,9 +154,18 @@ class _Http:
         if not 200 <= reply.status < 300:  # a redirect is not followed, and no answer
             return self._refused(reply)
         self._answered = True
-        found = self._read(reply)
+        found = self._read(reply) if self._transform is None else await self._reshaped(self._transform, request, reply)
         limits = limits_of(reply.headers)
         return found if limits is None or isinstance(found, Failure) else replace(found, limits=limits)
+
+    async def _reshaped(
+        self, transform: ResponseTransform, request: TargetRequest, reply: HttpReply
+    ) -> TargetResponse | Failure:
+        text = decoded(reply.body)
+        value = text if isinstance(text, Failure) else parsed(text)
+        if isinstance(text, Failure) or isinstance(value, Failure):
+            return text if isinstance(text, Failure) else TOO_MANY_VALUES
+        return await transform.answer(request, reply, text, value)
 
     def _headers(self, scope: Scope) -> dict[str, str]:
         kind = "text/plain; charset=utf-8" if isinstance(self._body, str) else "application/json"
@@ -187,6 +206,8 @@ class _Http:
     async def close(self) -> None:
         """Let go of all connections."""
         await self._connection.close()
+        if self._transform is not None:
+            await self._transform.close()
 
     @staticmethod
     def _picked(path: json_path.JsonPath, value: Json, text: str) -> TargetResponse | Failure:

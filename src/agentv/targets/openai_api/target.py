@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
+from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
+from agentv.targets.http.answers import parsed
 from agentv.targets.http.model_calls import missing_key, no_reply_in_time
 from agentv.targets.http.statuses import limits_of
+from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.prices import cost_of, load_prices
 from agentv.targets.openai_api.client import JsonReply, ModelClient, Refused
 from agentv.targets.openai_api.messages import AcceptedContent, chat_messages, response_items, with_system
@@ -98,9 +100,19 @@ class OpenAITarget:
             return replace(found, limits=limits) if isinstance(found, CallFailure) and limits is not None else found
         if found.output is None and not found.messages and not self._spec.allow_empty and _cut(found.finish_reason):
             return _all_spent(found.token_usage)
+        cost = self._cost(reply.body, found.token_usage)
         return replace(
-            found, cost_usd=self._cost(reply.body, found.token_usage), limits=limits, duration_ms=reply.duration_ms
+            found,
+            cost_usd=cost,
+            limits=limits,
+            duration_ms=reply.duration_ms,
+            metadata={**found.metadata, **self._structured(found.output)},
         )
+
+    def _structured(self, output: str | None) -> JsonObject:
+        """The mark of an answer that is the JSON which the target's own schema asks for; code grades the value."""
+        asked = schema_in(self._settings.response_format)
+        return {STRUCTURED: True} if asked is not None and isinstance(parsed(output or ""), dict | list) else {}
 
     def _cost(self, body: JsonObject, usage: TokenUsage | None, model: str | None = None) -> float | None:
         """What the server says, else by the price list: under the name of the model that answered, else the asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,8 +19,13 @@ _RENAMED = {
 }
 """Their key → ours."""
 
-_COUNTS = {"prompt": "input", "completion": "output", "total": "total", "cached": "cached"}
-_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_COUNTS = {
+    "input": ("prompt", "prompt_tokens"),
+    "output": ("completion", "completion_tokens"),
+    "total": ("total", "total_tokens"),
+    "cached": ("cached",),
+}
+"""Our count → theirs, and that of OpenAI's replies, which many providers pass on."""
 
 
 def from_provider(value: object) -> TargetResponse | Failure:
@@ -32,7 +38,7 @@ def from_provider(value: object) -> TargetResponse | Failure:
         return Failure("bad-answer", f"a provider must return an object with 'output', found {type(value).__name__}")
     row = {key: one for key, one in _renamed(value).items() if one is not None}
     output = row.get("output", row.get("text"))
-    if row.get("error") or output is None or isinstance(output, str) or _are_messages(output):
+    if row.get("error") or output is None or isinstance(output, str):
         return from_object({**row, "output": output})
     return _structured(row, output)
 
@@ -51,18 +57,11 @@ def _renamed(row: Mapping[str, Json]) -> dict[str, Json]:
     renamed = {_RENAMED.get(key, key): value for key, value in row.items()}
     usage = renamed.get("token_usage")
     if isinstance(usage, Mapping) and not usage.keys() & {"input", "output"}:
-        renamed["token_usage"] = {ours: _count(usage.get(theirs)) for theirs, ours in _COUNTS.items()}
+        renamed["token_usage"] = {ours: _count(usage, names) for ours, names in _COUNTS.items()}
     return renamed
 
 
-def _count(value: Json) -> Json:
-    """A count; other runtimes write whole numbers as floats."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _are_messages(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and all(_is_message(one) for one in value)
-
-
-def _is_message(value: Json) -> bool:
-    return isinstance(value, Mapping) and value.get("role") in _ROLES
+def _count(usage: Mapping[str, Json], names: tuple[str, ...]) -> Json:
+    """The first count of these names; a whole number, though JavaScript and estimates give others."""
+    found = next((usage[name] for name in names if usage.get(name) is not None), None)
+    return round(found) if isinstance(found, float) and math.isfinite(found) else found

@@ -13,12 +13,15 @@ export function providerFrom(exported) {
 function providerOf(exported, options) {
   if (typeof exported === 'function' && !isConstructor(exported)) return exported;
   const provider = typeof exported === 'function' ? new exported(options) : exported;
-  if (typeof provider?.callApi !== 'function') throw new Error("the file exports no provider: a class or an object with 'callApi', or a function");
+  if (typeof provider?.callApi !== 'function') {
+    throw new Error("the file exports no provider: a class or an object with 'callApi', or a function");
+  }
   return (...given) => provider.callApi(...given);
 }
 
 /** Whether a function is to be called with `new`: a class, also as older compilers write one. */
 function isConstructor(called) {
   const text = Function.prototype.toString.call(called);
-  return text.startsWith('class') || called.prototype?.callApi !== undefined || (called.prototype !== undefined && /\bthis\b/.test(text));
+  if (text.startsWith('class') || called.prototype?.callApi !== undefined) return true;
+  return called.prototype !== undefined && /\bthis\b/.test(text);
 }

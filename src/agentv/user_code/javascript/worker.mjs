@@ -176,7 +176,8 @@ function notBuilt(error) {
  * `expression:NAMES:CODE`.
  */
 function parsed(source) {
-  const [, kind, name, rest] = /^(javascript|function|prompt|call|provider|expression):(?:([^:]*):)?(.*)$/s.exec(source) ?? [];
+  const kinds = /^(javascript|function|prompt|call|provider|expression):(?:([^:]*):)?(.*)$/s;
+  const [, kind, name, rest] = kinds.exec(source) ?? [];
   if (kind === 'javascript') return { code: source.slice('javascript:'.length), file: INLINE, kind: 'verdict' };
   if (kind === 'expression') return { code: rest, names: name, file: INLINE, kind };
   if (!kind) return { file: source, kind: 'verdict' };

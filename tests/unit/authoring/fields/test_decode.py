@@ -315,7 +315,12 @@ def test_transforms_are_checked_when_they_are_read(tmp_path):
     assert value(Transform, "output | upper", tmp_path)[0] == Transform("jinja", "output | upper")
     assert value(Transform, "$.a.b[0]", tmp_path)[0] == Transform("path", "$.a.b[0]")
     assert value(Transform, "tools.py:f", tmp_path)[0] == Transform("function", "f", str(tmp_path / "tools.py"))
-    for wrong in ("output |", "$.a[", "'{{ a }}-{{ b }}'", "5", "no.py:f"):
+    assert value(Transform, "'javascript: output.a'", tmp_path)[0] == Transform("javascript", "output.a")
+    (tmp_path / "shape.mjs").write_text("")
+    file = str(tmp_path / "shape.mjs")
+    for written, name in (("shape.mjs", ""), ("file://shape.mjs:pick", "pick"), ("'javascript: ./shape.mjs'", "")):
+        assert value(Transform, written, tmp_path)[0] == Transform("javascript-file", name, file)
+    for wrong in ("output |", "$.a[", "'{{ a }}-{{ b }}'", "5", "no.py:f", "no.js", "'javascript:'"):
         assert value(Transform, wrong, tmp_path)[0] is INVALID
 
 

@@ -14,7 +14,15 @@ from openai.types.chat import ChatCompletionContentPartParam
 from openai.types.responses import ResponseInputFileParam
 
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse, TokenUsage
+from agentv.model.values.response import (
+    STRUCTURED,
+    CallFailure,
+    Embeddings,
+    Failure,
+    RateLimits,
+    TargetResponse,
+    TokenUsage,
+)
 from agentv.targets.openai_compatible.azure import Azure
 from agentv.targets.openai_compatible.ollama import Ollama
 from agentv.targets.openai_compatible.openai import OpenAI
@@ -542,6 +550,24 @@ def test_openrouter_says_itself_what_a_call_cost():
     assert cost_in({"usage": {"cost": True}}) is None
     assert cost_in({"usage": {"cost": -1}}) is None
     assert cost_in({}) is None
+
+
+@pytest.mark.parametrize(
+    ("response_format", "said", "marked"),
+    [
+        ({"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}, '{"score": 1}', True),
+        (SCHEMA, '{"score": 1}', True),
+        (SCHEMA, "I refuse", False),
+        ("json_object", '{"score": 1}', False),
+        (None, '{"score": 1}', False),
+    ],
+)
+@BOTH
+def test_an_answer_by_the_targets_own_schema_is_a_value_for_code(api, response_format, said, marked):
+    with ModelServer(said) as server:
+        found = answer(openai(server, api=api, response_format=response_format))
+    assert found.output == said
+    assert (STRUCTURED in found.metadata) is marked
 
 
 # Cost.

@@ -41,10 +41,22 @@ def test_a_value_is_its_json_and_marked(output, text):
     assert found == TargetResponse(text, metadata={"m": 1, STRUCTURED: True})
 
 
-def test_messages_are_a_transcript():
+def test_messages_are_a_value_as_in_promptfoo():
     found = from_provider({"output": [{"role": "assistant", "content": "done"}]})
-    assert isinstance(found, TargetResponse)
-    assert (found.output, len(found.messages)) == ("done", 1)
+    assert found == TargetResponse('[{"role":"assistant","content":"done"}]', metadata={STRUCTURED: True})
+
+
+@pytest.mark.parametrize(
+    ("usage", "found"),
+    [
+        ({"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}, TokenUsage(2, 3, 5)),
+        ({"total": 7.6, "prompt": 2.4}, TokenUsage(2, None, 8)),
+        ({"input": 1, "output": 2}, TokenUsage(1, 2, 3)),
+        ({"numRequests": 1}, TokenUsage()),
+    ],
+)
+def test_counts_of_other_spellings_are_read(usage, found):
+    assert from_provider({"output": "a", "tokenUsage": usage}).token_usage == found
 
 
 @pytest.mark.parametrize(
