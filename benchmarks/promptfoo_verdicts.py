@@ -52,7 +52,8 @@ def _compared(name: str, text: str, directory: Path, promptfoo: list[str]) -> It
     for file, content in FILES.items():
         (directory / file).write_text(content)
     (directory / "promptfooconfig.yaml").write_text(text)
-    theirs = _theirs(directory, promptfoo)
+    theirs = _cached(name, text) or _theirs(directory, promptfoo)
+    _keep(name, text, theirs)
     ours, said = _ours(directory)
     tests = yaml.safe_load(text).get("tests") or [{}]
     if len(theirs) != len(ours):
@@ -83,7 +84,7 @@ def _ours(directory: Path) -> tuple[list[str], str]:
     converted = subprocess.run(convert, cwd=directory, capture_output=True, text=True, check=False)
     if converted.returncode:
         return [], f"convert exits with {converted.returncode}: {converted.stderr.strip()[:300]}"
-    run = [*agentv, "eval", "ours.eval.yaml", "-o", "ours", "-q", "--allow-unchecked"]
+    run = [*agentv, "eval", "ours.eval.yaml", "-o", "ours", "-q"]
     ended = subprocess.run(run, cwd=directory, capture_output=True, text=True, check=False)
     index = directory / "ours" / "index.jsonl"
     if not index.exists():

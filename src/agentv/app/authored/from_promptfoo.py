@@ -8,8 +8,10 @@ from pathlib import Path
 
 from agentv.app.authored.convert import written
 from agentv.app.authored.data_trust import needs_trust, trusting
+from agentv.app.authored.promptfoo_code import call_code
 from agentv.authoring.convert.emit import yaml_text
 from agentv.authoring.convert.promptfoo.configuration import NAMES, eval_file, is_promptfoo
+from agentv.authoring.convert.promptfoo.source import Source
 from agentv.authoring.source.boundary import Boundary, boundary_around
 from agentv.authoring.source.files import repository_root
 from agentv.authoring.source.nodes import MapNode, Node
@@ -69,7 +71,8 @@ def from_promptfoo(
         hint = f"write it to {source.with_name(path.name)}, and move both"
         raise UsageError(f"paths in {source.name} are relative to its directory, but {path} is in another one", hint)
     boundary = _boundary(source, is_open=allow_outside)
-    made = eval_file(source, root, report, boundary, missing_empty=missing_empty)
+    configuration = Source(source.absolute().parent, report, boundary, call_code=call_code)
+    made = eval_file(source, root, configuration, missing_empty=missing_empty)
     found = tuple(map(boundary.shown, report.diagnostics))
     if report.failed:
         raise LoadError(found)

@@ -118,6 +118,37 @@ def _is_graded(entry: Node) -> bool:
     return name in GRADED or mark is not None
 
 
+def weighed(entries: ListNode) -> ListNode:
+    """The entries of a case with a threshold, with those of its sets in their place.
+
+    There a set counts its mean score in promptfoo, and 1 or 0 in agentv; by their shares of its weight, its entries
+    give that mean.
+    """
+    return ListNode([one for entry in entries.items for one in _weighed(entry)], entries.at)
+
+
+def _weighed(entry: Node) -> list[Node]:
+    inner = entry.get("assert") if isinstance(entry, MapNode) else None
+    if not isinstance(entry, MapNode) or not isinstance(inner, ListNode) or not inner.items:
+        return [entry]
+    whole = _weight(entry)
+    weights = [_weight(one) for one in inner.items]
+    if not sum(weights):
+        return [entry]
+    made: list[Node] = []
+    for one, weight in zip(inner.items, weights, strict=True):
+        share = round(whole * weight / sum(weights), 9)
+        items = dict(one.items) if isinstance(one, MapNode) else {}
+        items.pop("required", None)
+        made.append(mapping(one, {**items, "weight": Scalar(share, f"{share:.9g}", one.at)}))
+    return made
+
+
+def _weight(entry: Node) -> float:
+    said = entry.get("weight") if isinstance(entry, MapNode) else None
+    return float(said.value) if isinstance(said, Scalar) and isinstance(said.value, int | float) else 1.0
+
+
 def required(entries: ListNode) -> ListNode:
     """The entries as gates."""
     return ListNode([_gate(one) for one in entries.items], entries.at)

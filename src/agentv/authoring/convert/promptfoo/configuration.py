@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agentv.authoring.convert.promptfoo.assertions import assertions
 from agentv.authoring.convert.promptfoo.cases import CaseConverter
+from agentv.authoring.convert.promptfoo.generated import names_code, returned_tests
 from agentv.authoring.convert.promptfoo.options import AROUND, options_of
 from agentv.authoring.convert.promptfoo.prompts import prompts_of
 from agentv.authoring.convert.promptfoo.references import resolved
@@ -22,9 +23,7 @@ from agentv.authoring.convert.promptfoo.targets import named_targets, targets
 from agentv.authoring.convert.promptfoo.thresholds import marked
 from agentv.authoring.convert.promptfoo.unconverted import unconverted
 from agentv.authoring.convert.promptfoo.variables import variables
-from agentv.authoring.source.boundary import Boundary
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty
-from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
@@ -52,19 +51,15 @@ def is_promptfoo(path: Path, root: Node | None) -> bool:
     return bool(root.items.keys() & _OWN_ALONE) or any(nameless)
 
 
-def eval_file(
-    path: Path, root: MapNode, report: Report, boundary: Boundary, *, missing_empty: bool = False
-) -> Mapping[str, Node]:
+def eval_file(path: Path, root: MapNode, source: Source, *, missing_empty: bool = False) -> Mapping[str, Node]:
     """What the eval file holds; the report gets what has no equivalent.
 
     Args:
         path: of the configuration.
         root: what it says.
-        report: gets warnings with the places of the configuration.
-        boundary: what may be read.
+        source: of the configuration; gets warnings with its places.
         missing_empty: a variable that a test does not set is empty, as in promptfoo.
     """
-    source = Source(path.absolute().parent, report, boundary)
     root = resolved(root, source)
     if missing_empty:
         source = replace(source, always_set=_always_set(root, source))
@@ -228,6 +223,10 @@ class _Converter:
         return any("__expected" not in one.text.partition("\n")[0] for one in contents if one is not None)
 
     def _test(self, item: Node, cases: CaseConverter) -> None:
+        generator = item.get("path") if isinstance(item, MapNode) else item
+        if isinstance(generator, Scalar) and names_code(generator.text):
+            self._generated(item, cases)
+            return
         if not isinstance(item, Scalar):
             cases.take(item)
             return
@@ -242,6 +241,11 @@ class _Converter:
             found = self._source.document(path, item)
             for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
                 cases.take(one)
+
+    def _generated(self, item: Node, cases: CaseConverter) -> None:
+        found = returned_tests(item, self._source)
+        for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
+            cases.take(one)
 
     def _scenario(self, node: Node, cases: CaseConverter) -> None:
         """Every test of a scenario, with each of its configurations."""

@@ -32,17 +32,21 @@ class Prompt:
     Attributes:
         content: a text or messages, with placeholders; a mapping where it could not be converted.
         label: its name; None where it has none.
+        code: the function that writes it for the variables of a test; `content` is nothing then.
         file: the path that holds it, where the file can stay one; a part of a file has none.
     """
 
     content: Node
     label: Scalar | None = None
     file: Scalar | None = None
+    code: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
     """What is asked.
+
+    Where a function writes some prompt, there is neither `asked` nor `head`: every case gets its own input.
 
     Attributes:
         asked: the one prompt that there is, if it stands in the configuration; None where there are several, or none.
@@ -53,6 +57,11 @@ class Prompts:
     asked: Node | None = None
     head: Mapping[str, Node] = field(default_factory=dict)
     found: tuple[Prompt, ...] = ()
+
+    @property
+    def generated(self) -> bool:
+        """Whether a function writes some prompt."""
+        return any(one.code is not None for one in self.found)
 
 
 def prompts_of(node: Node | None, source: Source, root: MapNode, *, inline: bool = False) -> Prompts:
@@ -69,6 +78,8 @@ def prompts_of(node: Node | None, source: Source, root: MapNode, *, inline: bool
         source.tell(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
     first = found[0]
+    if any(one.code is not None for one in found):
+        return Prompts(found=tuple(_named_once(found)))
     if len(found) == 1 and first.label is None and (inline or first.file is None):
         return Prompts(first.content, found=found)
     entries = [_entry(one) for one in _named_once(found)]
@@ -143,8 +154,7 @@ def _names_file(node: Scalar, source: Source) -> bool:
 def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
     text = node.text.strip()
     if source.is_code(text if text.startswith(FILE) else FILE + text):
-        source.tell(node, f"the generated prompt '{text}' has no equivalent", "write its text, with placeholders")
-        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+        yield Prompt(node, label, code=text_node(text, node.at))
         return
     paths = source.matched(node)
     for path in [text.removeprefix(FILE)] if paths == [] else paths or []:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.authoring.cases.jsonl import JsonLines
+from agentv.authoring.convert.promptfoo.calls import CallCode
 from agentv.authoring.convert.promptfoo.tables import ORDER
 from agentv.authoring.convert.promptfoo.templates import check_template, converted_template
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
@@ -38,6 +39,7 @@ class Source:
         directory: of the configuration; where its paths begin.
         report: gets what has no equivalent.
         boundary: what may be read.
+        call_code: calls the functions that write prompts and tests; None: they have no equivalent.
         always_set: variables that every test sets; all others get a default, which is empty. None: nothing gets one.
     """
 
@@ -45,6 +47,7 @@ class Source:
     report: Report
     boundary: Boundary
     always_set: frozenset[str] | None = None
+    call_code: CallCode | None = None
 
     def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Something that has no equivalent, at its place."""

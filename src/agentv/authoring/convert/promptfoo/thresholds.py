@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.authoring.convert.promptfoo.assertions import is_graded, required
+from agentv.authoring.convert.promptfoo.assertions import is_graded, required, weighed
 from agentv.authoring.convert.promptfoo.source import mapping, number_node
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 
@@ -19,7 +19,10 @@ def marked(head: Mapping[str, Node], tests: Node) -> tuple[dict[str, Node], Node
     default = head.get("default_test")
     shared = default.get("assert") if isinstance(default, MapNode) else None
     if isinstance(default, MapNode) and "threshold" in default.items:
-        return dict(head), tests
+        flat = {**default.items, "assert": weighed(shared)} if isinstance(shared, ListNode) else default.items
+        cases = [_weighed_case(one) for one in tests.items] if isinstance(tests, ListNode) else []
+        found = ListNode(cases, tests.at) if isinstance(tests, ListNode) else tests
+        return {**head, "default_test": mapping(default, flat)}, found
     made = {**head, "threshold": number_node(1, tests.at)}
     if not isinstance(tests, ListNode):
         return made, tests
@@ -31,6 +34,13 @@ def marked(head: Mapping[str, Node], tests: Node) -> tuple[dict[str, Node], Node
     return made, ListNode(gated, tests.at)
 
 
+def _weighed_case(case: Node) -> Node:
+    own = case.get("assert") if isinstance(case, MapNode) else None
+    if not isinstance(case, MapNode) or not isinstance(own, ListNode):
+        return case
+    return mapping(case, {**case.items, "assert": weighed(own)})
+
+
 def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
     """A case; with gates where something of it is graded.
 
@@ -39,8 +49,10 @@ def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
         shared: the assertions of `default_test`.
         mixed: other cases have a threshold, and for them what is shared is no gate: the case brings it by itself.
     """
-    if not isinstance(case, MapNode) or "threshold" in case.items:
+    if not isinstance(case, MapNode):
         return case
+    if "threshold" in case.items:
+        return _weighed_case(case)
     own = case.get("assert")
     if not is_graded(shared) and not is_graded(own):
         return case
