@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from agentv.authoring.cases.csv_expected import LIST_TYPES
 from agentv.authoring.convert.promptfoo.code_scores import may_score
 from agentv.authoring.convert.promptfoo.options import judge_prompt_of
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node
 from agentv.authoring.convert.promptfoo.tables import (
     ABSENT,
     ASSERTION_KEYS,
@@ -140,7 +140,7 @@ def _weighed(entry: Node) -> list[Node]:
         share = round(whole * weight / sum(weights), 9)
         items = dict(one.items) if isinstance(one, MapNode) else {}
         items.pop("required", None)
-        made.append(mapping(one, {**items, "weight": Scalar(share, f"{share:.9g}", one.at)}))
+        made.append(mapping(one, {**items, "weight": number_node(share, one.at)} if share != 1 else items))
     return made
 
 

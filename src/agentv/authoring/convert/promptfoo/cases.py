@@ -46,6 +46,7 @@ class CaseConverter:
         self._defaults = defaults
         self._ids: set[str] = set()
         self._number = 0
+        self._broken: set[str] = set()
 
     def take(self, node: Node) -> None:
         """One test."""
@@ -83,7 +84,7 @@ class CaseConverter:
         return made
 
     def _written(self, prompt: Prompt, items: Mapping[str, Node]) -> Node:
-        if prompt.code is None:
+        if prompt.code is None or prompt.code.text in self._broken:
             return prompt.content
         given = items.get("vars")
         values = {**self._defaults, **(given.items if isinstance(given, MapNode) else {})}
@@ -96,7 +97,8 @@ class CaseConverter:
         }
         found = returned_prompt(prompt.code, context, self._source)
         if found is None:
-            return mapping(prompt.code, {"unconverted": prompt.code})
+            self._broken.add(prompt.code.text)
+            return prompt.content
         if isinstance(found, Scalar):
             return content_of(found, self._source)
         return self._source.template(messages_in(found, self._source))

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
+from typing import Literal
 
 from agentv.authoring.convert.promptfoo.assertions import assertions
 from agentv.authoring.convert.promptfoo.cases import CaseConverter
 from agentv.authoring.convert.promptfoo.generated import names_code, returned_tests
+from agentv.authoring.convert.promptfoo.moved_transforms import with_moved_transforms
 from agentv.authoring.convert.promptfoo.options import AROUND, options_of
 from agentv.authoring.convert.promptfoo.prompts import prompts_of
 from agentv.authoring.convert.promptfoo.references import resolved
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, ordered, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, ordered, text_node
 from agentv.authoring.convert.promptfoo.tables import REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
 from agentv.authoring.convert.promptfoo.targets import named_targets, targets
 from agentv.authoring.convert.promptfoo.thresholds import marked
@@ -94,9 +96,11 @@ class _Converter:
         stem = self._path.name.partition(".")[0]
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
         self._made = {"name": text_node(name or "promptfoo", root.at)}
+        root = with_moved_transforms(root)
         items = dict(root.items)
         around = _stands_around(root.get("tests"))
-        prompts = prompts_of(items.pop("prompts", None), self._source, root, inline=around)
+        form: Literal["inline", "listed"] | None = "inline" if around else "listed" if _mixes_tables(root) else None
+        prompts = prompts_of(items.pop("prompts", None), self._source, root, form)
         tests = items.pop("tests", None)
         scenarios = items.pop("scenarios", None)
         self._default_test(items.pop("defaultTest", None))
@@ -140,8 +144,7 @@ class _Converter:
             if option in _RUN:
                 run[_RUN[option]] = item
             elif option == "timeoutMs" and isinstance(item, Scalar) and isinstance(item.value, int | float):
-                seconds = item.value / _MILLISECONDS
-                run["timeout_s"] = Scalar(seconds, f"{seconds:g}", item.at)
+                run["timeout_s"] = number_node(item.value / _MILLISECONDS, item.at)
             elif option in RUN_WITHOUT_EFFECT:
                 self._source.note(node.keys[option], f"'{option}' is omitted", RUN_WITHOUT_EFFECT[option])
             else:
@@ -230,6 +233,9 @@ class _Converter:
         if not isinstance(item, Scalar):
             cases.take(item)
             return
+        if _is_table(item):
+            cases.made.append(text_node(item.text.removeprefix(FILE), item.at))
+            return
         written = item.text.removeprefix(FILE)
         paths = self._source.matched(item) or [] if has_magic(written) else [written]
         if not paths or not all(path.endswith(_HELD) for path in paths):
@@ -263,6 +269,14 @@ class _Converter:
         for config in configs.items:
             for test in tests.items:
                 cases.take(_merged(config, test))
+
+
+def _mixes_tables(root: MapNode) -> bool:
+    """Whether CSV files stand beside other tests."""
+    tests = root.get("tests")
+    listed = tests.items if isinstance(tests, ListNode) else []
+    tables = sum(map(_is_table, listed))
+    return 0 < tables < len(listed) or (tables > 0 and "scenarios" in root.items)
 
 
 def _stands_around(tests: Node | None) -> bool:

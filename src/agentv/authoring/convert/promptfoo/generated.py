@@ -64,6 +64,8 @@ def _returned(said: Scalar, name: str, given: tuple[Any, ...], source: Source) -
     if source.call_code is None or (is_python and not function):
         source.tell(said, f"'{said.text}' cannot be called", "name a function: file.py:name; or write what it returns")
         return None
+    if not source.admits(path, said):
+        return None
     try:
         return source.call_code(CodeCall(source.directory / path, function, given, source.directory))
     except CodeError as error:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from glob import has_magic
+from typing import Literal
 
 from agentv.authoring.convert.promptfoo.contents import messages_in
 from agentv.authoring.convert.promptfoo.source import FILE, Source, chat, mapping, text_node
@@ -64,14 +65,17 @@ class Prompts:
         return any(one.code is not None for one in self.found)
 
 
-def prompts_of(node: Node | None, source: Source, root: MapNode, *, inline: bool = False) -> Prompts:
+def prompts_of(
+    node: Node | None, source: Source, root: MapNode, form: Literal["inline", "listed"] | None = None
+) -> Prompts:
     """What `prompts` says.
 
     Args:
         node: the value of `prompts`.
         source: reads files, and gets what has no equivalent.
         root: the configuration.
-        inline: write the texts of files too, since tests put something around them.
+        form: `inline`: write the texts of files too, since tests put something around them; `listed`: under `prompts`,
+            also where there is only one.
     """
     found = tuple(_prompts(node, source)) if node is not None else ()
     if not found:
@@ -80,7 +84,7 @@ def prompts_of(node: Node | None, source: Source, root: MapNode, *, inline: bool
     first = found[0]
     if any(one.code is not None for one in found):
         return Prompts(found=tuple(_named_once(found)))
-    if len(found) == 1 and first.label is None and (inline or first.file is None):
+    if len(found) == 1 and first.label is None and form != "listed" and (form == "inline" or first.file is None):
         return Prompts(first.content, found=found)
     entries = [_entry(one) for one in _named_once(found)]
     return Prompts(head={"prompts": ListNode(entries, (node or root).at)}, found=found)
@@ -168,7 +172,7 @@ def _in_file(path: str, node: Scalar, source: Source, label: Scalar | None) -> I
         return
     parts = _SEPARATOR.split(content.text) if path.endswith(".txt") else [content.text]
     texts = [part.strip() for part in parts if part.strip()] or [""]
-    whole = len(texts) == 1
+    whole = len(texts) == 1 and source.boundary.holds(str(source.directory / path))
     for text in texts:
         written = _as_json(text, content.at) if path.endswith(_DATA) else text_node(text, content.at)
         made = content_of(written, source)

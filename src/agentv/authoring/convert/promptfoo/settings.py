@@ -127,6 +127,7 @@ _SPECIAL: Mapping[str, Callable[[Node], dict[str, Node] | None]] = {
     "response_schema": lambda item: {"response_format": item},
     "responseSchema": lambda item: {"response_format": item},
     "extra_headers": lambda item: {"headers": item},
+    "max_new_tokens": lambda item: {"max_tokens": item},
     "maxTokenCount": lambda item: {"max_tokens": item},
     "systemInstruction": _instruction,
     "instructions": lambda item: {"system": item},

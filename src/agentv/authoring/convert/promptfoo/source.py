@@ -88,6 +88,10 @@ class Source:
         outside = climbs(pattern.lstrip("/")) and not self.boundary.admits(os.sep)
         return outside or not self.boundary.admits(str(start))
 
+    def admits(self, written: str, at: Node) -> bool:
+        """Whether a file may be read; where it may not, that is reported."""
+        return self._admits(self._path(written), at)
+
     def _path(self, written: str) -> Path:
         return Path(os.path.normpath(self.directory / written.removeprefix(FILE)))
 
@@ -142,9 +146,10 @@ def text_node(text: str, at: Place) -> Scalar:
     return Scalar(text, text, at)
 
 
-def number_node(value: int, at: Place) -> Scalar:
-    """A whole number that nobody wrote."""
-    return Scalar(value, str(value), at)
+def number_node(value: float, at: Place) -> Scalar:
+    """A number that nobody wrote."""
+    number = int(value) if value == int(value) else value
+    return Scalar(number, str(number), at)
 
 
 def chat(text: str, at: Place) -> Node | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -23,7 +23,7 @@ from agentv.authoring.convert.promptfoo.provider_tables import (
     THROUGH_LITELLM,
 )
 from agentv.authoring.convert.promptfoo.settings import of_model
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node
 from agentv.authoring.convert.promptfoo.transforms import response_path, response_transform
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
@@ -72,8 +72,22 @@ class _Provider:
 
 def targets(node: Node, source: Source) -> Node:
     """What `providers` or `targets` says: one, or a list of them."""
-    made = _targets(node, source)
+    made = list(_named_once(_targets(node, source)))
     return made[0] if len(made) == 1 and not isinstance(node, ListNode) else ListNode(made, node.at)
+
+
+def _named_once(made: list[Node]) -> Iterator[Node]:
+    """The targets with names of their own: promptfoo takes the same provider twice."""
+    taken: dict[str, int] = {}
+    for one in made:
+        said = (one.get("name") or one.get("provider")) if isinstance(one, MapNode) else one
+        name = said.text if isinstance(said, Scalar) else ""
+        number = taken[name] = taken.get(name, 0) + 1
+        if number == 1:
+            yield one
+        else:
+            items = dict(one.items) if isinstance(one, MapNode) else {"provider": one}
+            yield mapping(one, {**items, "name": text_node(f"{name}-{number}", one.at)})
 
 
 def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
@@ -347,9 +361,15 @@ def _rate(node: Node) -> dict[str, Node]:
     """Milliseconds between two calls as calls a minute."""
     if not isinstance(node, Scalar) or not isinstance(node.value, int | float) or node.value <= 0:
         return {}
-    rate = round(_SECONDS * 1000 / node.value, 2)
-    per_minute = int(rate) if rate == int(rate) else rate
-    return {"rate": mapping(node, {"requests_per_minute": Scalar(per_minute, str(per_minute), node.at)})}
+    rate = number_node(round(_SECONDS * 1000 / node.value, 2), node.at)
+    return {"rate": mapping(node, {"requests_per_minute": rate})}
+
+
+def _seconds(node: Scalar) -> dict[str, Node]:
+    """A time limit in milliseconds as ours."""
+    if not isinstance(node.value, int | float) or node.value <= 0:
+        return {}
+    return {"timeout_s": number_node(node.value / 1000, node.at)}
 
 
 def _instead(identity: str) -> str:
@@ -374,8 +394,7 @@ def _http(provider: _Provider) -> dict[str, Node]:
         elif key in _HTTP_KEYS:
             made[key] = source.template(item)
         elif key in ("responseTimeout", "timeout", "timeoutMs") and isinstance(item, Scalar):
-            seconds = float(item.text) / 1000
-            made["timeout_s"] = Scalar(seconds, f"{seconds:g}", item.at)
+            made |= _seconds(item)
         elif key == "maxRetries":
             made["retry"] = mapping(item, {"max_retries": item})
         else:
