@@ -27,6 +27,17 @@ EXAMPLES: Mapping[str, str] = {
     "ollama": "llama3.2",
     "openrouter": "meta-llama/llama-3.3-70b-instruct",
     "litellm": "mistral/mistral-small-latest",
+    "bedrock": "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+    "vertex": "gemini-2.5-flash",
+    "cohere": "command-a-03-2025",
+    "deepseek": "deepseek-chat",
+    "fireworks": "accounts/fireworks/models/gpt-oss-20b",
+    "groq": "llama-3.1-8b-instant",
+    "huggingface": "openai/gpt-oss-20b",
+    "mistral": "mistral-small-latest",
+    "perplexity": "sonar",
+    "together": "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    "xai": "grok-3-mini",
 }
 """A small model of each provider, for examples."""
 
@@ -34,6 +45,7 @@ OTHER_EXAMPLES: Mapping[str, str] = {
     "mock": "mock:any text",
     "replay": "replay:answers.jsonl",
     "python": "python:agent.py:answer",
+    "javascript": "javascript:provider.mjs",
     "cli": "cli:./my-agent {PROMPT}",
     "http": "http:https://my-agent.example/ask",
 }

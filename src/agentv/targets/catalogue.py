@@ -23,6 +23,22 @@ PROVIDERS = {
     "anthropic": "agentv.targets.anthropic.target:Anthropic",
     "gemini": "agentv.targets.gemini.target:Gemini",
     "litellm": "agentv.targets.litellm.target:LiteLLM",
+    "bedrock": "agentv.targets.litellm.clouds:Bedrock",
+    "vertex": "agentv.targets.litellm.clouds:Vertex",
+    **{
+        name: f"agentv.targets.openai_compatible.hosted:{name.capitalize()}"
+        for name in (
+            "cohere",
+            "deepseek",
+            "fireworks",
+            "groq",
+            "huggingface",
+            "mistral",
+            "perplexity",
+            "together",
+            "xai",
+        )
+    },
     "local": "agentv.targets.local:Local",
 }
 """Name → place of the settings, imported when the name is first looked up."""

@@ -19,7 +19,11 @@ _HIGHEST = 10_240
 """What macOS grants at most where it says that there is no limit (OPEN_MAX)."""
 
 _ASK_A_SERVER = frozenset(
-    {"anthropic", "azure", "echo", "gemini", "http", "litellm", "mock", "ollama", "openai", "openrouter", "replay"}
+    {
+        *("anthropic", "azure", "bedrock", "echo", "gemini", "http", "litellm", "mock", "ollama", "openai"),
+        *("openrouter", "replay", "vertex"),
+        *("cohere", "deepseek", "fireworks", "groq", "huggingface", "mistral", "perplexity", "together", "xai"),
+    }
 )
 
 

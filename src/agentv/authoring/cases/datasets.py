@@ -29,8 +29,8 @@ from agentv.model.values.span import Span
 if TYPE_CHECKING:
     from agentv.authoring.cases.csv_header import Column
 
-_FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.py)(?::(?P<name>[^:/]*))?", re.DOTALL)
-"""A Python file, and the function in it that makes cases."""
+_FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
+"""A file of Python, JavaScript or TypeScript, and the function in it that makes cases."""
 
 STREAMED = (".jsonl", ".csv")
 """Suffixes of files that hold one case after the other, which are read again when they run."""
@@ -163,15 +163,16 @@ class CaseSources:
         return reading if self.trusted else replace(reading, data=True, fed=True)
 
     def _made(self, path: str, name: str | None, node: Scalar) -> None:
-        """Cases that a function of a Python file gives."""
-        from agentv.authoring.cases.generators import checked_function, made_cases
+        """Cases that a function of a file gives."""
+        from agentv.authoring.cases.generators import checked_function, found_module, made_cases
 
-        function = checked_function(path, name, node, self.reading)
+        check = checked_function if path.endswith(".py") else found_module
+        function = check(path, name, node, self.reading)
         if function is None:
             return
         if not self.for_run:
             self.reader.notes.seen = True  # whether there is any is known only when it runs
-            message = f"'{name}' is not called here: its cases are checked when they run"
+            message = f"'{name or function.called}' is not called here: its cases are checked when they run"
             self.reading.report.remark("unchecked-cases", node, message)
             return
         self.called.append(function.called)

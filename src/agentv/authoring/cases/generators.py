@@ -1,4 +1,4 @@
-"""Cases that a function of a Python file makes: `tests: cases.py:function` (SPEC section 3)."""
+"""Cases that a function of a file makes: `tests: cases.py:function`, `tests: cases.js` (SPEC section 3)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
+from agentv.model.values.values import Json
 from agentv.user_code.functions.functions import load_function
 from agentv.user_code.functions.guard import ForeignError
 from agentv.user_code.functions.values import CallRequest, values_of
@@ -42,6 +43,7 @@ class CaseFunction:
     Attributes:
         node: where the eval file names it.
         at: where it is defined; what its cases hold stands there.
+        name: in JavaScript empty for the default export, which may be the list of cases itself.
     """
 
     path: str
@@ -52,7 +54,12 @@ class CaseFunction:
     @property
     def called(self) -> str:
         """As messages name it."""
-        return f"{Path(self.path).name}:{self.name}"
+        return f"{Path(self.path).name}:{self.name}" if self.name else Path(self.path).name
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it runs in this process."""
+        return self.path.endswith(".py")
 
 
 def checked_function(path: str, name: str | None, node: Scalar, reading: Reading) -> CaseFunction | None:
@@ -85,6 +92,14 @@ def checked_function(path: str, name: str | None, node: Scalar, reading: Reading
         report.error(BAD_GENERATOR, at, message, hint="give its parameters defaults")
         return None
     return CaseFunction(found, name, node, at)
+
+
+def found_module(path: str, name: str | None, node: Scalar, reading: Reading) -> CaseFunction | None:
+    """The JavaScript or TypeScript file that an item of `tests:` names; what it exports shows when it runs."""
+    found = reading.find(Scalar(path, path, node.at), "file")
+    if found is None or reading.text_of(found, node) is None:
+        return None
+    return CaseFunction(found, name or "", node, Span(found, 1, 1, 1, 2))
 
 
 def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> Iterator[tuple[int, tuple[Case, ...]]]:
@@ -128,11 +143,32 @@ class _Made:
         self.wrong = 0
 
     def call(self) -> Any:
+        if not self._function.is_python:
+            return self._in_javascript()
         given = load_function(self._function.name, path=self._function.path)()
         if isinstance(given, str | bytes | Mapping) or given is None:
             message = f"{self._function.called} must return a series of cases, not a single {type(given).__name__}"
             raise ForeignError(Failure(BAD_GENERATOR, message))
         return given
+
+    async def _in_javascript(self) -> list[Json]:
+        from agentv.user_code.javascript.host import JavaScriptHost
+
+        host = JavaScriptHost(self._reading.scope.env, patience_s=WAIT_S)
+        try:
+            source = f"call:{self._function.name}:{self._function.path}"
+            found = await host.call(source, {"arguments": [{}]}, WAIT_S)
+        finally:
+            await host.close()
+        if isinstance(found, Failure):
+            code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else BAD_GENERATOR
+            raise ForeignError(Failure(code, f"{self._function.called} {found.message}"))
+        if not isinstance(found, list):
+            given = "nothing" if found is None else f"a single {type(found).__name__}"
+            raise ForeignError(
+                Failure(BAD_GENERATOR, f"{self._function.called} must return a list of cases, not {given}")
+            )
+        return found
 
     def take(self, value: Any) -> Any:
         """Plain data of what it gives."""
@@ -140,6 +176,9 @@ class _Made:
 
     def cases(self, number: int, value: Any) -> tuple[Case, ...]:
         """The cases of a value; its mistakes are reported with its number and the path to the part of it."""
+        if isinstance(value, dict) and not {"id", "name"} & value.keys() and not self._function.is_python:
+            words = (Path(self._function.path).stem, self._function.name, str(number))
+            value = {"id": "-".join(filter(None, words)), **value}  # promptfoo's cases have none
         at, own = self._function.at, Report(hints=self._reading.report.hints)
         cases = self._reader.read(node_of(value, at), replace(self._reading, report=own))
         if own.count:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.cases.messages import read_messages
 from agentv.authoring.cases.prompts import SuitePrompt
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.nodes import Node
+from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import LONGEST, Report
 from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
@@ -18,6 +18,9 @@ from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.values import EMPTY
 from agentv.templating import UNREADABLE, Scope
+
+if TYPE_CHECKING:
+    from agentv.authoring.cases.prompt_functions import PromptFunctions
 
 SHOWN = 100
 """Different mistakes of prompts that are reported; what is wrong beyond them is wrong in the same prompts."""
@@ -40,6 +43,7 @@ class PromptMatrix:
         self._prompts = prompts
         self._digest = digest
         self._issues = PromptIssues()
+        self._functions: PromptFunctions | None = None
 
     def cases(self, case: Case, reading: Reading, around: Around) -> tuple[Case, ...]:
         """The case with every prompt, in their order; nothing where one of them cannot be rendered for it.
@@ -57,10 +61,20 @@ class PromptMatrix:
     def end(self, report: Report) -> None:
         """All cases were read: tell what is wrong with the prompts."""
         self._issues.report_all(report)
+        if self._functions is not None:
+            self._functions.close()
+        for prompt in () if self._functions is not None else self._prompts:
+            if prompt.function is not None:
+                message = f"'{prompt.id}' is not called here: its prompts are checked when they run"
+                report.remark("unchecked-cases", prompt.node if isinstance(prompt.node, Scalar) else None, message)
 
     def _case(self, case: Case, prompt: SuitePrompt, reading: Reading, around: Around) -> Case | None:
         own = Report()
-        messages = read_messages(prompt.node, "user", replace(reading, report=own, renders=prompt.templated))
+        said = prompt.node if prompt.function is None else self._written(prompt, case, replace(reading, report=own))
+        if said is None:
+            self._issues.add(own.diagnostics, case.id)
+            return None
+        messages = read_messages(said, "user", replace(reading, report=own, renders=prompt.templated))
         if messages is not None and not any(message.content or message.tool_calls for message in messages):
             own.error("missing-input", prompt.node, "this prompt is empty after its placeholders are filled in")
         if case.input and not prompt.shows_input:
@@ -73,6 +87,16 @@ class PromptMatrix:
         if whole is None or digest is None:
             return None
         return replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
+
+    def _written(self, prompt: SuitePrompt, case: Case, reading: Reading) -> Node | None:
+        """What the function of a prompt says; the place where it is named where nothing runs, as in `validate`."""
+        if not reading.strict_env:
+            return Scalar(prompt.id, prompt.id, prompt.node.at)
+        if self._functions is None:
+            from agentv.authoring.cases.prompt_functions import PromptFunctions  # few suites have such prompts
+
+            self._functions = PromptFunctions()
+        return self._functions.write(prompt, case, reading)
 
     def _digest_of(self, case: Case, messages: tuple[Message, ...], prompt: SuitePrompt, report: Report) -> str | None:
         try:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from agentv.authoring.cases.case_files import selected
 from agentv.authoring.cases.messages import read_messages
+from agentv.authoring.fields.code_kinds import read_function, read_javascript
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredPrompt
@@ -39,6 +40,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.registry.fields import FunctionRef, JavaScriptSource
 from agentv.templating import has_placeholder
 
 TEXTS = (".txt", ".md", ".j2", ".xml")
@@ -50,13 +52,20 @@ MESSAGES = (".json", ".yaml", ".yml")
 SEPARATOR = "---"
 """A line of a `.txt` file that ends one prompt and begins the next, as in promptfoo."""
 
-_REFUSED = (".csv", ".jsonl", ".py", ".js", ".mjs", ".cjs", ".ts")
+CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
+"""Suffixes of files whose functions write prompts."""
+
+_REFUSED = (".csv", ".jsonl")
 """Suffixes of promptfoo's other sources of prompts: a path that ends so is refused, not asked as a question."""
 
-_SUFFIX = "|".join(re.escape(one) for one in TEXTS + MESSAGES + _REFUSED)
+_SUFFIX = "|".join(re.escape(one) for one in TEXTS + MESSAGES + CODE + _REFUSED)
 _PATH = lazy_pattern(rf"\.{{1,2}}/[^\n]*|[^\s{{}}<>|\"']+(?:{_SUFFIX})(?::\w+)?")
-_FUNCTION = lazy_pattern(r"\.(?:py|[mc]?js|ts):\w+$")
+_FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?P<suffix>py|[mc]?[jt]s))(?::(?P<name>\w+))?", re.DOTALL)
 _NAMES_INPUT = lazy_pattern(r"\{[{%][^}%]*\binput\b")
+
+
+PromptFunction = FunctionRef | JavaScriptSource
+"""The function that writes a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,7 @@ class SuitePrompt:
         label: for people, where it has an id too.
         templated: something in it is rendered with each case.
         shows_input: it reads `{{ input }}`, the case's own.
+        function: what writes it for each case; `node` is where it is named.
     """
 
     id: str
@@ -76,6 +86,7 @@ class SuitePrompt:
     label: str | None = None
     templated: bool = False
     shows_input: bool = False
+    function: PromptFunction | None = None
 
 
 def read_prompts(node: Node | None, reading: Reading) -> tuple[SuitePrompt, ...]:
@@ -96,6 +107,7 @@ class _Piece(NamedTuple):
 
     node: Node
     name: str | None = None
+    function: PromptFunction | None = None
 
 
 class _Point(NamedTuple):
@@ -160,6 +172,9 @@ class _PromptReader:
             where = f"the first is at {shown(place.file)}:{place.line}"
             self.reading.report.error("duplicate-id", item, f"two prompts have the id '{identity}'; {where}")
             return
+        if piece.function is not None:
+            self.found.append(SuitePrompt(identity, piece.node, label, shows_input=True, function=piece.function))
+            return
         templated = holds_placeholder(piece.node)
         if not templated and read_messages(piece.node, "user", self.reading.rendering(False)) is None:
             return
@@ -178,7 +193,23 @@ class _PromptReader:
         else:
             yield _Piece(node)
 
+    def _of_function(self, node: Scalar, found: re.Match[str]) -> Iterator[_Piece]:
+        """The function of a file; it is called when the suite runs, with each case's variables."""
+        path, name = found["path"], found["name"]
+        written = Scalar(found[0].removeprefix("file://"), found[0], node.at)
+        if found["suffix"] == "py" and not name:
+            self._refuse(node, "a Python file must write prompts through a function", f"write '{path}:function'")
+            return
+        read = read_function if found["suffix"] == "py" else read_javascript
+        function = read(written, self.reading, "prompts")
+        if function is not INVALID:
+            yield _Piece(node, found[0].removeprefix("file://").removeprefix("./"), function)
+
     def _of_files(self, node: Scalar) -> Iterator[_Piece]:
+        code = _FUNCTION.fullmatch(node.value.strip())
+        if code is not None:
+            yield from self._of_function(node, code)
+            return
         for path in self._matching(node):
             suffix = Path(path).suffix.lower()
             if suffix not in TEXTS + MESSAGES:
@@ -200,8 +231,6 @@ class _PromptReader:
     def _matching(self, node: Scalar) -> list[str]:
         reading = self.reading
         written = node.value.strip().removeprefix("file://")
-        if _FUNCTION.search(written):
-            return [written]  # refused for what it is, whether it exists or not
         mentioned_in = span_of(node.at).file
         if not has_magic(written) or reading.places.find(written, mentioned_in)[0] is not None:
             found = reading.find(Scalar(written, written, node.at), "file")

@@ -6,12 +6,18 @@ from typing import Final
 
 from agentv.authoring.source.nodes import Node, Place, Scalar
 from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import PROVIDERS
 from agentv.templating import RenderError, undeclared
 
 UNTRUSTED: Final = "untrusted-data"
 ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' in the eval file, or use --trust-data"
 
-NAMED = frozenset({"openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm"})
+NAMED = frozenset(
+    {
+        *("openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm", "bedrock", "vertex"),
+        *("cohere", "deepseek", "fireworks", "groq", "huggingface", "mistral", "perplexity", "together", "xai"),
+    }
+)
 """Providers of models that data may name with a model: the other settings, above all addresses, are not the row's."""
 
 SPELLED_OUT = frozenset({"echo", "mock", "replay"})
@@ -42,7 +48,8 @@ def refuses_provider(name: str, *, alone: bool) -> bool:
 def refuses_target(node: Scalar, report: Report) -> bool:
     """Whether data names a target that it may not, which is then reported. A name without a colon is the project's."""
     name, colon, _ = str(node.value).partition(":")
-    if not colon or not refuses_provider(name.strip().lower(), alone=True):
+    lower = name.strip().lower()
+    if not colon or not refuses_provider(PROVIDERS.get(lower, lower), alone=True):
         return False
     refuse_data(node, report, f"name the target '{name}:…', which could start a command or call any server")
     return True

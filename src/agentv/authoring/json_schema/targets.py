@@ -96,7 +96,7 @@ def _keys(spellings: list[str]) -> list[str]:
 
 
 def _settings(provider: Provider, common: Iterable[str]) -> Schema:
-    """The settings of one provider, with the keys that every target takes. `config:` may hold them too, or is its own."""
+    """The settings of one provider, with the keys of every target. `config:`, if no setting, may hold them too."""
     own = object_of(provider.settings)
     place = f"#/$defs/provider.{provider.name}"
     older = {

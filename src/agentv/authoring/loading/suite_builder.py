@@ -79,7 +79,7 @@ class SuiteBuilder:
             cases=self.collector.cases,
             tally=None if self.collector.asks_judge else self.collector.tally,
             links=links,
-            generators=tuple(self.sources.called),
+            generators=(*self.sources.called, *self._prompt_functions()),
             judges=judges,
             compares=bool(judging.comparing),
             secrets=reading.environment_secrets() | reading.secrets,
@@ -99,6 +99,11 @@ class SuiteBuilder:
         for one in targets:
             for unset in one.unset:
                 self.context.report.add(replace(unset, severity="warning"))
+
+    def _prompt_functions(self) -> Iterator[str]:
+        """The functions that were called to write prompts."""
+        if self.context.request.for_run:
+            yield from (one.id for one in self.header.cases.context.defaults.prompts if one.function is not None)
 
     def _called_targets(self) -> Iterator[TargetSpec]:
         """The systems under test that a run of this suite would call."""

@@ -257,6 +257,19 @@ SETTINGS = {
 }
 """Older spellings among a provider's own settings: AgentV's, promptfoo's, and those of the providers' SDKs."""
 
+PROVIDERS = {
+    "azure-openai": "azure",
+    "azureopenai": "azure",
+    "fireworks-ai": "fireworks",
+    "google": "gemini",
+    "google-gemini": "gemini",
+    "hugging-face": "huggingface",
+    "together-ai": "together",
+    "togetherai": "together",
+    "vertex-ai": "vertex",
+}
+"""Older names of providers, in kebab-case: AgentV's, promptfoo's and LiteLLM's."""
+
 SINGULAR = frozenset({"target"})
 """Spellings that are as canonical as the one that they are translated to."""
 

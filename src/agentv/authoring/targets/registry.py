@@ -25,7 +25,13 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.source.yaml import read_shared
-from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, provider_name, read_target
+from agentv.authoring.targets.target import (
+    PLUGINS_COMMAND,
+    flattened,
+    provider_name,
+    read_target,
+    report_older_provider,
+)
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.span import Span
@@ -156,6 +162,7 @@ class TargetRegistry:
             reading.report.error("not-yet", at, f"the provider '{name}' is recognized but not supported yet")
             return None
         provider = self.providers.find(name)
+        report_older_provider(written, at, reading.report)
         if provider is None or (not colon and not provider.bare):
             self._unknown(written, at, reading, bare=provider)
             return None

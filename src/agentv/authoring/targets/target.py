@@ -21,7 +21,7 @@ from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_empty, plain, span_of
 from agentv.authoring.source.plaintext_secrets import check_settings
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
+from agentv.authoring.source.spellings import PROVIDERS, SETTINGS, TARGET, translate
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.model.suite.search_paths import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
@@ -245,7 +245,16 @@ def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider])
 
 def provider_name(written: str) -> str:
     """The canonical name of the provider in a `provider:rest` string."""
-    return written.partition(":")[0].strip().lower().replace("_", "-")
+    name = written.partition(":")[0].strip().lower().replace("_", "-")
+    return PROVIDERS.get(name, name)
+
+
+def report_older_provider(written: str, at: Node | None, report: Report) -> None:
+    """Note an older name of a provider in a `provider:rest` string; the canonical one is a hint."""
+    head, colon, rest = written.partition(":")
+    name = head.strip().lower().replace("_", "-")
+    if name in PROVIDERS:
+        report.older(written, f"{PROVIDERS[name]}{colon}{rest}", at)
 
 
 def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:
@@ -264,6 +273,7 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
             reading.report.error("unknown-provider", said, f"no provider '{said.text}'")
         return None
     name = provider_name(said.value)
+    report_older_provider(said.value, said, reading.report)
     if name in providers.not_yet:
         reading.report.error("not-yet", said, f"the provider '{name}' is recognized but not supported yet")
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -15,6 +16,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import attached_files
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.values import EMPTY, Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue
 from agentv.registry.types import ProviderSettings
@@ -22,6 +24,7 @@ from agentv.targets.cli.placeholders import CommandPlan, command_faults, plan_co
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_object, from_text, is_answer, parsed
 from agentv.targets.http.healthcheck import Healthcheck
 from agentv.targets.http.once import Once, timed
+from agentv.targets.promptfoo.calls import context_of, options_of
 from agentv.user_code.excerpts import is_javascript_error, last_error, tail
 from agentv.user_code.processes.leftovers import temporary_prefix
 from agentv.user_code.processes.processes import Finished, run_program
@@ -42,6 +45,7 @@ class Cli(ProviderSettings):
         Doc("a list of words, or a shell command; the prompt is passed on stdin, and replaces `{PROMPT}`"),
     ]
     cwd: Annotated[DirectoryPath | None, Doc("working directory")] = None
+    options: Annotated[Mapping[str, Json], Doc("replaces `{OPTIONS}`, as `config` in its JSON")] = field(default=EMPTY)
     healthcheck: Annotated[
         Command | Healthcheck | None, Doc("a command or a URL that must succeed once before the first call")
     ] = None
@@ -52,19 +56,20 @@ class Cli(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that starts a program for each call."""
-        del spec, executor
+        del executor
         check = Healthcheck.of(self.healthcheck) if self.healthcheck else None
         if check is not None and check.command is not None:
             check = replace(check, command=self._in_place(check.command))
-        return _Cli(plan_command(self._in_place(self.command)), check)
+        return _Cli(plan_command(self._in_place(self.command)), check, options_of(spec.name, self.options))
 
     def _in_place(self, command: Command) -> Command:
         return replace(command, cwd=self.cwd) if self.cwd else command
 
 
 class _Cli:
-    def __init__(self, plan: CommandPlan, check: Healthcheck | None) -> None:
+    def __init__(self, plan: CommandPlan, check: Healthcheck | None, options: Mapping[str, Json]) -> None:
         self._plan = plan
+        self._options = options
         self._check = check
         self._checking: Once[Failure | None] = Once()
 
@@ -80,9 +85,11 @@ class _Cli:
         if isinstance(prompt, Failure):
             return prompt
         with _directory(self._plan.uses, prompt) as paths:
-            command, extra = self._plan.filled(
-                self._values(request, paths), tuple(dict.fromkeys(attached_files(request.messages)))
-            )
+            values = self._values(request, paths)
+            if any(len(values.get(name, "").encode()) > PROMPT_LIMIT for name in ("OPTIONS", "CONTEXT")):
+                message = "{OPTIONS} or {CONTEXT} is too long for an argument; read the prompt from stdin instead"
+                return Failure("prompt-too-long", message)
+            command, extra = self._plan.filled(values, tuple(dict.fromkeys(attached_files(request.messages))))
             ended = await run_program(
                 command, stdin=prompt, env={**request.env, **extra}, timeout_s=request.timeout_s, limit=LIMIT
             )
@@ -95,7 +102,11 @@ class _Cli:
             "ATTEMPT": str(request.attempt),
             **paths,
         }
-        return {name: value for name, value in known.items() if name in self._plan.uses}
+        uses = self._plan.uses
+        # plain ASCII, so that no character of a case stands in the way of its being an argument
+        known |= {"OPTIONS": json.dumps(self._options, default=str)} if "OPTIONS" in uses else {}
+        known |= {"CONTEXT": json.dumps(context_of(request), default=str)} if "CONTEXT" in uses else {}
+        return {name: value for name, value in known.items() if name in uses}
 
     async def close(self) -> None:
         """Stop a healthcheck that is under way."""

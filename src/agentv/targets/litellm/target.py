@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 _PRICED_AS = {
+    "bedrock": "aws",
     "fireworks_ai": "fireworks",
     "gemini": "google",
     "together_ai": "together",
@@ -77,6 +78,17 @@ class LiteLLM(ModelSettings):
     seed: Annotated[int | None, Doc("sampling seed; makes answers repeatable as far as the server supports it")] = None
     reasoning_effort: Annotated[Text | None, Doc("for models that reason: `low`, `medium`, `high`, …")] = None
 
+    route: ClassVar[str] = ""
+
+    @property
+    def full_model(self) -> str:
+        """The model as LiteLLM calls it, with its provider in front."""
+        return self.model if self.model.startswith(self.route) else f"{self.route}{self.model}"
+
+    def parameters(self) -> JsonObject:
+        """Parameters of a call beside those of every provider."""
+        return {}
+
     def validate(self) -> Iterable[Issue]:
         """The library is not installed; what is wrong with the settings of any model."""
         missing = missing_extra("litellm", "litellm", "LiteLLM's models are asked")
@@ -86,9 +98,9 @@ class LiteLLM(ModelSettings):
 
     def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:
         """The key of the model's provider, where it is known which one LiteLLM reads, and that none is given."""
-        names = () if self.has_credentials else keys_of(self.model)
+        names = () if self.has_credentials else keys_of(self.full_model)
         if names:
-            found = key_found(self.model, env)
+            found = key_found(self.full_model, env)
             yield Variable("api_key", names, found, found is None, secret=True)
 
     @property
@@ -99,19 +111,19 @@ class LiteLLM(ModelSettings):
 
     def endpoint(self) -> str:
         """The provider or the address, and a hash of the key where the settings say one."""
-        place = self.base_url or f"litellm://{self.model.partition('/')[0]}"
+        place = self.base_url or f"litellm://{self.full_model.partition('/')[0]}"
         return endpoint_of("litellm", place, self.api_key)
 
     def elsewhere(self) -> str | None:
         """The address that the settings say, or the process to the library. It may be the provider's own as well."""
         given = self.base_url or self.extra.get("api_base") or self.extra.get("base_url")
-        return other_server(given if isinstance(given, str) else address_for(self.model))
+        return other_server(given if isinstance(given, str) else address_for(self.full_model))
 
     def request_settings(self) -> RequestSettings:
         """What the price of a call depends on."""
-        provider, _, model = self.model.partition("/")
+        provider, _, model = self.full_model.partition("/")
         return self.priced_as(
-            self.elsewhere() or _PRICED_AS.get(provider, provider), model or self.model, self.max_tokens
+            self.elsewhere() or _PRICED_AS.get(provider, provider), model or self.full_model, self.max_tokens
         )
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
@@ -136,7 +148,7 @@ class _LiteLLM:
         self._settings = settings
         self._retryable = retryable
         self._fixed_parameters = _fixed_parameters(settings)
-        self._variables = () if settings.api_key else (*keys_of(settings.model), *wanted_by(settings.model))
+        self._variables = () if settings.api_key else (*keys_of(settings.full_model), *wanted_by(settings.full_model))
         self._session: ClientSession | None = None
         self._optional = OptionalParameters(_OPTIONAL)
 
@@ -162,10 +174,10 @@ class _LiteLLM:
 
     def _keys_missing(self, env: Mapping[str, str]) -> tuple[str, ...]:
         """The variables of keys without which the provider answers nothing. Azure takes tokens instead of them."""
-        if self._settings.has_credentials or key_found(self._settings.model, {**os.environ, **env}):
+        if self._settings.has_credentials or key_found(self._settings.full_model, {**os.environ, **env}):
             return ()
         others = (name for name in self._variables if name.endswith("_API_KEY") and not name.startswith("AZURE"))
-        names = keys_of(self._settings.model) or tuple(others)
+        names = keys_of(self._settings.full_model) or tuple(others)
         return () if any(env.get(name) for name in names) else names
 
     async def _call(self, call: dict[str, Any], secrets: tuple[str, ...]) -> TargetResponse | Failure:
@@ -197,7 +209,7 @@ class _LiteLLM:
 
     def _cost(self, found: TargetResponse, said: object) -> float | None:
         """The price by the list that all targets share, else by LiteLLM's own, which asks for no address."""
-        provider, _, model = self._settings.model.partition("/")
+        provider, _, model = self._settings.full_model.partition("/")
         address = self._settings.elsewhere()
         if address is not None:
             answered = str(found.metadata.get("model") or model)
@@ -226,7 +238,7 @@ def _with_refusal(body: dict[str, Any]) -> dict[str, Any]:
 def _fixed_parameters(settings: LiteLLM) -> dict[str, Any]:
     """What every call holds by the settings; its own retries off."""
     call: dict[str, Any] = {
-        "model": settings.model,
+        "model": settings.full_model,
         "api_key": settings.api_key,
         "base_url": settings.base_url,
         "temperature": settings.temperature,
@@ -243,7 +255,7 @@ def _fixed_parameters(settings: LiteLLM) -> dict[str, Any]:
     given = {name: one for name, one in call.items() if one is not None}
     if settings.tools:
         given["_skip_mcp_handler"] = True  # else it wants the library of a protocol that no tool here speaks
-    return {**given, "max_retries": 0, "num_retries": 0, "caching": False, **settings.extra}
+    return {**given, "max_retries": 0, "num_retries": 0, "caching": False, **settings.parameters(), **settings.extra}
 
 
 def _wanted(request: TargetRequest) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class Dialect:
         base_url: with which its paths begin, without a slash at the end.
         api_key: None: the server wants none.
         prices: the provider as the price list calls it, or its URL; None: its calls have no price.
+        seed: the parameter for a seed.
         strict_schemas: it is known to keep to a JSON Schema, so that one is asked for.
         completion_tokens: the limit of an answer is called `max_completion_tokens`, and not `max_tokens`.
         fetches_pictures: it takes URLs of pictures.
@@ -48,6 +49,7 @@ class Dialect:
     embedding_model: str
     api_key: str | None = field(default=None, repr=False)
     prices: str | None = None
+    seed: str = "seed"
     strict_schemas: bool = False
     completion_tokens: bool = False
     fetches_pictures: bool = True

@@ -49,7 +49,8 @@ def chat_parameters(
 ) -> dict[str, Any]:
     """For chat completions."""
     body: dict[str, Any] = {"model": settings.model, **_sampling(settings, request, refused)}
-    body |= {name: value for name in _PLAIN if (value := getattr(settings, name)) is not None}
+    names = {**dict.fromkeys(_PLAIN), "seed": dialect.seed}
+    body |= {own or name: value for name, own in names.items() if (value := getattr(settings, name)) is not None}
     if settings.max_tokens is not None:
         body[_limit_name(settings, dialect, refused)] = settings.max_tokens
     if settings.stop:

@@ -213,3 +213,57 @@ def test_a_key_of_the_environment_is_looked_at_too(tmp_path):
     found, told = read(text, tmp_path, env={"OPENAI_API_KEY": "sk-1234\u201d"}, renders=True)
     assert found is None
     assert [code for code, _ in told] == ["bad-value"]
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("google:m", "gemini"),
+        ("azure-openai:m", "azure"),
+        ("azureopenai:m", "azure"),
+        ("Together_AI:m", "together"),
+        ("vertex-ai:m", "vertex"),
+        ("bedrock:m", "bedrock"),
+    ],
+)
+def test_older_names_of_providers_are_read_and_the_canonical_one_is_a_hint(tmp_path, written, canonical):
+    text = f"{{name: a, provider: '{written}', api_key: sk-12345678, base_url: 'https://example.com'}}"
+    reading = reading_of(repository(tmp_path, {}), hints=True)
+    found = read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading)
+    assert found is not None, reading.report.diagnostics
+    assert (found.provider, found.settings.model) == (canonical, "m")
+    hints = [one.rename for one in reading.report.diagnostics if one.code == "older-spelling"]
+    assert hints == ([] if written == "bedrock:m" else [(written, f"{canonical}:m")])
+
+
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
+        ("{name: a, provider: 'javascript:p.mjs', config: {model: m, timeout_s: 3}}", {"model": "m", "timeout_s": 3}),
+        ("{name: a, provider: javascript, function: p.mjs, config: {k: [1]}}", {"k": [1]}),
+        ("{name: a, provider: javascript, config: {function: p.mjs}}", {}),
+        ("{id: 'javascript:p.mjs', label: a, config: {k: 1}}", {"k": 1}),
+    ],
+)
+def test_config_belongs_to_the_code_of_a_file(tmp_path, text, config):
+    reading = reading_of(repository(tmp_path, {"p.mjs": "export default () => 'a';"}))
+    found = read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading)
+    assert found is not None, reading.report.diagnostics
+    assert found.name == "a"
+    assert (found.settings.config, found.timeout_s) == (config, None)
+
+
+def test_a_key_in_the_config_of_code_is_a_secret(tmp_path):
+    text = "{name: a, provider: 'javascript:p.mjs', config: {api_key: sk-very-secret-one, deep: {auth_token: t-0123456789}}}"
+    reading = reading_of(repository(tmp_path, {"p.mjs": ""}))
+    found = read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading)
+    assert found is not None, reading.report.diagnostics
+    assert {"sk-very-secret-one", "t-0123456789"} <= found.secrets
+    assert "very-secret" not in repr(found.public)
+    assert "0123456789" not in repr(found.public)
+
+
+def test_inline_javascript_is_no_target(tmp_path):
+    found, told = read("{name: a, provider: javascript, function: 'prompt => prompt'}", tmp_path)
+    assert found is None
+    assert [code for code, _ in told] == ["bad-value"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -26,8 +27,8 @@ def words(*argv: str, **others) -> Cli:
     return Cli(Command(argv=argv), **others)
 
 
-def python(text: str, *argv: str) -> Cli:
-    return words(sys.executable, "-c", text, *argv)
+def python(text: str, *argv: str, **others) -> Cli:
+    return words(sys.executable, "-c", text, *argv, **others)
 
 
 def test_the_prompt_is_on_stdin_and_the_answer_on_stdout():
@@ -253,3 +254,22 @@ def test_a_healthcheck_by_url():
 )
 def test_what_is_wrong_with_a_healthcheck(check, codes):
     assert [fault.code for fault in check.validate()] == codes
+
+
+def test_options_and_context_are_json_arguments():
+    """As promptfoo passes them to a script of `exec:`."""
+    show = (
+        "import sys, json; _, prompt, options, context = sys.argv; o, c = json.loads(options), json.loads(context);"
+        "print(prompt, o['config'], c['vars'], c['test']['metadata'], c['prompt']['raw'])"
+    )
+    settings = python(show, "{PROMPT}", "{OPTIONS}", "{CONTEXT}", options={"k": [1]})
+    one = request("ask", vars={"x": "it's \"ä\\n"}, metadata={"m": 2})
+    assert answer(settings, one).output == f"ask {{'k': [1]}} {one.vars!r} {{'m': 2}} ask"
+    placeholders = "{PROMPT} {OPTIONS} {CONTEXT}"
+    quoted = line(f"{shlex.quote(sys.executable)} -c {shlex.quote(show)} {placeholders}", options={"k": [1]})
+    assert answer(quoted, one).output == answer(settings, one).output
+
+
+def test_a_context_that_is_too_long_for_an_argument_is_refused():
+    found = answer(python("pass", "{CONTEXT}"), request(vars={"x": "a" * 100_000}))
+    assert (found.code, "{CONTEXT}" in found.message) == ("prompt-too-long", True)

@@ -1,0 +1,141 @@
+"""Prompts that a function writes: `prompts: [prompt.py:function, prompt.js]` (SPEC section 3)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from agentv.authoring.cases.prompts import PromptFunction, SuitePrompt
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import Node, node_of, span_of
+from agentv.authoring.source.python_values import as_authored
+from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
+from agentv.model.values.message import prompt_text
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import FunctionRef
+from agentv.user_code.functions.functions import load_function, plan_call
+from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.functions.own_loop import OwnLoop
+from agentv.user_code.functions.values import CallRequest, value_of
+
+if TYPE_CHECKING:
+    from agentv.user_code.javascript.host import JavaScriptHost
+
+BAD_PROMPT = "bad-prompt"
+
+
+class PromptFunctions:
+    """Calls the functions of one suite's prompts. Each is called once for the same variables."""
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[str, str], Node | Failure] = {}
+        self._host: _BlockingHost | None = None
+
+    def write(self, prompt: SuitePrompt, case: Case, reading: Reading) -> Node | None:
+        """What a prompt's function says for a case: text or messages; None where it fails, which is reported."""
+        context: JsonObject = {
+            "vars": case.vars,
+            "input": prompt_text(case.input) if case.input else "",
+            "provider": {},
+            "config": {},
+        }
+        key = (prompt.id, json.dumps(context, sort_keys=True, default=str))
+        if key not in self._written:
+            self._written[key] = self._called(prompt, context, reading)
+        found = self._written[key]
+        if isinstance(found, Failure):
+            reading.report.error(found.code, prompt.node, found.message)
+            return None
+        return found
+
+    def close(self) -> None:
+        """End the JavaScript process, if one was started."""
+        if self._host is not None:
+            self._host.close()
+            self._host = None
+
+    def _called(self, prompt: SuitePrompt, context: JsonObject, reading: Reading) -> Node | Failure:
+        function = prompt.function
+        name = Path(str(function)).name
+        try:
+            if isinstance(function, FunctionRef):
+                given = _in_python(function, context, name)
+            else:
+                given = self._in_javascript(function, context, reading, name)
+            said = _said(as_authored(given, name, BAD_PROMPT), name)
+        except ForeignError as error:
+            return error.failure
+        return node_of(said, span_of(prompt.node.at))
+
+    def _in_javascript(self, function: PromptFunction | None, context: JsonObject, reading: Reading, name: str) -> Json:
+        if self._host is None:
+            self._host = _BlockingHost(reading.scope.env)
+        source = f"call:{getattr(function, 'name', None) or ''}:{getattr(function, 'path', '')}"
+        found = self._host.call(source, {"arguments": [context]})
+        if isinstance(found, Failure):
+            code = BAD_PROMPT if found.code in ("assertion-raised", "assertion-crashed", "bad-result") else found.code
+            raise ForeignError(Failure(code, f"{name} {found.message}"))
+        return found
+
+
+class _BlockingHost:
+    """The JavaScript host for callers that are not asynchronous: on a thread with an event loop of its own."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        from agentv.user_code.javascript.host import JavaScriptHost
+
+        self._host: JavaScriptHost = JavaScriptHost(env, patience_s=CODE_TIMEOUT_S)
+        self._loop = OwnLoop()
+        self._thread = Thread(target=self._loop.run_forever, name="agentv-prompt-functions", daemon=True)
+        self._thread.start()
+
+    def call(self, source: str, payload: JsonObject) -> Json | Failure:
+        calling = self._host.call(source, payload, CODE_TIMEOUT_S)
+        return asyncio.run_coroutine_threadsafe(calling, self._loop).result()
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._host.close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _in_python(function: FunctionRef, context: JsonObject, name: str) -> Any:
+    offered = {**context, "context": context}
+
+    def call() -> Any:
+        loaded = load_function(function.name, path=function.path, module=function.module)
+        return plan_call(loaded, offered, "context").bind(loaded, offered)()
+
+    return value_of(call, lambda value: value, CallRequest(BAD_PROMPT, name, CODE_TIMEOUT_S))
+
+
+def _said(value: Any, name: str) -> Any:
+    """The text or the messages in what a function returned; promptfoo's `{prompt}` too, and messages as JSON text."""
+    if isinstance(value, Mapping) and "prompt" in value:
+        if value.get("config"):
+            message = f"{name} returns 'config', which a prompt cannot set; write the settings in the target"
+            raise ForeignError(Failure(BAD_PROMPT, message))
+        value = value["prompt"]
+    if isinstance(value, str):
+        value = _messages_in(value)
+    if not isinstance(value, str | list) and not (isinstance(value, Mapping) and "role" in value):
+        found = "nothing" if value is None else type(value).__name__
+        message = f"{name} must return the text of a prompt or a list of messages, returned {found}"
+        raise ForeignError(Failure(BAD_PROMPT, message))
+    return value
+
+
+def _messages_in(text: str) -> Any:
+    if not text.lstrip().startswith("["):
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if value and all(isinstance(one, dict) and "role" in one for one in value) else text

@@ -1,0 +1,119 @@
+"""The model APIs that are rows of one table."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.targets.catalogue import registry
+from agentv.targets.openai_compatible.hosted import Hosted
+from agentv.testing import ModelServer
+from doubles.asking import answer, at_home, request
+from doubles.loading import found_in
+
+ADDRESSES = {
+    "cohere": ("https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
+    "deepseek": ("https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+    "fireworks": ("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "groq": ("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "huggingface": ("https://router.huggingface.co/v1", "HF_TOKEN"),
+    "mistral": ("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "perplexity": ("https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+    "together": ("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "xai": ("https://api.x.ai/v1", "XAI_API_KEY"),
+}
+PRICED = {
+    "cohere": "command-a-03-2025",
+    "deepseek": "deepseek-chat",
+    "fireworks": "accounts/fireworks/models/gpt-oss-20b",
+    "groq": "llama-3.1-8b-instant",
+    "mistral": "mistral-small-latest",
+    "perplexity": "sonar",
+    "together": "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    "xai": "grok-3-mini",
+}
+EACH = pytest.mark.parametrize("name", ADDRESSES)
+
+
+def settings(name: str, model: str = "m", **others: object) -> Hosted:
+    provider = registry().find(name)
+    assert provider is not None
+    assert issubclass(provider.settings, Hosted)
+    return provider.settings(model, **{"api_key": "sk-key-of-mine", **others})
+
+
+def sent(name: str, one=None, **others):
+    """The call that a server got."""
+    with ModelServer("yes") as server:
+        found = answer(settings(name, base_url=server.openai, **others), one or request())
+        assert isinstance(found, TargetResponse), found
+        return server.calls[0]
+
+
+@EACH
+def test_it_asks_its_own_address_by_its_own_key(name):
+    address, key = ADDRESSES[name]
+    assert settings(name).dialect().base_url == address
+    assert settings(name).elsewhere() is None
+    assert settings(name, base_url="https://proxy.example/v1").elsewhere() == "https://proxy.example/v1"
+    assert settings(name).dialect().key_from[0] == key
+    assert settings(name, api_key=None).dialect().keyless
+
+
+@EACH
+def test_the_key_is_the_bearer_and_the_body_is_openais(name):
+    call = sent(name, max_tokens=5, temperature=0.5)
+    assert call.headers["authorization"] == "Bearer sk-key-of-mine"
+    messages = [{"role": "user", "content": "hello"}]
+    assert call.body == {"model": "m", "messages": messages, "max_tokens": 5, "temperature": 0.5}
+
+
+@EACH
+def test_a_seed_has_the_name_that_the_server_knows(name):
+    assert sent(name, seed=7).body["random_seed" if name == "mistral" else "seed"] == 7
+    assert ("seed" in sent(name, seed=7).body) is (name != "mistral")
+
+
+@EACH
+def test_a_judges_schema_is_sent_where_it_is_kept_to(name):
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    body = sent(name, request(schema=schema)).body
+    assert ("response_format" in body) is (name in {"fireworks", "mistral", "xai"})
+    assert "response_format" in sent(name, request(schema=schema), strict_schemas=True).body
+
+
+@pytest.mark.parametrize(("name", "model"), PRICED.items())
+def test_a_call_has_a_price_at_home_alone(name, model):
+    with ModelServer("yes") as server:
+        there = settings(name, model, base_url=server.openai)
+        assert answer(at_home(there)).cost_usd > 0
+        assert answer(there).cost_usd is None
+
+
+def test_where_no_price_is_known_there_is_none():
+    with ModelServer("yes") as server:
+        assert answer(at_home(settings("huggingface", "openai/gpt-oss-20b", base_url=server.openai))).cost_usd is None
+
+
+@EACH
+def test_without_a_key_nothing_is_asked(name, tmp_path, monkeypatch):
+    monkeypatch.delenv(ADDRESSES[name][1], raising=False)
+    text = f"target: {name}:m\ntests: [{{id: a, input: hi, assert: [{{contains: a}}]}}]\n"
+    assert found_in(tmp_path, text) == [("no-api-key", 1)]
+
+
+@EACH
+def test_a_refusal_does_not_show_the_key(name):
+    from agentv.testing import Status
+
+    with ModelServer(Status(401, "Incorrect API key provided: sk-key-of-mine")) as server:
+        found = answer(settings(name, base_url=server.openai))
+    assert isinstance(found, Failure)
+    assert "sk-key-of-mine" not in found.message
+
+
+def test_those_that_embed_say_by_which_model():
+    embedding = {name: settings(name).dialect().embedding_model for name in ADDRESSES if settings(name).embeds}
+    assert set(embedding) == {"cohere", "fireworks", "mistral", "together"}
+    assert embedding["mistral"] == "mistral-embed"
+    assert settings("mistral", "codestral-embed").dialect().embedding_model == "codestral-embed"
