@@ -115,9 +115,11 @@ CONFIGURATIONS: Mapping[str, str] = {
         "{{ text }}",
         "{vars: {text: ab}, threshold: 0.5, assert: [{type: contains, value: a}, {type: contains, value: z}]}",
         "{vars: {text: ab}, threshold: 0.6, assert: [{type: contains, value: a}, {type: contains, value: z}]}",
-        "{vars: {text: ab}, threshold: 0.6, assert: [{type: contains, value: a, weight: 3}, {type: contains, value: z}]}",
+        "{vars: {text: ab}, threshold: 0.6, assert: [{type: contains, value: a, weight: 3}, "
+        "{type: contains, value: z}]}",
         "{vars: {text: ab}, assert: [{type: contains, value: a}, {type: contains, value: z, weight: 0}]}",
-        "{vars: {text: ab}, assert: [{type: assert-set, assert: [{type: contains, value: a}, {type: contains, value: z}]}]}",
+        "{vars: {text: ab}, assert: [{type: assert-set, assert: [{type: contains, value: a}, "
+        "{type: contains, value: z}]}]}",
         "{vars: {text: ab}, assert: [{type: assert-set, threshold: 0.5, assert: [{type: contains, value: a}, "
         "{type: contains, value: z}]}]}",
         "{vars: {text: ab}, threshold: 0.7, assert: [{type: assert-set, threshold: 0.5, assert: [{type: contains, "

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-
 from promptfoo_configurations import CONFIGURATIONS, FILES
 
 QUIET = {
@@ -52,8 +51,7 @@ def _compared(name: str, text: str, directory: Path, promptfoo: list[str]) -> It
     for file, content in FILES.items():
         (directory / file).write_text(content)
     (directory / "promptfooconfig.yaml").write_text(text)
-    theirs = _cached(name, text) or _theirs(directory, promptfoo)
-    _keep(name, text, theirs)
+    theirs = _theirs(directory, promptfoo)
     ours, said = _ours(directory)
     tests = yaml.safe_load(text).get("tests") or [{}]
     if len(theirs) != len(ours):

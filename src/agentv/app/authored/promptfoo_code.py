@@ -1,4 +1,4 @@
-"""Functions that write prompts and tests for promptfoo: called once, when a configuration is converted."""
+"""Functions that return tests for promptfoo: called once, when a configuration is converted."""
 
 from __future__ import annotations
 

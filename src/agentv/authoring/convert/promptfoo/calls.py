@@ -1,4 +1,4 @@
-"""Calls of functions that write prompts and tests."""
+"""Calls of functions that return tests."""
 
 from __future__ import annotations
 

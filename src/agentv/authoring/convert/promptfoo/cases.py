@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import chain, count, product
+from itertools import chain, count
 
 from agentv.authoring.convert.promptfoo.assertions import assertions
-from agentv.authoring.convert.promptfoo.contents import messages_in
-from agentv.authoring.convert.promptfoo.generated import returned_prompt
 from agentv.authoring.convert.promptfoo.options import AROUND, options_of
-from agentv.authoring.convert.promptfoo.prompts import Prompt, Prompts, content_of
+from agentv.authoring.convert.promptfoo.prompts import Prompts
 from agentv.authoring.convert.promptfoo.source import Source, mapping, ordered, text_node
 from agentv.authoring.convert.promptfoo.tables import REFUSED
 from agentv.authoring.convert.promptfoo.targets import targets
@@ -46,7 +44,6 @@ class CaseConverter:
         self._defaults = defaults
         self._ids: set[str] = set()
         self._number = 0
-        self._broken: set[str] = set()
 
     def take(self, node: Node) -> None:
         """One test."""
@@ -63,45 +60,9 @@ class CaseConverter:
             items |= made
         if self.prompts.asked is not None:
             items["input"] = self._asked(self.prompts.asked, node.get("options"))
-        for made in self._asked_each(items) if self.prompts.generated else [items]:
-            identity, description = made.pop("id"), made.pop("description", None)
-            first = {"id": identity} if description is None else {"id": identity, "description": description}
-            self.made.append(mapping(node, {**first, **ordered(made)}))
-
-    def _asked_each(self, items: dict[str, Node]) -> list[dict[str, Node]]:
-        """The case once for each prompt, with what the prompt's function returns for its variables."""
-        made = []
-        for rows in _expanded(items):
-            for number, prompt in enumerate(self.prompts.found, 1):
-                several = len(self.prompts.found) > 1
-                name = prompt.label.text if prompt.label is not None else f"prompt-{number}"
-                own = {**rows, "input": self._written(prompt, rows)}
-                if several:
-                    own["id"] = text_node(
-                        f"{_text(rows['id'])}-{'-'.join(_WORD.findall(name.lower()))}", prompt.content.at
-                    )
-                made.append(own)
-        return made
-
-    def _written(self, prompt: Prompt, items: Mapping[str, Node]) -> Node:
-        if prompt.code is None or prompt.code.text in self._broken:
-            return prompt.content
-        given = items.get("vars")
-        values = {**self._defaults, **(given.items if isinstance(given, MapNode) else {})}
-        target = next(iter(self._targets.items()), None)
-        label = plain_name(target[1]) if target is not None else ""
-        context = {
-            "vars": {key: plain(item) for key, item in values.items()},
-            "provider": {"id": target[0] if target is not None else "", "label": label},
-            "config": {},
-        }
-        found = returned_prompt(prompt.code, context, self._source)
-        if found is None:
-            self._broken.add(prompt.code.text)
-            return prompt.content
-        if isinstance(found, Scalar):
-            return content_of(found, self._source)
-        return self._source.template(messages_in(found, self._source))
+        identity, description = items.pop("id"), items.pop("description", None)
+        first = {"id": identity} if description is None else {"id": identity, "description": description}
+        self.made.append(mapping(node, {**first, **ordered(items)}))
 
     def _id(self, node: MapNode) -> str:
         said = node.get("id") or node.get("description")
@@ -165,25 +126,6 @@ class CaseConverter:
         before, after = (options.get(key) for key in ("prefix", "suffix"))
         first, last = (one.text if isinstance(one, Scalar) else "" for one in (before, after))
         return text_node(f"{first}{asked.text}{last}", asked.at)
-
-
-def _text(node: Node) -> str:
-    return node.text if isinstance(node, Scalar) else ""
-
-
-def _expanded(items: dict[str, Node]) -> list[dict[str, Node]]:
-    """The case once for each combination of the lists in its variables."""
-    given = items.get("vars")
-    if "expand" not in items or not isinstance(given, MapNode) or not isinstance(items["id"], Scalar):
-        return [items]
-    rest = {key: item for key, item in items.items() if key != "expand"}
-    keys = list(given.items)
-    choices = [item.items if isinstance(item, ListNode) else [item] for item in given.items.values()]
-    made = []
-    for number, values in enumerate(product(*choices), 1):
-        own = mapping(given, dict(zip(keys, values, strict=True)))
-        made.append({**rest, "id": text_node(f"{items['id'].text}-{number}", given.at), "vars": own})
-    return made
 
 
 def plain_name(node: Node) -> str:

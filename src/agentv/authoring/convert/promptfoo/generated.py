@@ -1,12 +1,7 @@
-"""Prompts and tests that functions write: what they return takes their place.
-
-promptfoo calls them at every run. Here they are called once, and the eval file holds what they returned.
-"""
+"""Tests that functions return: they take the place of the function, so that their assertions are converted too."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -39,21 +34,6 @@ def returned_tests(node: Node, source: Source) -> Node | None:
     if found is None:
         return None
     source.note(node, f"the tests that '{said.text}' returned are written into the eval file", _AGAIN)
-    return node_of(found, said.at)
-
-
-def returned_prompt(said: Scalar, context: Mapping[str, Any], source: Source) -> Node | None:
-    """The prompt that a function returns for the variables of a test; None where there is none, which is reported."""
-    found = _returned(said, "", (dict(context),), source)
-    if isinstance(found, dict) and "prompt" in found:
-        if found.get("config"):
-            source.tell(said, f"the settings that '{said.text}' returns have no equivalent", "set them in the target")
-        found = found["prompt"]
-    if found is None:
-        return None
-    if isinstance(found, dict):  # an object is sent as its JSON
-        found = json.dumps(found, ensure_ascii=False)
-    source.note(said, f"the prompts that '{said.text}' returned are written into the eval file", _AGAIN)
     return node_of(found, said.at)
 
 

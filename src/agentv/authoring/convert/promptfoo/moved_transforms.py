@@ -29,7 +29,7 @@ def with_moved_transforms(root: MapNode) -> MapNode:
     options = default.get("options") if default is not None else None
     inner = mapping(transform, {**(options.items if isinstance(options, MapNode) else {}), "transform": transform})
     outer = mapping(transform, {**(default.items if default is not None else {}), "options": inner})
-    return mapping(root, {**root.items, key: provider, "defaultTest": outer})
+    return mapping(root, {**root.items, key: ListNode([provider], provider.at), "defaultTest": outer})
 
 
 def _has_transforms(root: MapNode) -> bool:

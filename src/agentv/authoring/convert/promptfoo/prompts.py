@@ -10,6 +10,7 @@ from glob import has_magic
 from typing import Literal
 
 from agentv.authoring.convert.promptfoo.contents import messages_in
+from agentv.authoring.convert.promptfoo.generated import names_code
 from agentv.authoring.convert.promptfoo.source import FILE, Source, chat, mapping, text_node
 from agentv.authoring.source.files import is_file
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
@@ -33,21 +34,17 @@ class Prompt:
     Attributes:
         content: a text or messages, with placeholders; a mapping where it could not be converted.
         label: its name; None where it has none.
-        code: the function that writes it for the variables of a test; `content` is nothing then.
-        file: the path that holds it, where the file can stay one; a part of a file has none.
+        file: the path or the function that gives it, where it can stay there; a part of a file has none.
     """
 
     content: Node
     label: Scalar | None = None
     file: Scalar | None = None
-    code: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
     """What is asked.
-
-    Where a function writes some prompt, there is neither `asked` nor `head`: every case gets its own input.
 
     Attributes:
         asked: the one prompt that there is, if it stands in the configuration; None where there are several, or none.
@@ -58,11 +55,6 @@ class Prompts:
     asked: Node | None = None
     head: Mapping[str, Node] = field(default_factory=dict)
     found: tuple[Prompt, ...] = ()
-
-    @property
-    def generated(self) -> bool:
-        """Whether a function writes some prompt."""
-        return any(one.code is not None for one in self.found)
 
 
 def prompts_of(
@@ -82,12 +74,19 @@ def prompts_of(
         source.tell(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
     first = found[0]
-    if any(one.code is not None for one in found):
-        return Prompts(found=tuple(_named_once(found)))
-    if len(found) == 1 and first.label is None and form != "listed" and (form == "inline" or first.file is None):
+    if (
+        len(found) == 1
+        and first.label is None
+        and form != "listed"
+        and (first.file is None or (form == "inline" and not _is_function(first)))
+    ):
         return Prompts(first.content, found=found)
     entries = [_entry(one) for one in _named_once(found)]
     return Prompts(head={"prompts": ListNode(entries, (node or root).at)}, found=found)
+
+
+def _is_function(prompt: Prompt) -> bool:
+    return prompt.file is not None and names_code(prompt.file.text)
 
 
 def _named_once(found: tuple[Prompt, ...]) -> Iterator[Prompt]:
@@ -157,8 +156,15 @@ def _names_file(node: Scalar, source: Source) -> bool:
 
 def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
     text = node.text.strip()
-    if source.is_code(text if text.startswith(FILE) else FILE + text):
-        yield Prompt(node, label, code=text_node(text, node.at))
+    if names_code(text):
+        path, _, function = text.removeprefix(FILE).partition(":")
+        if path.endswith(".py") and not function:
+            source.tell(
+                node, f"'{path}' prints its prompt", "write a function that returns it, and name it: file.py:name"
+            )
+            yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+        elif source.admits(path, node):
+            yield Prompt(node, label, text_node(text.removeprefix(FILE), node.at))
         return
     paths = source.matched(node)
     for path in [text.removeprefix(FILE)] if paths == [] else paths or []:

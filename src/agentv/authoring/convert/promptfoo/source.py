@@ -39,7 +39,7 @@ class Source:
         directory: of the configuration; where its paths begin.
         report: gets what has no equivalent.
         boundary: what may be read.
-        call_code: calls the functions that write prompts and tests; None: they have no equivalent.
+        call_code: calls the functions that return tests; None: they have no equivalent.
         always_set: variables that every test sets; all others get a default, which is empty. None: nothing gets one.
     """
 

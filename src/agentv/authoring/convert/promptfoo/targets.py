@@ -20,7 +20,6 @@ from agentv.authoring.convert.promptfoo.provider_tables import (
     PYTHON,
     RESPONSES,
     SERVERS,
-    THROUGH_LITELLM,
 )
 from agentv.authoring.convert.promptfoo.settings import of_model
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node
@@ -215,12 +214,14 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
         return server
     name = identity if _MODEL.match(identity) and not identity.startswith("openai:chat:") else None
     name = name or _renamed(identity, PROVIDERS)
-    if name is not None:
-        settings = _with_model(name, provider.model_settings())
-        if name.startswith("azure:"):
-            settings |= _resource(settings)
-        return {"provider": provider.text(name), **settings}
-    return _through_litellm(provider)
+    if name is None:
+        return None
+    settings = _with_model(name, provider.model_settings())
+    if name.startswith("azure:"):
+        settings |= _resource(settings)
+    elif name.partition(":")[0] in _CLOUD:
+        settings = _of_cloud(name.partition(":")[0], settings, provider.node)
+    return {"provider": provider.text(name), **settings}
 
 
 def _with_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
@@ -251,29 +252,24 @@ def _server(provider: _Provider) -> dict[str, Node] | None:
     return {**made, **_with_model("openai:x", provider.model_settings())}
 
 
-def _through_litellm(provider: _Provider) -> dict[str, Node] | None:
-    name = _renamed(provider.identity, THROUGH_LITELLM)
-    if name is None or provider.identity.startswith(("bedrock:nova", "bedrock:kb", "bedrock:agents")):
-        return None
-    settings = provider.model_settings()
-    extra = {_LITELLM_EXTRA[key]: settings.pop(key) for key in tuple(settings) if key in _LITELLM_EXTRA}
-    given = settings.pop("extra", None)
-    extra |= given.items if isinstance(given, MapNode) else {}
-    if extra:
-        settings["extra"] = mapping(provider.node, extra)
-    return {"provider": provider.text(f"litellm:{name}"), **_with_model("litellm:x", settings)}
+def _of_cloud(provider: str, settings: dict[str, Node], at: Node) -> dict[str, Node]:
+    """The settings of a model of Amazon's or Google's cloud; what its API alone knows is passed through."""
+    names = _CLOUD.get(provider, {})
+    made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED}
+    passed = {key: item for key, item in settings.items() if key in _PASSED}
+    given = made.pop("extra", None)
+    passed |= given.items if isinstance(given, MapNode) else {}
+    return {**made, "extra": mapping(at, passed)} if passed else made
 
 
-_LITELLM_EXTRA = {
-    "region": "aws_region_name",
-    "location": "vertex_location",
-    "project": "vertex_project",
-    "projectId": "vertex_project",
-    "reasoning_effort": "reasoning_effort",
-    "thinking": "thinking",
-    "top_k": "top_k",
+_CLOUD: Mapping[str, Mapping[str, str]] = {
+    "bedrock": {},
+    "vertex": {"region": "location", "projectId": "project"},
 }
-"""Settings that LiteLLM takes as parameters: theirs → its name."""
+"""Clouds → names of their settings, theirs → ours."""
+
+_PASSED = frozenset({"thinking", "top_k"})
+"""Settings that LiteLLM takes as parameters."""
 
 
 def _code(provider: _Provider) -> dict[str, Node] | None:
@@ -300,17 +296,15 @@ def _code(provider: _Provider) -> dict[str, Node] | None:
 
 
 def _command(provider: _Provider) -> dict[str, Node]:
+    """A command, with promptfoo's three arguments behind its own."""
     settings = provider.settings
-    made: dict[str, Node] = {"provider": provider.text("cli")}
-    made["command"] = provider.text(f"{provider.identity.removeprefix(_EXEC).strip()} {{PROMPT}}")
+    command = f"{provider.identity.removeprefix(_EXEC).strip()} {{PROMPT}} {{OPTIONS}} {{CONTEXT}}"
+    made: dict[str, Node] = {"provider": provider.text("cli"), "command": provider.text(command)}
     base = settings.pop("basePath", None)
     if base is not None:
         made["cwd"] = base
-    if settings:
-        hint = "pass them in the command or in 'env' of the target"
-        provider.source.tell(
-            provider.config or provider.node, "agentv does not pass the settings of an 'exec' provider", hint
-        )
+    if settings and provider.config is not None:
+        made["options"] = mapping(provider.config, settings)
     return made
 
 

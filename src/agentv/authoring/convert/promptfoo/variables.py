@@ -127,8 +127,10 @@ def _filled(key: str, node: Scalar, known: Mapping[str, Node], source: Source) -
         if filled == text:
             break
         text = filled
+    if source.always_set is not None:
+        text = _NAME.sub("", text)  # promptfoo renders what is left, where no test sets these
     if has_placeholder(text):
-        hint = "write the resulting value"
+        hint = "write the resulting value; --missing-vars empty leaves out variables that no test sets"
         source.tell(node, f"the variable '{key}' contains a placeholder, but agentv does not render variables", hint)
         return node
     return text_node(text, node.at)
