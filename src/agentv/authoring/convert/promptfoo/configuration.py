@@ -109,7 +109,7 @@ class _Converter:
         self._made |= prompts.head
         named = named_targets(root.get("providers") or root.get("targets"), self._source)
         found = self._tests(tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults), root)
-        head, found = marked(self._made, found)
+        head, found = marked(self._made, found, self._source)
         if _checks_nothing(head, found) or (is_empty(_shared(head)) and self._unchecked_tables(found)):
             head["show_only"] = Scalar(True, "true", root.at)
         head |= unconverted(self._source.report.diagnostics, root.at)

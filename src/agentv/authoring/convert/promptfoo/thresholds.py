@@ -10,12 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv.authoring.convert.promptfoo.assertions import is_graded, required, weighed
-from agentv.authoring.convert.promptfoo.source import mapping, number_node
+from agentv.authoring.convert.promptfoo.source import Source, mapping, number_node
+from agentv.authoring.convert.promptfoo.tables import SCORED
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 
 
-def marked(head: Mapping[str, Node], tests: Node) -> tuple[dict[str, Node], Node]:
-    """The suite and its cases with the marks at which they pass."""
+def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[str, Node], Node]:
+    """The suite and its cases with the marks at which they pass.
+
+    Args:
+        head: the keys of the suite.
+        tests: its cases.
+        source: gets what counts otherwise in a test with a threshold.
+    """
+    _report_scores(head, tests, source)
     default = head.get("default_test")
     shared = default.get("assert") if isinstance(default, MapNode) else None
     if isinstance(default, MapNode) and "threshold" in default.items:
@@ -32,6 +40,22 @@ def marked(head: Mapping[str, Node], tests: Node) -> tuple[dict[str, Node], Node
     if changed and not mixed and isinstance(shared, ListNode) and isinstance(default, MapNode):
         made["default_test"] = mapping(default, {**default.items, "assert": required(shared)})
     return made, ListNode(gated, tests.at)
+
+
+def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> None:
+    """Report types that count their score in promptfoo, and 1 or 0 here: a threshold of the test is another mark then."""
+    default = head.get("default_test")
+    places = [default, *(tests.items if isinstance(tests, ListNode) else [])]
+    marks = [one for one in places if isinstance(one, MapNode) and "threshold" in one.items]
+    for place in places if default in marks else [default, *marks] if marks else []:
+        entries = place.get("assert") if isinstance(place, MapNode) else None
+        for entry in entries.items if isinstance(entries, ListNode) else []:
+            kind = entry.get("type") if isinstance(entry, MapNode) else None
+            if isinstance(kind, Scalar) and kind.text.removeprefix("not-") in SCORED:
+                message = (
+                    f"in a test with a threshold, '{kind.text}' counts its score in promptfoo and 1 or 0 in agentv"
+                )
+                source.tell(kind, message, "remove the threshold of the test; the assertion has its own")
 
 
 def _weighed_case(case: Node) -> Node:

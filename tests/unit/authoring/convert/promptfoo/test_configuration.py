@@ -619,3 +619,19 @@ def test_what_promptfoo_does_not_read_is_left_out(tmp_path: Path) -> None:
         "'reason' of an assertion is omitted: promptfoo does not read it",
     ]
     assert document["tests"] == [{"id": "test-1", "input": "a", "assert": [{"type": "contains", "value": "a"}]}]
+
+
+def test_a_type_that_counts_its_score_is_told_in_a_test_with_a_threshold(tmp_path: Path) -> None:
+    check = "assert: [{type: rouge-n, value: a}]"
+    _, told = converted(f"prompts: a\n{HEAD}tests: [{{{check}}}]\n", tmp_path)
+    assert told == []
+    _, told = converted_again(f"prompts: a\n{HEAD}tests: [{{threshold: 0.5, {check}}}]\n", tmp_path)
+    assert told == ["in a test with a threshold, 'rouge-n' counts its score in promptfoo and 1 or 0 in agentv"]
+
+
+def test_thinking_in_the_answer_is_told(tmp_path: Path) -> None:
+    text = "providers: [{{id: 'anthropic:messages:m', config: {{thinking: {{type: enabled}}{}}}}}]\n"
+    _, told = converted(f"prompts: a\n{text.format('')}tests: [{TEST}]\n", tmp_path)
+    assert told == ["promptfoo puts the model's thinking into the answer; agentv does not"]
+    _, told = converted_again(f"prompts: a\n{text.format(', showThinking: false')}tests: [{TEST}]\n", tmp_path)
+    assert told == []
