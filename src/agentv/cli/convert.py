@@ -31,8 +31,8 @@ def command(source: Path, *, to: str | None, out: Path | None, **options: Any) -
 
     If the suite or its cases are written in Python, this command runs that code, as `eval` does.
 
-    SOURCE may be a promptfoo configuration, which becomes an eval file. Lists what has no equivalent; the exit status
-    is then 1.
+    SOURCE may be a promptfoo configuration, which becomes an eval file with its comments. Lists what has no
+    equivalent; the exit status is 1 if that could change a verdict. If functions return its tests, it runs them.
     """
     from agentv.app.authored.data_trust import SAID
     from agentv.app.authored.from_promptfoo import from_promptfoo

@@ -9,6 +9,7 @@ from pathlib import Path
 from agentv.app.authored.convert import written
 from agentv.app.authored.data_trust import needs_trust, trusting
 from agentv.app.authored.promptfoo_code import call_code
+from agentv.authoring.convert.comments import with_comments
 from agentv.authoring.convert.emit import yaml_text
 from agentv.authoring.convert.promptfoo.configuration import NAMES, eval_file, is_promptfoo
 from agentv.authoring.convert.promptfoo.source import Source
@@ -76,10 +77,12 @@ def from_promptfoo(
     found = tuple(map(boundary.shown, report.diagnostics))
     if report.failed:
         raise LoadError(found)
-    with written({path: yaml_text(made)}):
+    original = source.read_text(encoding="utf-8-sig")
+    with written({path: with_comments(yaml_text(made), made, root, original)}):
         trusts = needs_trust(path, os.environ, allow_outside=allow_outside)
         if trusts:
-            path.write_text(yaml_text(_ordered(trusting(made))), encoding="utf-8")
+            made = _ordered(trusting(made))
+            path.write_text(with_comments(yaml_text(made), made, root, original), encoding="utf-8")
         return Converted(path, found, trusts)
 
 

@@ -43,7 +43,7 @@ def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[
 
 
 def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> None:
-    """Report types that count their score in promptfoo, and 1 or 0 here: a threshold of the test is another mark then."""
+    """Report types that count their score in promptfoo and 1 or 0 here, in tests with a threshold."""
     default = head.get("default_test")
     places = [default, *(tests.items if isinstance(tests, ListNode) else [])]
     marks = [one for one in places if isinstance(one, MapNode) and "threshold" in one.items]
