@@ -23,7 +23,7 @@ FILES: Mapping[str, str] = {
     "schema.json": '{"type": "object", "required": ["a"]}',
     "tests.yaml": "- vars: {text: hello}\n  assert: [{type: contains, value: hell}]\n- vars: {text: other}\n"
     "  assert: [{type: contains, value: hell}]\n",
-    "rows.csv": "text,__expected\nhello,contains:hell\nother,equals:Say hello\n\"a, b\",\"contains-all:a,b\"\n",
+    "rows.csv": 'text,__expected\nhello,contains:hell\nother,equals:Say hello\n"a, b","contains-all:a,b"\n',
     "cases.py": (
         "def generate_tests(config=None):\n    words = (config or {}).get('words', ['hello'])\n"
         "    return [{'vars': {'text': word}, 'assert': [{'type': 'equals', 'value': 'hello'}]} for word in words]\n"
@@ -102,7 +102,7 @@ CONFIGURATIONS: Mapping[str, str] = {
     "python": _texts(
         ("hello", "{type: python, value: len(output) > 3}"),
         ("hello", "{type: python, value: len(output) / 20}"),
-        ("hello", "{type: python, value: 0.0}"),
+        ("hello", "{type: python, value: '0.0'}"),
         ("hello", "{type: python, value: len(output) / 20, threshold: 0.5}"),
         ("hello", "{type: python, value: \"context['vars']['text'] == output\"}"),
         ("hello", '{type: python, value: "n = len(output)\\nreturn n == 5\\n"}'),
@@ -115,9 +115,11 @@ CONFIGURATIONS: Mapping[str, str] = {
         "{{ text }}",
         "{vars: {text: ab}, threshold: 0.5, assert: [{type: contains, value: a}, {type: contains, value: z}]}",
         "{vars: {text: ab}, threshold: 0.6, assert: [{type: contains, value: a}, {type: contains, value: z}]}",
-        "{vars: {text: ab}, threshold: 0.6, assert: [{type: contains, value: a, weight: 3}, {type: contains, value: z}]}",
+        "{vars: {text: ab}, threshold: 0.6, assert: [{type: contains, value: a, weight: 3}, "
+        "{type: contains, value: z}]}",
         "{vars: {text: ab}, assert: [{type: contains, value: a}, {type: contains, value: z, weight: 0}]}",
-        "{vars: {text: ab}, assert: [{type: assert-set, assert: [{type: contains, value: a}, {type: contains, value: z}]}]}",
+        "{vars: {text: ab}, assert: [{type: assert-set, assert: [{type: contains, value: a}, "
+        "{type: contains, value: z}]}]}",
         "{vars: {text: ab}, assert: [{type: assert-set, threshold: 0.5, assert: [{type: contains, value: a}, "
         "{type: contains, value: z}]}]}",
         "{vars: {text: ab}, threshold: 0.7, assert: [{type: assert-set, threshold: 0.5, assert: [{type: contains, "
@@ -133,7 +135,7 @@ CONFIGURATIONS: Mapping[str, str] = {
         "{vars: {text: ab}, threshold: 0, assert: [{type: contains, value: z}, {type: contains, value: a}]}",
     ),
     "transforms": _texts(
-        ("'{\"a\": {\"b\": \"x\"}}'", "{type: equals, value: x, transform: JSON.parse(output).a.b}"),
+        ('\'{"a": {"b": "x"}}\'', "{type: equals, value: x, transform: JSON.parse(output).a.b}"),
         ("HELLO", "{type: equals, value: hello, transform: output.toLowerCase()}"),
         ("HELLO", "{type: equals, value: hello, transform: 'String(output).toLowerCase()'}"),
     ),

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-
 from promptfoo_configurations import CONFIGURATIONS, FILES
 
 QUIET = {
@@ -83,7 +82,7 @@ def _ours(directory: Path) -> tuple[list[str], str]:
     converted = subprocess.run(convert, cwd=directory, capture_output=True, text=True, check=False)
     if converted.returncode:
         return [], f"convert exits with {converted.returncode}: {converted.stderr.strip()[:300]}"
-    run = [*agentv, "eval", "ours.eval.yaml", "-o", "ours", "-q", "--allow-unchecked"]
+    run = [*agentv, "eval", "ours.eval.yaml", "-o", "ours", "-q"]
     ended = subprocess.run(run, cwd=directory, capture_output=True, text=True, check=False)
     index = directory / "ours" / "index.jsonl"
     if not index.exists():

@@ -13,7 +13,7 @@ CHECKED = "tests: [{vars: {a: b}, assert: [{type: contains, value: x}]}]\n"
 @pytest.fixture
 def outside(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("outside")
-    (directory / "private.txt").write_text("PRIVATE {{ [].length }}\n")
+    (directory / "private.txt").write_text("PRIVATE {{ [].map(x) }}\n")
     (directory / "private.yaml").write_text("a: PRIVATE\n")
     (directory / "broken.yaml").write_text("a: [PRIVATE\n")
     return directory
@@ -34,6 +34,8 @@ def outside(tmp_path_factory) -> Path:
         HEAD + "tests: [{vars: 'file://{outside}/private.yaml'}]\n",
         HEAD + "tests: [{vars: {a: 'file://{outside}/private.txt'}}]\n",
         HEAD + "tests: [{vars: {a: b}, assert: [{type: equals, value: 'file://{outside}/private.txt'}]}]\n",
+        "prompts: ['file://{outside}/prompt.py:f']\nproviders: [echo]\n" + CHECKED,
+        HEAD + "tests: file://{outside}/tests.js\n",
         HEAD + "defaultTest: 'file://{outside}/private.yaml'\ntests: [{vars: {a: b}}]\n",
         HEAD + "scenarios: ['file://{outside}/private.yaml']\n",
     ],
@@ -51,9 +53,9 @@ def test_what_a_configuration_names_outside_is_refused(project, outside, written
 def test_allowed_files_are_read_and_not_quoted(project, outside):
     project.write("promptfooconfig.yaml", f"prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n{CHECKED}")
     ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
-    assert "input: PRIVATE {{ [].length }}" in (project.path / "promptfoo.eval.yaml").read_text()
-    assert "warning[no-equivalent]" in ended.stderr  # the template is JavaScript's
-    assert ".length" not in ended.stderr.partition("wrote ")[0]
+    assert "input: PRIVATE {{ [].map(x) }}" in (project.path / "promptfoo.eval.yaml").read_text()
+    assert "Not converted" in ended.stderr  # the template is JavaScript's
+    assert ".map" not in ended.stderr.partition("wrote ")[0]
     project.write("promptfooconfig.yaml", f"{HEAD}tests: file://{outside}/broken.yaml\n")
     (project.path / "promptfoo.eval.yaml").unlink()
     ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")

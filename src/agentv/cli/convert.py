@@ -53,7 +53,9 @@ def command(source: Path, **options: Any) -> int:
 
     If the suite or its cases are written in Python, this command runs that code, as `eval` does.
 
-    Exit status: 1 if something has no equivalent, which is listed.
+    A promptfoo configuration keeps its comments. If functions return its tests, this command runs them.
+
+    Exit status: 1 if something that could change a verdict has no equivalent; it is listed.
     """
     from agentv.app.authored.source_format import format_of
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -22,8 +23,45 @@ def test_a_configuration_of_promptfoo_needs_no_format(project: Path, capsys: pyt
     assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.PASSED
     assert capsys.readouterr().err == "wrote promptfoo.eval.yaml\n"
     (project / "promptfooconfig.yaml").write_text(f"{text}sharing: true\n")
-    assert run(["convert", "promptfooconfig.yaml", "-o", "other.eval.yaml"]) == ExitStatus.FAILED
-    assert "promptfooconfig.yaml:4:1: warning[no-equivalent]: 'sharing' is omitted" in capsys.readouterr().err
+    assert run(["convert", "promptfooconfig.yaml", "-o", "other.eval.yaml"]) == ExitStatus.PASSED
+    assert capsys.readouterr().err == (
+        "Left out; no verdict depends on it:\n"
+        "  results are local files; agentv has no sharing service\n"
+        "    promptfooconfig.yaml:4:1: 'sharing' is omitted\n"
+        "wrote other.eval.yaml\n"
+    )
+
+
+def test_what_has_no_equivalent_is_printed_once_by_what_to_do(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checks = ", ".join("{type: moderation, value: hate}" for _ in range(2))
+    text = f"prompts: a\nproviders: echo\ntests:\n  - assert: [{checks}]\n  - assert: [{{type: human, value: a}}]\n"
+    (project / "promptfooconfig.yaml").write_text(text)
+    assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.FAILED
+    assert capsys.readouterr().err == (
+        "Not converted; the eval file does not run before you decide:\n"
+        "  call the moderation service from an assertion of type python or script\n"
+        "    promptfooconfig.yaml:4:21, promptfooconfig.yaml:4:54: 'moderation' has no equivalent\n"
+        "  judge the answer with llm-rubric\n"
+        "    promptfooconfig.yaml:5:21: 'human' has no equivalent\n"
+        "wrote promptfoo.eval.yaml\n"
+    )
+    assert run(["convert", "promptfooconfig.yaml", "-o", "b.eval.yaml", "--json"]) == ExitStatus.FAILED
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["line"], one["severity"]) for one in found] == [(4, "warning"), (4, "warning"), (5, "warning")]
+
+
+def test_a_variable_that_a_test_does_not_set_is_empty_where_that_is_asked_for(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = "assert: [{type: equals, value: a }]"
+    text = f"prompts: 'a{{{{ b }}}}'\nproviders: echo\ntests: [{{vars: {{b: ''}}, {check}}}, {{vars: {{c: d}}, {check}}}]\n"
+    (project / "promptfooconfig.yaml").write_text(text)
+    assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.FAILED
+    assert "or convert with --missing-vars empty" in capsys.readouterr().err
+    assert run(["convert", "promptfooconfig.yaml", "-o", "b.eval.yaml", "--missing-vars", "empty"]) == ExitStatus.PASSED
+    assert run(["eval", "b.eval.yaml", "-q"]) == ExitStatus.PASSED
 
 
 def test_a_suite_needs_a_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from agentv.app.authored.convert import written
 from agentv.app.authored.data_trust import needs_trust, trusting
+from agentv.app.authored.promptfoo_code import call_code
+from agentv.authoring.convert.comments import with_comments
 from agentv.authoring.convert.emit import yaml_text
 from agentv.authoring.convert.promptfoo.configuration import NAMES, eval_file
+from agentv.authoring.convert.promptfoo.source import Source
 from agentv.authoring.source.boundary import Boundary, boundary_around
 from agentv.authoring.source.files import repository_root
 from agentv.authoring.source.nodes import MapNode, Node
@@ -67,14 +70,17 @@ def from_promptfoo(
         hint = f"write it to {source.with_name(path.name)}, and move both"
         raise UsageError(f"paths in {source.name} are relative to its directory, but {path} is in another one", hint)
     boundary = _boundary(source, is_open=allow_outside)
-    made = eval_file(source, root, report, boundary, missing_empty=missing_empty)
+    configuration = Source(source.absolute().parent, report, boundary, call_code=call_code)
+    made = eval_file(source, root, configuration, missing_empty=missing_empty)
     found = tuple(map(boundary.shown, report.diagnostics))
     if report.failed:
         raise LoadError(found)
-    with written({path: yaml_text(made)}):
+    original = source.read_text(encoding="utf-8-sig")
+    with written({path: with_comments(yaml_text(made), made, root, original)}):
         trusts = needs_trust(path, os.environ, allow_outside=allow_outside)
         if trusts:
-            path.write_text(yaml_text(_ordered(trusting(made))), encoding="utf-8")
+            made = _ordered(trusting(made))
+            path.write_text(with_comments(yaml_text(made), made, root, original), encoding="utf-8")
         return Converted(path, found, trusts)
 
 

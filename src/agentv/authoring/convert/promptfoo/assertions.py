@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from agentv.authoring.cases.csv_expected import LIST_TYPES
 from agentv.authoring.convert.promptfoo.code_scores import may_score
 from agentv.authoring.convert.promptfoo.options import judge_prompt_of
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node
 from agentv.authoring.convert.promptfoo.tables import (
     ABSENT,
     ASSERTION_KEYS,
@@ -116,6 +116,37 @@ def _is_graded(entry: Node) -> bool:
     kind, mark = entry.get("type"), entry.get("min_score")
     name = kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
     return name in GRADED or mark is not None
+
+
+def weighed(entries: ListNode) -> ListNode:
+    """The entries of a case with a threshold, with those of its sets in their place.
+
+    There a set counts its mean score in promptfoo, and 1 or 0 in agentv; by their shares of its weight, its entries
+    give that mean.
+    """
+    return ListNode([one for entry in entries.items for one in _weighed(entry)], entries.at)
+
+
+def _weighed(entry: Node) -> list[Node]:
+    inner = entry.get("assert") if isinstance(entry, MapNode) else None
+    if not isinstance(entry, MapNode) or not isinstance(inner, ListNode) or not inner.items:
+        return [entry]
+    whole = _weight(entry)
+    weights = [_weight(one) for one in inner.items]
+    if not sum(weights):
+        return [entry]
+    made: list[Node] = []
+    for one, weight in zip(inner.items, weights, strict=True):
+        share = round(whole * weight / sum(weights), 9)
+        items = dict(one.items) if isinstance(one, MapNode) else {}
+        items.pop("required", None)
+        made.append(mapping(one, {**items, "weight": number_node(share, one.at)} if share != 1 else items))
+    return made
+
+
+def _weight(entry: Node) -> float:
+    said = entry.get("weight") if isinstance(entry, MapNode) else None
+    return float(said.value) if isinstance(said, Scalar) and isinstance(said.value, int | float) else 1.0
 
 
 def required(entries: ListNode) -> ListNode:

@@ -26,6 +26,8 @@ def may_score(value: Node | None, source: Source) -> bool:
     text = value.value.strip()
     if text.startswith(FILE):
         path = source.directory / text.removeprefix(FILE).split(":")[0]
+        if not source.boundary.admits(str(path)):
+            return False
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):

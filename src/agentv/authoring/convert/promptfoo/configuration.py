@@ -10,21 +10,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
+from typing import Literal
 
 from agentv.authoring.convert.promptfoo.assertions import assertions
 from agentv.authoring.convert.promptfoo.cases import CaseConverter
+from agentv.authoring.convert.promptfoo.generated import names_code, returned_tests
+from agentv.authoring.convert.promptfoo.moved_transforms import with_moved_transforms
 from agentv.authoring.convert.promptfoo.options import AROUND, options_of
 from agentv.authoring.convert.promptfoo.prompts import prompts_of
 from agentv.authoring.convert.promptfoo.references import resolved
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, ordered, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, ordered, text_node
 from agentv.authoring.convert.promptfoo.tables import REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
 from agentv.authoring.convert.promptfoo.targets import named_targets, targets
 from agentv.authoring.convert.promptfoo.thresholds import marked
 from agentv.authoring.convert.promptfoo.unconverted import unconverted
 from agentv.authoring.convert.promptfoo.variables import variables
-from agentv.authoring.source.boundary import Boundary
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty
-from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
@@ -52,19 +53,15 @@ def is_promptfoo(path: Path, root: Node | None) -> bool:
     return bool(root.items.keys() & _OWN_ALONE) or any(nameless)
 
 
-def eval_file(
-    path: Path, root: MapNode, report: Report, boundary: Boundary, *, missing_empty: bool = False
-) -> Mapping[str, Node]:
+def eval_file(path: Path, root: MapNode, source: Source, *, missing_empty: bool = False) -> Mapping[str, Node]:
     """What the eval file holds; the report gets what has no equivalent.
 
     Args:
         path: of the configuration.
         root: what it says.
-        report: gets warnings with the places of the configuration.
-        boundary: what may be read.
+        source: of the configuration; gets warnings with its places.
         missing_empty: a variable that a test does not set is empty, as in promptfoo.
     """
-    source = Source(path.absolute().parent, report, boundary)
     root = resolved(root, source)
     if missing_empty:
         source = replace(source, always_set=_always_set(root, source))
@@ -99,9 +96,11 @@ class _Converter:
         stem = self._path.name.partition(".")[0]
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
         self._made = {"name": text_node(name or "promptfoo", root.at)}
+        root = with_moved_transforms(root)
         items = dict(root.items)
         around = _stands_around(root.get("tests"))
-        prompts = prompts_of(items.pop("prompts", None), self._source, root, inline=around)
+        form: Literal["inline", "listed"] | None = "inline" if around else "listed" if _mixes_tables(root) else None
+        prompts = prompts_of(items.pop("prompts", None), self._source, root, form)
         tests = items.pop("tests", None)
         scenarios = items.pop("scenarios", None)
         self._default_test(items.pop("defaultTest", None))
@@ -110,7 +109,7 @@ class _Converter:
         self._made |= prompts.head
         named = named_targets(root.get("providers") or root.get("targets"), self._source)
         found = self._tests(tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults), root)
-        head, found = marked(self._made, found)
+        head, found = marked(self._made, found, self._source)
         if _checks_nothing(head, found) or (is_empty(_shared(head)) and self._unchecked_tables(found)):
             head["show_only"] = Scalar(True, "true", root.at)
         head |= unconverted(self._source.report.diagnostics, root.at)
@@ -145,8 +144,7 @@ class _Converter:
             if option in _RUN:
                 run[_RUN[option]] = item
             elif option == "timeoutMs" and isinstance(item, Scalar) and isinstance(item.value, int | float):
-                seconds = item.value / _MILLISECONDS
-                run["timeout_s"] = Scalar(seconds, f"{seconds:g}", item.at)
+                run["timeout_s"] = number_node(item.value / _MILLISECONDS, item.at)
             elif option in RUN_WITHOUT_EFFECT:
                 self._source.note(node.keys[option], f"'{option}' is omitted", RUN_WITHOUT_EFFECT[option])
             else:
@@ -228,8 +226,15 @@ class _Converter:
         return any("__expected" not in one.text.partition("\n")[0] for one in contents if one is not None)
 
     def _test(self, item: Node, cases: CaseConverter) -> None:
+        generator = item.get("path") if isinstance(item, MapNode) else item
+        if isinstance(generator, Scalar) and names_code(generator.text):
+            self._generated(item, cases)
+            return
         if not isinstance(item, Scalar):
             cases.take(item)
+            return
+        if _is_table(item):
+            cases.made.append(text_node(item.text.removeprefix(FILE), item.at))
             return
         written = item.text.removeprefix(FILE)
         paths = self._source.matched(item) or [] if has_magic(written) else [written]
@@ -242,6 +247,11 @@ class _Converter:
             found = self._source.document(path, item)
             for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
                 cases.take(one)
+
+    def _generated(self, item: Node, cases: CaseConverter) -> None:
+        found = returned_tests(item, self._source)
+        for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
+            cases.take(one)
 
     def _scenario(self, node: Node, cases: CaseConverter) -> None:
         """Every test of a scenario, with each of its configurations."""
@@ -259,6 +269,14 @@ class _Converter:
         for config in configs.items:
             for test in tests.items:
                 cases.take(_merged(config, test))
+
+
+def _mixes_tables(root: MapNode) -> bool:
+    """Whether CSV files stand beside other tests."""
+    tests = root.get("tests")
+    listed = tests.items if isinstance(tests, ListNode) else []
+    tables = sum(map(_is_table, listed))
+    return 0 < tables < len(listed) or (tables > 0 and "scenarios" in root.items)
 
 
 def _stands_around(tests: Node | None) -> bool:

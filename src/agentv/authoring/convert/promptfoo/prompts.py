@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from glob import has_magic
+from typing import Literal
 
 from agentv.authoring.convert.promptfoo.contents import messages_in
+from agentv.authoring.convert.promptfoo.generated import names_code
 from agentv.authoring.convert.promptfoo.source import FILE, Source, chat, mapping, text_node
 from agentv.authoring.source.files import is_file
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
@@ -32,7 +34,7 @@ class Prompt:
     Attributes:
         content: a text or messages, with placeholders; a mapping where it could not be converted.
         label: its name; None where it has none.
-        file: the path that holds it, where the file can stay one; a part of a file has none.
+        file: the path or the function that gives it, where it can stay there; a part of a file has none.
     """
 
     content: Node
@@ -55,24 +57,36 @@ class Prompts:
     found: tuple[Prompt, ...] = ()
 
 
-def prompts_of(node: Node | None, source: Source, root: MapNode, *, inline: bool = False) -> Prompts:
+def prompts_of(
+    node: Node | None, source: Source, root: MapNode, form: Literal["inline", "listed"] | None = None
+) -> Prompts:
     """What `prompts` says.
 
     Args:
         node: the value of `prompts`.
         source: reads files, and gets what has no equivalent.
         root: the configuration.
-        inline: write the texts of files too, since tests put something around them.
+        form: `inline`: write the texts of files too, since tests put something around them; `listed`: under `prompts`,
+            also where there is only one.
     """
     found = tuple(_prompts(node, source)) if node is not None else ()
     if not found:
         source.tell(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
     first = found[0]
-    if len(found) == 1 and first.label is None and (inline or first.file is None):
+    if (
+        len(found) == 1
+        and first.label is None
+        and form != "listed"
+        and (first.file is None or (form == "inline" and not _is_function(first)))
+    ):
         return Prompts(first.content, found=found)
     entries = [_entry(one) for one in _named_once(found)]
     return Prompts(head={"prompts": ListNode(entries, (node or root).at)}, found=found)
+
+
+def _is_function(prompt: Prompt) -> bool:
+    return prompt.file is not None and names_code(prompt.file.text)
 
 
 def _named_once(found: tuple[Prompt, ...]) -> Iterator[Prompt]:
@@ -142,9 +156,15 @@ def _names_file(node: Scalar, source: Source) -> bool:
 
 def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
     text = node.text.strip()
-    if source.is_code(text if text.startswith(FILE) else FILE + text):
-        source.tell(node, f"the generated prompt '{text}' has no equivalent", "write its text, with placeholders")
-        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+    if names_code(text):
+        path, _, function = text.removeprefix(FILE).partition(":")
+        if path.endswith(".py") and not function:
+            source.tell(
+                node, f"'{path}' prints its prompt", "write a function that returns it, and name it: file.py:name"
+            )
+            yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+        elif source.admits(path, node):
+            yield Prompt(node, label, text_node(text.removeprefix(FILE), node.at))
         return
     paths = source.matched(node)
     for path in [text.removeprefix(FILE)] if paths == [] else paths or []:
@@ -158,7 +178,7 @@ def _in_file(path: str, node: Scalar, source: Source, label: Scalar | None) -> I
         return
     parts = _SEPARATOR.split(content.text) if path.endswith(".txt") else [content.text]
     texts = [part.strip() for part in parts if part.strip()] or [""]
-    whole = len(texts) == 1
+    whole = len(texts) == 1 and source.boundary.holds(str(source.directory / path))
     for text in texts:
         written = _as_json(text, content.at) if path.endswith(_DATA) else text_node(text, content.at)
         made = content_of(written, source)

@@ -16,10 +16,19 @@ PROVIDERS: Mapping[str, str] = {
     "azureopenai:chat:": "azure:",
     "azureopenai:embedding:": "azure:",
     "azureopenai:embeddings:": "azure:",
+    "bedrock:completion:": "bedrock:",
+    "bedrock:converse:": "bedrock:",
+    "bedrock:": "bedrock:",
+    "cohere:": "cohere:",
+    "deepseek:": "deepseek:",
+    "fireworks:": "fireworks:",
     "google:embedding:": "gemini:",
     "google:embeddings:": "gemini:",
     "google:": "gemini:",
+    "groq:": "groq:",
+    "huggingface:chat:": "huggingface:",
     "litellm:": "litellm:",
+    "mistral:": "mistral:",
     "ollama:chat:": "ollama:",
     "ollama:completion:": "ollama:",
     "ollama:embeddings:": "ollama:",
@@ -29,6 +38,10 @@ PROVIDERS: Mapping[str, str] = {
     "openai:embeddings:": "openai:",
     "openrouter:": "openrouter:",
     "palm:": "gemini:",
+    "perplexity:": "perplexity:",
+    "togetherai:": "together:",
+    "vertex:": "vertex:",
+    "xai:": "xai:",
 }
 """What a provider's id begins with → what ours does; the first that fits."""
 
@@ -46,24 +59,30 @@ OTHER_APIS = (
     "vertex:video:",
     "vertex:image:",
     "vertex:embedding:",
+    "bedrock:agents:",
+    "bedrock:embedding",
+    "bedrock:kb:",
+    "bedrock:nova-reel",
+    "bedrock:nova-sonic",
+    "cohere:embedding",
+    "fireworks:completion:",
+    "fireworks:embedding",
+    "groq:responses:",
     "mistral:embedding",
+    "togetherai:completion:",
+    "togetherai:embedding",
+    "xai:image:",
+    "xai:responses:",
 )
 """What ids begin with that look like those of models, and mean another API than a model's answers."""
 
 SERVERS: Mapping[str, tuple[str, str]] = {
     "cerebras:": ("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
     "databricks:": ("{{ env.DATABRICKS_WORKSPACE_URL }}/serving-endpoints", "DATABRICKS_TOKEN"),
-    "deepseek:": ("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "fireworks:": ("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
     "github:": ("https://models.github.ai/inference", "GITHUB_TOKEN"),
-    "groq:": ("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "hyperbolic:": ("https://api.hyperbolic.xyz/v1", "HYPERBOLIC_API_KEY"),
     "llamaapi:": ("https://api.llama.com/compat/v1", "LLAMA_API_KEY"),
-    "mistral:": ("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     "nscale:": ("https://inference.api.nscale.com/v1", "NSCALE_SERVICE_TOKEN"),
-    "perplexity:": ("https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
-    "togetherai:": ("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "xai:": ("https://api.x.ai/v1", "XAI_API_KEY"),
 }
 """What the id of a service that speaks OpenAI's API begins with → its base URL, and the variable with its key."""
 
@@ -77,14 +96,6 @@ LOCAL_SERVERS: Mapping[str, str] = {
     "vllm:": "http://localhost:8000/v1",
 }
 """The same for servers on this machine, which need no key."""
-
-THROUGH_LITELLM: Mapping[str, str] = {
-    "bedrock:converse:": "bedrock/converse/",
-    "bedrock:": "bedrock/",
-    "cohere:": "cohere_chat/",
-    "vertex:": "vertex_ai/",
-}
-"""What the id of a provider without a target of its own begins with → how LiteLLM calls its models."""
 
 RESPONSES: Mapping[str, str] = {
     "azure:responses:": "azure:",

@@ -31,6 +31,8 @@ def of_model(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Pl
             keys = {**keys, **item.keys}
         else:
             flat[key] = _from_file(item, source)
+    if "thinking" in flat and _THINKING not in flat:
+        _note_thinking(flat["thinking"], source, flat["thinking"].at)
     for key, item in flat.items():
         if key in UNUSED_SETTINGS:
             source.note(keys.get(key, item.at), f"'{key}' is not needed: {UNUSED_SETTINGS[key]}")
@@ -54,7 +56,8 @@ def _from_file(item: Node, source: Source) -> Node:
 def _note_thinking(item: Node, source: Source, at: Place) -> None:
     """Thinking is never part of an answer here; it is in promptfoo, unless this is false."""
     if not isinstance(item, Scalar) or item.value is not False:
-        source.tell(at, "promptfoo puts the model's thinking into the answer; agentv does not", "remove 'showThinking'")
+        message = "promptfoo puts the model's thinking into the answer; agentv does not"
+        source.tell(at, message, "write 'showThinking: false' if no assertion reads the thinking")
 
 
 def _setting(key: str, item: Node) -> dict[str, Node]:
@@ -127,6 +130,7 @@ _SPECIAL: Mapping[str, Callable[[Node], dict[str, Node] | None]] = {
     "response_schema": lambda item: {"response_format": item},
     "responseSchema": lambda item: {"response_format": item},
     "extra_headers": lambda item: {"headers": item},
+    "max_new_tokens": lambda item: {"max_tokens": item},
     "maxTokenCount": lambda item: {"max_tokens": item},
     "systemInstruction": _instruction,
     "instructions": lambda item: {"system": item},

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.authoring.cases.jsonl import JsonLines
+from agentv.authoring.convert.promptfoo.calls import CallCode
 from agentv.authoring.convert.promptfoo.tables import ORDER
 from agentv.authoring.convert.promptfoo.templates import check_template, converted_template
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
@@ -38,6 +39,7 @@ class Source:
         directory: of the configuration; where its paths begin.
         report: gets what has no equivalent.
         boundary: what may be read.
+        call_code: calls the functions that return tests; None: they have no equivalent.
         always_set: variables that every test sets; all others get a default, which is empty. None: nothing gets one.
     """
 
@@ -45,6 +47,7 @@ class Source:
     report: Report
     boundary: Boundary
     always_set: frozenset[str] | None = None
+    call_code: CallCode | None = None
 
     def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Something that has no equivalent, at its place."""
@@ -84,6 +87,10 @@ class Source:
         start = self._path(f"/{literal_part(pattern)}" if pattern.startswith("/") else literal_part(pattern))
         outside = climbs(pattern.lstrip("/")) and not self.boundary.admits(os.sep)
         return outside or not self.boundary.admits(str(start))
+
+    def admits(self, written: str, at: Node) -> bool:
+        """Whether a file may be read; where it may not, that is reported."""
+        return self._admits(self._path(written), at)
 
     def _path(self, written: str) -> Path:
         return Path(os.path.normpath(self.directory / written.removeprefix(FILE)))
@@ -139,9 +146,10 @@ def text_node(text: str, at: Place) -> Scalar:
     return Scalar(text, text, at)
 
 
-def number_node(value: int, at: Place) -> Scalar:
-    """A whole number that nobody wrote."""
-    return Scalar(value, str(value), at)
+def number_node(value: float, at: Place) -> Scalar:
+    """A number that nobody wrote."""
+    number = int(value) if value == int(value) else value
+    return Scalar(number, str(number), at)
 
 
 def chat(text: str, at: Place) -> Node | None:

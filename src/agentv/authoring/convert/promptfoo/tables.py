@@ -110,6 +110,9 @@ OWN_THRESHOLD = frozenset(
 )
 """Types with a threshold of their own; of all others, it is the score that the grade must reach."""
 
+SCORED = OWN_THRESHOLD - {"assert-set", "cost", "latency", "levenshtein"}
+"""Those of them that count a score between 0 and 1 in promptfoo."""
+
 GRADED = frozenset({"factuality", "javascript", "llm-rubric", "python", "webhook"})
 """Types, by our names, that may pass with a score below 1."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -20,10 +20,9 @@ from agentv.authoring.convert.promptfoo.provider_tables import (
     PYTHON,
     RESPONSES,
     SERVERS,
-    THROUGH_LITELLM,
 )
 from agentv.authoring.convert.promptfoo.settings import of_model
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node
 from agentv.authoring.convert.promptfoo.transforms import response_path, response_transform
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
@@ -72,8 +71,22 @@ class _Provider:
 
 def targets(node: Node, source: Source) -> Node:
     """What `providers` or `targets` says: one, or a list of them."""
-    made = _targets(node, source)
+    made = list(_named_once(_targets(node, source)))
     return made[0] if len(made) == 1 and not isinstance(node, ListNode) else ListNode(made, node.at)
+
+
+def _named_once(made: list[Node]) -> Iterator[Node]:
+    """The targets with names of their own: promptfoo takes the same provider twice."""
+    taken: dict[str, int] = {}
+    for one in made:
+        said = (one.get("name") or one.get("provider")) if isinstance(one, MapNode) else one
+        name = said.text if isinstance(said, Scalar) else ""
+        number = taken[name] = taken.get(name, 0) + 1
+        if number == 1:
+            yield one
+        else:
+            items = dict(one.items) if isinstance(one, MapNode) else {"provider": one}
+            yield mapping(one, {**items, "name": text_node(f"{name}-{number}", one.at)})
 
 
 def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
@@ -201,12 +214,14 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
         return server
     name = identity if _MODEL.match(identity) and not identity.startswith("openai:chat:") else None
     name = name or _renamed(identity, PROVIDERS)
-    if name is not None:
-        settings = _with_model(name, provider.model_settings())
-        if name.startswith("azure:"):
-            settings |= _resource(settings)
-        return {"provider": provider.text(name), **settings}
-    return _through_litellm(provider)
+    if name is None:
+        return None
+    settings = _with_model(name, provider.model_settings())
+    if name.startswith("azure:"):
+        settings |= _resource(settings)
+    elif name.partition(":")[0] in _CLOUD:
+        settings = _of_cloud(name.partition(":")[0], settings, provider.node)
+    return {"provider": provider.text(name), **settings}
 
 
 def _with_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
@@ -237,29 +252,24 @@ def _server(provider: _Provider) -> dict[str, Node] | None:
     return {**made, **_with_model("openai:x", provider.model_settings())}
 
 
-def _through_litellm(provider: _Provider) -> dict[str, Node] | None:
-    name = _renamed(provider.identity, THROUGH_LITELLM)
-    if name is None or provider.identity.startswith(("bedrock:nova", "bedrock:kb", "bedrock:agents")):
-        return None
-    settings = provider.model_settings()
-    extra = {_LITELLM_EXTRA[key]: settings.pop(key) for key in tuple(settings) if key in _LITELLM_EXTRA}
-    given = settings.pop("extra", None)
-    extra |= given.items if isinstance(given, MapNode) else {}
-    if extra:
-        settings["extra"] = mapping(provider.node, extra)
-    return {"provider": provider.text(f"litellm:{name}"), **_with_model("litellm:x", settings)}
+def _of_cloud(provider: str, settings: dict[str, Node], at: Node) -> dict[str, Node]:
+    """The settings of a model of Amazon's or Google's cloud; what its API alone knows is passed through."""
+    names = _CLOUD.get(provider, {})
+    made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED}
+    passed = {key: item for key, item in settings.items() if key in _PASSED}
+    given = made.pop("extra", None)
+    passed |= given.items if isinstance(given, MapNode) else {}
+    return {**made, "extra": mapping(at, passed)} if passed else made
 
 
-_LITELLM_EXTRA = {
-    "region": "aws_region_name",
-    "location": "vertex_location",
-    "project": "vertex_project",
-    "projectId": "vertex_project",
-    "reasoning_effort": "reasoning_effort",
-    "thinking": "thinking",
-    "top_k": "top_k",
+_CLOUD: Mapping[str, Mapping[str, str]] = {
+    "bedrock": {},
+    "vertex": {"region": "location", "projectId": "project"},
 }
-"""Settings that LiteLLM takes as parameters: theirs → its name."""
+"""Clouds → names of their settings, theirs → ours."""
+
+_PASSED = frozenset({"thinking", "top_k"})
+"""Settings that LiteLLM takes as parameters."""
 
 
 def _code(provider: _Provider) -> dict[str, Node] | None:
@@ -286,17 +296,15 @@ def _code(provider: _Provider) -> dict[str, Node] | None:
 
 
 def _command(provider: _Provider) -> dict[str, Node]:
+    """A command, with promptfoo's three arguments behind its own."""
     settings = provider.settings
-    made: dict[str, Node] = {"provider": provider.text("cli")}
-    made["command"] = provider.text(f"{provider.identity.removeprefix(_EXEC).strip()} {{PROMPT}}")
+    command = f"{provider.identity.removeprefix(_EXEC).strip()} {{PROMPT}} {{OPTIONS}} {{CONTEXT}}"
+    made: dict[str, Node] = {"provider": provider.text("cli"), "command": provider.text(command)}
     base = settings.pop("basePath", None)
     if base is not None:
         made["cwd"] = base
-    if settings:
-        hint = "pass them in the command or in 'env' of the target"
-        provider.source.tell(
-            provider.config or provider.node, "agentv does not pass the settings of an 'exec' provider", hint
-        )
+    if settings and provider.config is not None:
+        made["options"] = mapping(provider.config, settings)
     return made
 
 
@@ -347,9 +355,15 @@ def _rate(node: Node) -> dict[str, Node]:
     """Milliseconds between two calls as calls a minute."""
     if not isinstance(node, Scalar) or not isinstance(node.value, int | float) or node.value <= 0:
         return {}
-    rate = round(_SECONDS * 1000 / node.value, 2)
-    per_minute = int(rate) if rate == int(rate) else rate
-    return {"rate": mapping(node, {"requests_per_minute": Scalar(per_minute, str(per_minute), node.at)})}
+    rate = number_node(round(_SECONDS * 1000 / node.value, 2), node.at)
+    return {"rate": mapping(node, {"requests_per_minute": rate})}
+
+
+def _seconds(node: Scalar) -> dict[str, Node]:
+    """A time limit in milliseconds as ours."""
+    if not isinstance(node.value, int | float) or node.value <= 0:
+        return {}
+    return {"timeout_s": number_node(node.value / 1000, node.at)}
 
 
 def _instead(identity: str) -> str:
@@ -374,8 +388,7 @@ def _http(provider: _Provider) -> dict[str, Node]:
         elif key in _HTTP_KEYS:
             made[key] = source.template(item)
         elif key in ("responseTimeout", "timeout", "timeoutMs") and isinstance(item, Scalar):
-            seconds = float(item.text) / 1000
-            made["timeout_s"] = Scalar(seconds, f"{seconds:g}", item.at)
+            made |= _seconds(item)
         elif key == "maxRetries":
             made["retry"] = mapping(item, {"max_retries": item})
         else:

@@ -9,17 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.authoring.convert.promptfoo.assertions import is_graded, required
-from agentv.authoring.convert.promptfoo.source import mapping, number_node
+from agentv.authoring.convert.promptfoo.assertions import is_graded, required, weighed
+from agentv.authoring.convert.promptfoo.source import Source, mapping, number_node
+from agentv.authoring.convert.promptfoo.tables import SCORED
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 
 
-def marked(head: Mapping[str, Node], tests: Node) -> tuple[dict[str, Node], Node]:
-    """The suite and its cases with the marks at which they pass."""
+def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[str, Node], Node]:
+    """The suite and its cases with the marks at which they pass.
+
+    Args:
+        head: the keys of the suite.
+        tests: its cases.
+        source: gets what counts otherwise in a test with a threshold.
+    """
+    _report_scores(head, tests, source)
     default = head.get("default_test")
     shared = default.get("assert") if isinstance(default, MapNode) else None
     if isinstance(default, MapNode) and "threshold" in default.items:
-        return dict(head), tests
+        flat = {**default.items, "assert": weighed(shared)} if isinstance(shared, ListNode) else default.items
+        cases = [_weighed_case(one) for one in tests.items] if isinstance(tests, ListNode) else []
+        found = ListNode(cases, tests.at) if isinstance(tests, ListNode) else tests
+        return {**head, "default_test": mapping(default, flat)}, found
     made = {**head, "threshold": number_node(1, tests.at)}
     if not isinstance(tests, ListNode):
         return made, tests
@@ -31,6 +42,29 @@ def marked(head: Mapping[str, Node], tests: Node) -> tuple[dict[str, Node], Node
     return made, ListNode(gated, tests.at)
 
 
+def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> None:
+    """Report types that count their score in promptfoo and 1 or 0 here, in tests with a threshold."""
+    default = head.get("default_test")
+    places = [default, *(tests.items if isinstance(tests, ListNode) else [])]
+    marks = [one for one in places if isinstance(one, MapNode) and "threshold" in one.items]
+    for place in places if default in marks else [default, *marks] if marks else []:
+        entries = place.get("assert") if isinstance(place, MapNode) else None
+        for entry in entries.items if isinstance(entries, ListNode) else []:
+            kind = entry.get("type") if isinstance(entry, MapNode) else None
+            if isinstance(kind, Scalar) and kind.text.removeprefix("not-") in SCORED:
+                message = (
+                    f"in a test with a threshold, '{kind.text}' counts its score in promptfoo and 1 or 0 in agentv"
+                )
+                source.tell(kind, message, "remove the threshold of the test; the assertion has its own")
+
+
+def _weighed_case(case: Node) -> Node:
+    own = case.get("assert") if isinstance(case, MapNode) else None
+    if not isinstance(case, MapNode) or not isinstance(own, ListNode):
+        return case
+    return mapping(case, {**case.items, "assert": weighed(own)})
+
+
 def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
     """A case; with gates where something of it is graded.
 
@@ -39,8 +73,10 @@ def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
         shared: the assertions of `default_test`.
         mixed: other cases have a threshold, and for them what is shared is no gate: the case brings it by itself.
     """
-    if not isinstance(case, MapNode) or "threshold" in case.items:
+    if not isinstance(case, MapNode):
         return case
+    if "threshold" in case.items:
+        return _weighed_case(case)
     own = case.get("assert")
     if not is_graded(shared) and not is_graded(own):
         return case

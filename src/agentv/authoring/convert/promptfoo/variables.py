@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from glob import has_magic
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.templating import has_placeholder
@@ -67,6 +68,8 @@ def variables(node: Node, source: Source, defaults: Mapping[str, Node]) -> dict[
 def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
     """The variables of the files that are named."""
     made = MapNode({}, {}, node.at)
+    beside = span_of(node.at).file  # these paths begin beside the file that names them
+    source = replace(source, directory=Path(beside).parent) if beside else source
     for one in node.items if isinstance(node, ListNode) else [node]:
         if not isinstance(one, Scalar):
             return None
@@ -124,8 +127,10 @@ def _filled(key: str, node: Scalar, known: Mapping[str, Node], source: Source) -
         if filled == text:
             break
         text = filled
+    if source.always_set is not None:
+        text = _NAME.sub("", text)  # promptfoo renders what is left, where no test sets these
     if has_placeholder(text):
-        hint = "write the resulting value"
+        hint = "write the resulting value; --missing-vars empty leaves out variables that no test sets"
         source.tell(node, f"the variable '{key}' contains a placeholder, but agentv does not render variables", hint)
         return node
     return text_node(text, node.at)

@@ -1,0 +1,34 @@
+"""Calls of functions that return tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from agentv.lazy_dataclass import dataclass
+
+
+class CodeError(Exception):
+    """Code failed; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCall:
+    """A call of a function of a file.
+
+    Attributes:
+        path: of the file.
+        name: of the function; empty for the default export of a JavaScript file.
+        given: its arguments, plain data.
+        directory: of the configuration, where it runs.
+    """
+
+    path: Path
+    name: str
+    given: tuple[Any, ...]
+    directory: Path
+
+
+CallCode: TypeAlias = Callable[[CodeCall], Any]
+"""Calls a function and returns plain data; raises CodeError."""
