@@ -90,6 +90,7 @@ class _Project:
     process_env: Mapping[str, str]
     edits: dict[str, bytes] = field(default_factory=dict)
     _meant: dict[str, object] = field(default_factory=dict)
+    _known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     _registries: Registries = field(default_factory=registries)
     _faults: Counter[str] = field(default_factory=Counter)
 
@@ -112,6 +113,7 @@ class _Project:
         dropped = self._drop(paths)
         for path, data in self.edits.items():
             write_whole(Path(path), data)
+        self._known = {}
         after = self._diagnostics(paths)
         left = tuple(found for found in after if found.rename is not None)
         counts = Counter(found.span.file for found in before if found.span is not None)
@@ -137,7 +139,9 @@ class _Project:
     def _diagnostics(self, paths: Iterable[str]) -> list[Diagnostic]:
         found: dict[tuple[object, ...], Diagnostic] = {}
         for path in paths:
-            for one in check_file(path, self._request(path, self.edits), self._registries).diagnostics:
+            if path not in self._known:
+                self._known[path] = check_file(path, self._request(path, self.edits), self._registries).diagnostics
+            for one in self._known[path]:
                 found.setdefault((one.code, one.span, one.message), one)
         return list(found.values())
 
@@ -173,6 +177,7 @@ class _Project:
             same = self._errors(path, edits) <= self._faults[path]
         if same:
             self.edits = edits
+            self._known = {} if is_shared else {one: said for one, said in self._known.items() if one != path}
         return same
 
     def _rename_in_place(self, found: Iterable[Diagnostic]) -> None:

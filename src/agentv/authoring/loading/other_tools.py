@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
+from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError
 from agentv.model.values.span import Span
 
@@ -34,10 +35,14 @@ def named_configuration(path: str) -> Diagnostic | None:
     return _other(path, "this is a promptfoo configuration")
 
 
-def configuration(path: str, root: MapNode) -> Diagnostic | None:
+def configuration(path: str, data: bytes) -> Diagnostic | None:
     """What is wrong with a file that is no valid suite, where its keys are those of a promptfoo configuration."""
+    if b"prompts" not in data or not (b"providers" in data or b"targets" in data):
+        return None
     from agentv.authoring.convert.promptfoo.configuration import is_promptfoo  # only for a file that is wrong
+    from agentv.authoring.source.yaml import read_yaml
 
+    root = read_yaml(path, data, Report()).value  # as a whole, with its tests
     return _other(path, "this looks like a promptfoo configuration") if is_promptfoo(Path(path), root) else None
 
 

@@ -79,7 +79,7 @@ def _entries(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         data = path.read_bytes() if path.stat().st_size <= LARGEST else b""
     except OSError:
         return
-    if b"class:" not in data or b"evals" not in data:
+    if b"class" not in data or b"samples_jsonl" not in data:
         return
     root = read_yaml(str(path), data, Report()).value
     for name, entry in root.items.items() if isinstance(root, MapNode) else ():
