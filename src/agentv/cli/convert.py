@@ -38,11 +38,13 @@ _DATASETS = SOURCE_FORMATS[3:]
 )
 @click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")
 def command(source: Path, **options: Any) -> int:
-    """Write a suite in another format, or convert another tool's file to an eval file. Never overwrites a file.
+    """Write a suite in another format, or convert another tool's file to an eval file.
 
     SOURCE is an eval file, whose cases stay the same while comments are lost; or the directory of an AgentV project,
     whose older spellings become canonical ones while comments are kept; or a promptfoo configuration, the
     evals.json of a skill, or a dataset of deepeval, OpenAI evals or Inspect.
+
+    Never overwrites a file, unless --in-place is given.
 
     If the suite or its cases are written in Python, this command runs that code, as `eval` does.
 
@@ -68,7 +70,10 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
         UsageError: one is given.
     """
     if options["checks"] and form not in _DATASETS:
-        hint = f"if {source} is one, name its format: --from {', --from '.join(_DATASETS)}"
+        named = (
+            f"if {source} is one, name its format: --from {', --from '.join(_DATASETS[:-1])} or --from {_DATASETS[-1]}"
+        )
+        hint = None if source.is_dir() else named
         raise UsageError("--assert is for datasets of deepeval, OpenAI evals and Inspect", hint)
     if options["in_place"] and not source.is_dir():
         raise UsageError(
@@ -151,7 +156,8 @@ def _convert_project(source: Path, options: dict[str, Any]) -> int:
     if options["to"] not in (None, "yaml"):
         raise UsageError(f"a directory is converted to yaml, not to {options['to']}")
     if (out is None) == (not in_place):
-        raise UsageError("where to?", "add --out NEW_DIRECTORY, or --in-place to rewrite the files where they are")
+        message = "where to?" if out is None else "--out and --in-place contradict each other"
+        raise UsageError(message, "add --out NEW_DIRECTORY, or --in-place to rewrite the files where they are")
     done = convert_project(source, out, dict(os.environ))
     print_diagnostics([*done.wrong, *done.kept])
     if out is not None:
@@ -166,9 +172,9 @@ def _convert_project(source: Path, options: dict[str, Any]) -> int:
     if not (done.files or done.dropped or done.left):
         click.echo("no older spellings", err=True)
     if done.wrong:
-        files = len({one.span.file for one in done.wrong if one.span is not None})
+        advice = "fix the errors above, then convert again"
         click.echo(
-            f"{plural(files, 'file')} of {done.count} eval files could not be read; fix the errors above", err=True
+            f"{done.invalid} of {plural(done.count, 'eval file')} invalid and left as written; {advice}", err=True
         )
     return ExitStatus.FAILED if done.wrong or done.left else ExitStatus.PASSED
 

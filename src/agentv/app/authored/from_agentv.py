@@ -36,6 +36,7 @@ class ConvertedProject:
         directory: that holds the result.
         files: path, seen from there → older spellings that were rewritten in it.
         count: of all eval files.
+        invalid: how many of them are left as they were.
         dropped: key without effect → the files that it was in.
         left: older spellings that stay.
         kept: what is recognized and has no effect yet, once for each message.
@@ -46,6 +47,7 @@ class ConvertedProject:
     directory: Path
     files: Mapping[str, int]
     count: int
+    invalid: int
     dropped: Mapping[str, tuple[str, ...]]
     left: tuple[Diagnostic, ...]
     kept: tuple[Diagnostic, ...]
@@ -122,6 +124,7 @@ class _Project:
             directory=self.directory,
             files={self._shown(path): count for path, count in counts.items() if count > 0},
             count=len(files),
+            invalid=len(files) - len(self._meant),
             dropped=dropped,
             left=left,
             kept=_once(found for found in after if found.code in _KEPT),

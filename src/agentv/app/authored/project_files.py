@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentv.app.planning.default_paths import default_paths
 from agentv.authoring.loading.check import PROJECT_FILES
-from agentv.authoring.loading.load import PASSED_OVER, collected
+from agentv.authoring.loading.load import PASSED_OVER, collected, eval_files
 from agentv.authoring.loading.sidecar import cases_beside
 from agentv.errors import LoadError, UsageError
 
@@ -46,7 +46,7 @@ def _with_sidecars(home: Path) -> list[str]:
 
 def _by_patterns(home: Path, process_env: Mapping[str, str]) -> list[str]:
     try:
-        return [str(Path(path).absolute()) for path in default_paths(str(home), process_env).paths]
+        return list(eval_files(default_paths(str(home), process_env).paths))
     except (UsageError, LoadError):
         return []  # what is wrong with the configuration is reported with each eval file
 
