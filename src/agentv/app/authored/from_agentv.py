@@ -94,6 +94,7 @@ class _Project:
     _meant: dict[str, object] = field(default_factory=dict)
     _known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     _registries: Registries = field(default_factory=registries)
+    _reads: dict[str, frozenset[str]] = field(default_factory=dict)
     _faults: Counter[str] = field(default_factory=Counter)
 
     def converted(self, excluded: tuple[str, ...]) -> ConvertedProject:
@@ -103,6 +104,7 @@ class _Project:
         for path in files:
             try:
                 self._meant[path] = self._meaning(path)
+                self._reads[path] = check_file(path, self._request(path, {}), self._registries).read
             except LoadError as error:
                 wrong += error.diagnostics
         shared = project_files(self.directory)
@@ -170,10 +172,9 @@ class _Project:
         """Whether a text can stand in a file: every suite still means the same, and no shared file has a new error."""
         edits = {**self.edits, path: text.encode()}
         is_shared = path not in self._meant
+        readers = [one for one in self._meant if one == path or path in self._reads[one]]
         try:
-            same = all(
-                self._meaning(one, edits) == meant for one, meant in self._meant.items() if is_shared or one == path
-            )
+            same = all(self._meaning(one, edits) == self._meant[one] for one in readers)
         except LoadError:
             return False
         if same and is_shared and path in self._faults:

@@ -59,6 +59,12 @@ def rewritten(text: str, key: str, written: str, canonical: str) -> str | None:
             '{"id": "a", "skip_defaults": true}\n',
         ),
         ("tests:\n  - mode: conversation\n    id: a\n", "mode: conversation", "turns", "tests:\n  - id: a\n"),
+        (
+            "tests:\n  - id: a\n    mode: conversation # one by one\n",
+            "mode: conversation",
+            "aggregation: mean",
+            "tests:\n  - id: a\n    aggregation: mean # one by one\n",
+        ),
         ("run:\n  trials: {count: 2}  # twice\n  z: 1\n", "trials", "repeat", "run:\n  repeat: 2  # twice\n  z: 1\n"),
         ("run:\n  trials:\n    count: 2\n", "trials", "repeat", "run:\n  repeat: 2\n"),
         ("run:\n  timeout_ms: 1500\n", "timeout_ms", "timeout_s", "run:\n  timeout_s: 1.5\n"),
