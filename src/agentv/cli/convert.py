@@ -52,6 +52,8 @@ def command(source: Path, **options: Any) -> int:
     """
     from agentv.app.authored.source_format import format_of
 
+    if not source.is_dir() and not source.is_file():
+        raise UsageError(f"{source} is a device or a pipe, expected a file", "save its content to a file first")
     form = options.pop("form") or format_of(source)
     _refuse_unused(form, source, options)
     if source.is_dir():
@@ -83,6 +85,8 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
         raise UsageError(f"{source} is a directory, but --from {form} takes a file")
     if not source.is_dir() and options["out"] is not None and options["out"].is_dir():
         raise UsageError(f"{options['out']} is a directory; --out names the file to write")
+    if options["out"] is not None and not options["out"].absolute().parent.is_dir():
+        raise UsageError(f"{options['out'].parent} does not exist", "create the directory first")
 
 
 def _convert_dataset(source: Path, form: str, options: dict[str, Any]) -> int:

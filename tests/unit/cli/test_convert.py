@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -126,6 +127,8 @@ NAMES = "name its format: --from promptfoo, --from agentv, --from agent-skills, 
         ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equals", "-o", "."], ". is a directory; --out names the file to write"),
         ("a.eval.yaml", "tests: []", ["--assert", "equals"], "--assert is for datasets of deepeval, OpenAI evals and Inspect\n  if a.eval.yaml is one, name its format: --from deepeval, --from openai-evals or --from inspect"),
         ("a.eval.yaml", "tests: []", ["--in-place"], "--in-place is for the directory of an AgentV project\n  for one file: agentv validate --fix a.eval.yaml"),
+        ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equals", "-o", "no/b.eval.yaml"], "no does not exist\n  create the directory first"),
+        ("r.yaml", "a.s1: {class: 'evals.elsuite.basic.match:Match', args: {samples_jsonl: a.jsonl}}", [], "r.yaml is a registry of OpenAI evals, which contains no samples\n  convert the samples that it names: agentv convert SAMPLES.jsonl"),
         ("promptfooconfig.js", "", [], "promptfooconfig.js is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read\n  export it after a run (promptfoo export eval latest -o promptfoo.json), then: agentv convert promptfoo.json"),
     ],
 )  # fmt: skip
@@ -182,3 +185,10 @@ def test_a_project_says_what_became_of_it(project: Path, capsys: pytest.CaptureF
     assert said(capsys, "old", "--in-place", "--to", "csv")[0] == ExitStatus.WRONG
     assert said(capsys, "old", "--from", "inspect", "--out", "x")[0] == ExitStatus.WRONG
     assert said(capsys, "new", "--in-place")[0] == ExitStatus.FAILED
+
+
+def test_a_pipe_is_not_waited_for(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(project / "samples.jsonl")
+    message = "error: samples.jsonl is a device or a pipe, expected a file\n  save its content to a file first\n"
+    assert said(capsys, "samples.jsonl", "--from", "inspect") == (ExitStatus.WRONG, message)
+    assert run(["validate", "samples.jsonl"]) == ExitStatus.WRONG

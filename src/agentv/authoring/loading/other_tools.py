@@ -57,7 +57,8 @@ def samples_of_json(path: str, root: Node) -> Diagnostic | None:
 
 def samples_of_stream(path: str) -> Diagnostic | None:
     """The same for a JSON Lines or CSV file; never for one with a sidecar, which makes it a suite."""
-    if any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml")):
+    has_sidecar = any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml"))
+    if has_sidecar or not is_file(path):  # a pipe can be read only once
         return None
     from agentv.authoring.convert.datasets.records import first_record
     from agentv.authoring.convert.datasets.sample import Findings
