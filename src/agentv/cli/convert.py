@@ -17,6 +17,8 @@ from agentv.reports.text.paths import shown_from
 TARGET_FORMATS = ("yaml", "jsonl", "csv", "python")
 SOURCE_FORMATS = ("promptfoo", "agentv", "agent-skills", "deepeval", "openai-evals", "inspect")
 _DATASETS = SOURCE_FORMATS[3:]
+_MANY = 20_000
+"""Cases from which on a YAML file takes noticeably more memory than JSON Lines."""
 
 
 @click.command("convert", epilog="Example: agentv convert evals/refunds.eval.yaml --to jsonl")
@@ -105,6 +107,8 @@ def _convert_dataset(source: Path, form: str, options: dict[str, Any]) -> int:
     for path in done.paths:
         _say_written(path)
     click.echo(f"  {plural(done.count, 'case', ',')}, checked by {one_line(safe(done.checks))}", err=True)
+    if to == "yaml" and done.count > _MANY:
+        click.echo("  for so many cases, --to jsonl runs in less time and memory", err=True)
     return ExitStatus.FAILED if done.left else ExitStatus.PASSED
 
 

@@ -82,7 +82,7 @@ def refuse_place(source: Path, out: Path) -> None:
 def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
     """Copy a project; what was left out, as paths from it.
 
-    Links that lead out of the project are left out, so that nothing outside the copy is ever written.
+    Links that lead out of the project are left out, so that nothing outside the copy is ever written, and so are pipes.
 
     Raises:
         OSError: a file cannot be read or written; what was copied is taken away again by `undo`.
@@ -95,6 +95,7 @@ def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
         out_of = {name for name in names if (here / name).is_symlink() and not _stays(here / name, home)}
         runs = _OF_AGENTV if here.name == ".agentv" else frozenset()
         passed = {name for name in names if name in (NOT_COPIED | runs) and (here / name).is_dir()} | out_of
+        passed |= {name for name in names if not _is_plain(here / name)}
         left.extend(str((here / name).relative_to(source)) for name in sorted(passed))
         return passed
 
@@ -102,6 +103,11 @@ def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
         undo.callback(shutil.rmtree, out, ignore_errors=True)
     shutil.copytree(source, out, symlinks=True, ignore=ignored, dirs_exist_ok=True)
     return tuple(left)
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a path can be copied: no pipe, socket or device."""
+    return path.is_symlink() or path.is_dir() or path.is_file()
 
 
 def _stays(link: Path, home: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 from agentv.authoring.source.files import is_file, shown
@@ -78,5 +77,7 @@ def _samples(path: str, record: MapNode) -> Diagnostic | None:
 
 
 def _other(path: str, message: str) -> Diagnostic:
+    import shlex  # only for a file of another tool
+
     hint = f"convert it: agentv convert {shlex.quote(shown(path))}"
     return Diagnostic("bad-eval-file", message, Span(path, 1, 1, 1, 2), hint=hint)

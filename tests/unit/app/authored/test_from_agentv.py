@@ -163,9 +163,10 @@ def test_nothing_outside_is_written(project: Path, tmp_path: Path) -> None:
     written(project)
     (project / "evals" / "linked.eval.yaml").symlink_to(outside)
     (project / "shared").symlink_to(shared)
+    os.mkfifo(project / "pipe")
     done = convert_project(project, tmp_path / "new", ENV)
     assert outside.read_text() == SUITE
-    assert {"evals/linked.eval.yaml", "shared"} <= set(done.excluded)
+    assert {"evals/linked.eval.yaml", "shared", "pipe"} <= set(done.excluded)
     assert not (tmp_path / "new" / "evals" / "linked.eval.yaml").exists()
     convert_project(project, None, ENV)
     assert outside.read_text() == SUITE
