@@ -80,7 +80,7 @@ FILES: Mapping[str, str] = {
     "no-api-key": "A target that a case uses has no API key in the environment or in its settings.",
     "no-effect": "A key is accepted, but changes nothing here.",
     "no-embedder": "An assertion needs a target that computes embeddings, but none is set.",
-    "no-equivalent": "A part of a promptfoo configuration has no equivalent in agentv (`convert`).",
+    "no-equivalent": "A part of another tool's file has no equivalent in agentv (`convert`).",
     "no-evidence": "No recorded exam allows the status that a prompt has, or is being promoted to.",
     "no-judge": "An assertion needs a judge, but none is set.",
     "no-target": "No target is set, so there is nothing to test.",

@@ -17,6 +17,8 @@ from agentv.reports.text.paths import shown_from
 TARGET_FORMATS = ("yaml", "jsonl", "csv", "python")
 SOURCE_FORMATS = ("promptfoo", "agentv", "agent-skills", "deepeval", "openai-evals", "inspect")
 _DATASETS = SOURCE_FORMATS[3:]
+_MANY = 20_000
+"""Cases from which on a YAML file takes noticeably more memory than JSON Lines."""
 
 
 @click.command("convert", epilog="Example: agentv convert evals/refunds.eval.yaml --to jsonl")
@@ -45,11 +47,13 @@ _DATASETS = SOURCE_FORMATS[3:]
 )
 @click.option("--json", "as_json", is_flag=True, help="For a promptfoo configuration: print the findings as JSON.")
 def command(source: Path, **options: Any) -> int:
-    """Write a suite in another format, or convert another tool's file to an eval file. Never overwrites a file.
+    """Write a suite in another format, or convert another tool's file to an eval file.
 
     SOURCE is an eval file, whose cases stay the same while comments are lost; or the directory of an AgentV project,
     whose older spellings become canonical ones while comments are kept; or a promptfoo configuration, the
     evals.json of a skill, or a dataset of deepeval, OpenAI evals or Inspect.
+
+    Never overwrites a file, unless --in-place is given.
 
     If the suite or its cases are written in Python, this command runs that code, as `eval` does.
 
@@ -59,6 +63,8 @@ def command(source: Path, **options: Any) -> int:
     """
     from agentv.app.authored.source_format import format_of
 
+    if not source.is_dir() and not source.is_file():
+        raise UsageError(f"{source} is a device or a pipe, expected a file", "save its content to a file first")
     form = options.pop("form") or format_of(source)
     _refuse_unused(form, source, options)
     if source.is_dir():
@@ -77,7 +83,10 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
         UsageError: one is given.
     """
     if options["checks"] and form not in _DATASETS:
-        hint = f"if {source} is one, name its format: --from {', --from '.join(_DATASETS)}"
+        named = (
+            f"if {source} is one, name its format: --from {', --from '.join(_DATASETS[:-1])} or --from {_DATASETS[-1]}"
+        )
+        hint = None if source.is_dir() else named
         raise UsageError("--assert is for datasets of deepeval, OpenAI evals and Inspect", hint)
     for given, flag in ((options["missing_vars"] == "empty", "--missing-vars"), (options["as_json"], "--json")):
         if given and form != "promptfoo":
@@ -90,6 +99,8 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
         raise UsageError(f"{source} is a directory, but --from {form} takes a file")
     if not source.is_dir() and options["out"] is not None and options["out"].is_dir():
         raise UsageError(f"{options['out']} is a directory; --out names the file to write")
+    if options["out"] is not None and not options["out"].absolute().parent.is_dir():
+        raise UsageError(f"{options['out'].parent} does not exist", "create the directory first")
 
 
 def _convert_dataset(source: Path, form: str, options: dict[str, Any]) -> int:
@@ -108,6 +119,8 @@ def _convert_dataset(source: Path, form: str, options: dict[str, Any]) -> int:
     for path in done.paths:
         _say_written(path)
     click.echo(f"  {plural(done.count, 'case', ',')}, checked by {one_line(safe(done.checks))}", err=True)
+    if to == "yaml" and done.count > _MANY:
+        click.echo("  for so many cases, --to jsonl runs in less time and memory", err=True)
     return ExitStatus.FAILED if done.left else ExitStatus.PASSED
 
 
@@ -157,7 +170,8 @@ def _convert_project(source: Path, options: dict[str, Any]) -> int:
     if options["to"] not in (None, "yaml"):
         raise UsageError(f"a directory is converted to yaml, not to {options['to']}")
     if (out is None) == (not in_place):
-        raise UsageError("where to?", "add --out NEW_DIRECTORY, or --in-place to rewrite the files where they are")
+        message = "where to?" if out is None else "--out and --in-place contradict each other"
+        raise UsageError(message, "add --out NEW_DIRECTORY, or --in-place to rewrite the files where they are")
     done = convert_project(source, out, dict(os.environ))
     print_diagnostics([*done.wrong, *done.kept])
     if out is not None:
@@ -172,9 +186,9 @@ def _convert_project(source: Path, options: dict[str, Any]) -> int:
     if not (done.files or done.dropped or done.left):
         click.echo("no older spellings", err=True)
     if done.wrong:
-        files = len({one.span.file for one in done.wrong if one.span is not None})
+        advice = "fix the errors above, then convert again"
         click.echo(
-            f"{plural(files, 'file')} of {done.count} eval files could not be read; fix the errors above", err=True
+            f"{done.invalid} of {plural(done.count, 'eval file')} invalid and left as written; {advice}", err=True
         )
     return ExitStatus.FAILED if done.wrong or done.left else ExitStatus.PASSED
 

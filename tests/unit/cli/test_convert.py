@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -108,3 +109,123 @@ def test_a_suite_in_python_is_made_and_a_mapping_that_people_edit_comes_out(proj
         )
         + "    ],\n}\n"
     )
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    status = run(["convert", *arguments])
+    return status, capsys.readouterr().err
+
+
+def test_a_dataset_says_what_it_is_checked_with(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "samples.jsonl").write_text('{"input": "2+2?", "ideal": ["4", "four"]}\n')
+    status, text = said(capsys, "samples.jsonl")
+    assert status == ExitStatus.WRONG
+    assert text == (
+        "error: samples.jsonl contains samples of OpenAI evals, which do not say how answers are checked\n"
+        "  add --assert TYPE (repeatable): equals, contains, icontains, starts-with, ends-with, equals-json, fuzzy-match, "
+        "choice, similar, rouge-n, bleu, factuality, llm-rubric, answer-relevance, context-recall, "
+        "context-faithfulness, context-relevance\n"
+    )
+    assert said(capsys, "samples.jsonl", "--assert", "contains", "--assert", "llm-rubric") == (
+        ExitStatus.PASSED,
+        "wrote samples.eval.yaml\n  1 case, checked by contains and llm-rubric\n",
+    )
+    assert said(capsys, "samples.jsonl", "--assert", "contains", "--to", "jsonl") == (
+        ExitStatus.PASSED,
+        "wrote samples.cases.yaml\nwrote samples.cases.jsonl\n  1 case, checked by contains\n",
+    )
+    assert run(["validate", "samples.eval.yaml", "samples.cases.jsonl"]) == ExitStatus.PASSED
+
+
+def test_what_a_dataset_loses_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = '{"role": "user", "content": "2+2?", "weight": 1}'
+    (project / "samples.jsonl").write_text(f'{{"input": [{message}], "ideal": "4"}}\n' * 2)
+    status, text = said(capsys, "samples.jsonl", "--assert", "equals")
+    assert status == ExitStatus.FAILED
+    assert "samples.jsonl:1:1: warning[no-equivalent]: 'weight' of a message is omitted" in text
+    assert "also at line 2" in text
+    assert text.endswith("wrote samples.eval.yaml\n  2 cases, checked by equals\n")
+
+
+AMBIGUOUS = '[{"input": "a", "expected_output": "b"}]'
+NAMES = "name its format: --from promptfoo, --from agentv, --from agent-skills, --from deepeval, --from openai-evals or --from inspect"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "message"),
+    [
+        ("a.json", AMBIGUOUS, [], f"a.json is not recognized: its first entry has the keys 'input', 'expected_output'\n  {NAMES}"),
+        ("a.jsonl", '{"q": 1, "a": 2, "b": 3, "c": 4, "d": 5, "e": 6}', [], f"a.jsonl is not recognized: its first entry has the keys 'q', 'a', 'b', 'c', 'd' and more\n  {NAMES}"),
+        ("a.jsonl", '{"input": "a", "ideal": "b", "target": "c"}', [], f"a.jsonl may contain samples of OpenAI evals or samples of Inspect\n  {NAMES}"),
+        ("a.jsonl", '{"id": "a", "input": "b", "assert": [{"contains": "b"}]}', [], "which format?\n  add --to yaml, --to jsonl, --to csv or --to python"),
+        ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equal"], "--assert does not know 'equal'"),
+        ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equals", "--to", "csv"], "a dataset is converted to yaml or jsonl, not to csv"),
+        ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equals", "-o", "b.txt"], "b.txt must end in .yaml"),
+        ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equals", "-o", "."], ". is a directory; --out names the file to write"),
+        ("a.eval.yaml", "tests: []", ["--assert", "equals"], "--assert is for datasets of deepeval, OpenAI evals and Inspect\n  if a.eval.yaml is one, name its format: --from deepeval, --from openai-evals or --from inspect"),
+        ("a.eval.yaml", "tests: []", ["--in-place"], "--in-place is for the directory of an AgentV project\n  for one file: agentv validate --fix a.eval.yaml"),
+        ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equals", "-o", "no/b.eval.yaml"], "no does not exist\n  create the directory first"),
+        ("r.yaml", "a.s1: {class: 'evals.elsuite.basic.match:Match', args: {samples_jsonl: a.jsonl}}", [], "r.yaml is a registry of OpenAI evals, which contains no samples\n  convert the samples that it names: agentv convert SAMPLES.jsonl"),
+        ("promptfooconfig.js", "", [], "promptfooconfig.js is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read\n  export it after a run (promptfoo export eval latest -o promptfoo.json), then: agentv convert promptfoo.json"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_converted_says_what_to_do(
+    name: str, content: str, arguments: list[str], message: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / name).write_text(content)
+    status, text = said(capsys, name, *arguments)
+    assert status == ExitStatus.WRONG
+    assert text.startswith(f"error: {message}\n")
+    assert [path.name for path in project.iterdir()] == [name]
+
+
+def test_the_format_can_be_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "a.json").write_text(AMBIGUOUS)
+    assert said(capsys, "a.json", "--from", "deepeval", "--assert", "equals")[0] == ExitStatus.PASSED
+    (project / "other.yaml").write_text(
+        "prompts: a\nproviders: echo\ntests: [{assert: [{type: contains, value: a}]}]\n"
+    )
+    assert said(capsys, "other.yaml", "--from", "promptfoo") == (ExitStatus.PASSED, "wrote other.eval.yaml\n")
+
+
+def test_what_promptfoo_exports_is_converted(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "a"}]}]}
+    (project / "promptfoo.json").write_text(json.dumps({"evalId": "eval-1", "results": {}, "config": config}))
+    assert said(capsys, "promptfoo.json") == (ExitStatus.PASSED, "wrote promptfoo.eval.yaml\n")
+
+
+def test_the_evals_of_a_skill_need_no_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "evals.json").write_text('{"evals": [{"id": 1, "prompt": "a", "expected_output": "b"}]}')
+    assert said(capsys, "evals.json") == (ExitStatus.PASSED, "wrote evals.eval.yaml\n")
+    assert said(capsys, "evals.json", "--to", "csv")[0] == ExitStatus.WRONG
+
+
+def test_a_project_says_what_became_of_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "old" / "node_modules").mkdir(parents=True)
+    suite = "target: echo\nassert: [{contains: b}]\nevalcases:\n  - {id: a, input: b}\n"
+    (project / "old" / "a.eval.yaml").write_text(suite)
+    replacing = "target: echo\nassert: [{contains: b}]\nevalcases:\n  - {id: a, input: b, evaluators: [{equals: b}]}\n"
+    (project / "old" / "b.eval.yaml").write_text(replacing)
+    assert said(capsys, "old")[1].startswith("error: where to?\n  add --out NEW_DIRECTORY, or --in-place")
+    status, text = said(capsys, "old", "--out", "new")
+    assert status == ExitStatus.FAILED
+    assert text == (
+        "wrote new\n"
+        "left out:\n  node_modules\n"
+        "rewrote 1 older spelling in a.eval.yaml\n"
+        "older spellings that stay, since rewriting them would change a verdict:\n"
+        "  b.eval.yaml:3: 'evalcases' is an older spelling of 'tests'\n"
+        "  b.eval.yaml:4: 'evaluators' is an older spelling of 'assert'\n"
+    )
+    assert said(capsys, "old", "--out", "new")[1].startswith("error: new would be overwritten\n")
+    assert said(capsys, "old", "--out", "x", "--in-place")[0] == ExitStatus.WRONG
+    assert said(capsys, "old", "--in-place", "--to", "csv")[0] == ExitStatus.WRONG
+    assert said(capsys, "old", "--from", "inspect", "--out", "x")[0] == ExitStatus.WRONG
+    assert said(capsys, "new", "--in-place")[0] == ExitStatus.FAILED
+
+
+def test_a_pipe_is_not_waited_for(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(project / "samples.jsonl")
+    message = "error: samples.jsonl is a device or a pipe, expected a file\n  save its content to a file first\n"
+    assert said(capsys, "samples.jsonl", "--from", "inspect") == (ExitStatus.WRONG, message)
+    assert run(["validate", "samples.jsonl"]) == ExitStatus.WRONG

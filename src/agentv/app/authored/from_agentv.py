@@ -36,6 +36,7 @@ class ConvertedProject:
         directory: that holds the result.
         files: path, seen from there → older spellings that were rewritten in it.
         count: of all eval files.
+        invalid: how many of them are left as they were.
         dropped: key without effect → the files that it was in.
         left: older spellings that stay.
         kept: what is recognized and has no effect yet, once for each message.
@@ -46,6 +47,7 @@ class ConvertedProject:
     directory: Path
     files: Mapping[str, int]
     count: int
+    invalid: int
     dropped: Mapping[str, tuple[str, ...]]
     left: tuple[Diagnostic, ...]
     kept: tuple[Diagnostic, ...]
@@ -90,7 +92,9 @@ class _Project:
     process_env: Mapping[str, str]
     edits: dict[str, bytes] = field(default_factory=dict)
     _meant: dict[str, object] = field(default_factory=dict)
+    _known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     _registries: Registries = field(default_factory=registries)
+    _reads: dict[str, frozenset[str]] = field(default_factory=dict)
     _faults: Counter[str] = field(default_factory=Counter)
 
     def converted(self, excluded: tuple[str, ...]) -> ConvertedProject:
@@ -100,6 +104,7 @@ class _Project:
         for path in files:
             try:
                 self._meant[path] = self._meaning(path)
+                self._reads[path] = check_file(path, self._request(path, {}), self._registries).read
             except LoadError as error:
                 wrong += error.diagnostics
         shared = project_files(self.directory)
@@ -112,6 +117,7 @@ class _Project:
         dropped = self._drop(paths)
         for path, data in self.edits.items():
             write_whole(Path(path), data)
+        self._known = {}
         after = self._diagnostics(paths)
         left = tuple(found for found in after if found.rename is not None)
         counts = Counter(found.span.file for found in before if found.span is not None)
@@ -120,6 +126,7 @@ class _Project:
             directory=self.directory,
             files={self._shown(path): count for path, count in counts.items() if count > 0},
             count=len(files),
+            invalid=len(files) - len(self._meant),
             dropped=dropped,
             left=left,
             kept=_once(found for found in after if found.code in _KEPT),
@@ -137,7 +144,9 @@ class _Project:
     def _diagnostics(self, paths: Iterable[str]) -> list[Diagnostic]:
         found: dict[tuple[object, ...], Diagnostic] = {}
         for path in paths:
-            for one in check_file(path, self._request(path, self.edits), self._registries).diagnostics:
+            if path not in self._known:
+                self._known[path] = check_file(path, self._request(path, self.edits), self._registries).diagnostics
+            for one in self._known[path]:
                 found.setdefault((one.code, one.span, one.message), one)
         return list(found.values())
 
@@ -163,16 +172,16 @@ class _Project:
         """Whether a text can stand in a file: every suite still means the same, and no shared file has a new error."""
         edits = {**self.edits, path: text.encode()}
         is_shared = path not in self._meant
+        readers = [one for one in self._meant if one == path or path in self._reads[one]]
         try:
-            same = all(
-                self._meaning(one, edits) == meant for one, meant in self._meant.items() if is_shared or one == path
-            )
+            same = all(self._meaning(one, edits) == self._meant[one] for one in readers)
         except LoadError:
             return False
         if same and is_shared and path in self._faults:
             same = self._errors(path, edits) <= self._faults[path]
         if same:
             self.edits = edits
+            self._known = {} if is_shared else {one: said for one, said in self._known.items() if one != path}
         return same
 
     def _rename_in_place(self, found: Iterable[Diagnostic]) -> None:

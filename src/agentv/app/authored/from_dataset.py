@@ -129,7 +129,7 @@ def _places(request: DatasetRequest) -> tuple[Path, Path | None]:
         UsageError: a file stands in the way, or has the wrong suffix.
     """
     source = request.source
-    stem = source.name.removesuffix(source.suffix)
+    stem = source.name.removesuffix(source.suffix).removesuffix(".eval")
     if request.to == "yaml":
         path, lines = request.out or source.with_name(f"{stem}{_YAML}"), None
         if path.suffix not in (".yaml", ".yml"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentv.app.planning.default_paths import default_paths
 from agentv.authoring.loading.check import PROJECT_FILES
-from agentv.authoring.loading.load import PASSED_OVER, collected
+from agentv.authoring.loading.load import PASSED_OVER, collected, eval_files
 from agentv.authoring.loading.sidecar import cases_beside
 from agentv.errors import LoadError, UsageError
 
@@ -46,7 +46,7 @@ def _with_sidecars(home: Path) -> list[str]:
 
 def _by_patterns(home: Path, process_env: Mapping[str, str]) -> list[str]:
     try:
-        return [str(Path(path).absolute()) for path in default_paths(str(home), process_env).paths]
+        return list(eval_files(default_paths(str(home), process_env).paths))
     except (UsageError, LoadError):
         return []  # what is wrong with the configuration is reported with each eval file
 
@@ -82,7 +82,7 @@ def refuse_place(source: Path, out: Path) -> None:
 def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
     """Copy a project; what was left out, as paths from it.
 
-    Links that lead out of the project are left out, so that nothing outside the copy is ever written.
+    Links that lead out of the project are left out, so that nothing outside the copy is ever written, and so are pipes.
 
     Raises:
         OSError: a file cannot be read or written; what was copied is taken away again by `undo`.
@@ -95,6 +95,7 @@ def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
         out_of = {name for name in names if (here / name).is_symlink() and not _stays(here / name, home)}
         runs = _OF_AGENTV if here.name == ".agentv" else frozenset()
         passed = {name for name in names if name in (NOT_COPIED | runs) and (here / name).is_dir()} | out_of
+        passed |= {name for name in names if not _is_plain(here / name)}
         left.extend(str((here / name).relative_to(source)) for name in sorted(passed))
         return passed
 
@@ -102,6 +103,11 @@ def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
         undo.callback(shutil.rmtree, out, ignore_errors=True)
     shutil.copytree(source, out, symlinks=True, ignore=ignored, dirs_exist_ok=True)
     return tuple(left)
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a path can be copied: no pipe, socket or device."""
+    return path.is_symlink() or path.is_dir() or path.is_file()
 
 
 def _stays(link: Path, home: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 from agentv.app.authored.from_promptfoo import configuration_in
 from agentv.authoring.convert.datasets.detection import CHECKED, TITLES, formats_of
 from agentv.authoring.convert.datasets.records import LISTS, SUFFIXES, first_record, json_root
+from agentv.authoring.convert.datasets.registry import is_registry
 from agentv.authoring.convert.datasets.sample import Findings
 from agentv.authoring.convert.promptfoo.configuration import is_promptfoo
 from agentv.authoring.exams.detection import holds_skill_tests
@@ -38,10 +39,19 @@ def format_of(source: Path) -> str:
     """
     refuse_javascript(str(source))
     if source.suffix in (".yaml", ".yml") and not source.is_dir():
-        return PROMPTFOO if is_promptfoo(source, _yaml_root(source)) else AGENTV
+        return _of_yaml(source)
     if source.is_dir() or source.suffix not in SUFFIXES or _has_sidecar(source):
         return AGENTV
     return _of_records(source)
+
+
+def _of_yaml(source: Path) -> str:
+    if is_promptfoo(source, _yaml_root(source)):
+        return PROMPTFOO
+    if is_registry(source):
+        hint = "convert the samples that it names: agentv convert SAMPLES.jsonl"
+        raise UsageError(f"{source} is a registry of OpenAI evals, which contains no samples", hint)
+    return AGENTV
 
 
 def _of_records(source: Path) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
+from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError
 from agentv.model.values.span import Span
 
@@ -34,10 +34,14 @@ def named_configuration(path: str) -> Diagnostic | None:
     return _other(path, "this is a promptfoo configuration")
 
 
-def configuration(path: str, root: MapNode) -> Diagnostic | None:
+def configuration(path: str, data: bytes) -> Diagnostic | None:
     """What is wrong with a file that is no valid suite, where its keys are those of a promptfoo configuration."""
+    if b"prompts" not in data or not (b"providers" in data or b"targets" in data):
+        return None
     from agentv.authoring.convert.promptfoo.configuration import is_promptfoo  # only for a file that is wrong
+    from agentv.authoring.source.yaml import read_yaml
 
+    root = read_yaml(path, data, Report()).value  # as a whole, with its tests
     return _other(path, "this looks like a promptfoo configuration") if is_promptfoo(Path(path), root) else None
 
 
@@ -52,7 +56,8 @@ def samples_of_json(path: str, root: Node) -> Diagnostic | None:
 
 def samples_of_stream(path: str) -> Diagnostic | None:
     """The same for a JSON Lines or CSV file; never for one with a sidecar, which makes it a suite."""
-    if any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml")):
+    has_sidecar = any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml"))
+    if has_sidecar or not is_file(path):  # a pipe can be read only once
         return None
     from agentv.authoring.convert.datasets.records import first_record
     from agentv.authoring.convert.datasets.sample import Findings
@@ -72,5 +77,7 @@ def _samples(path: str, record: MapNode) -> Diagnostic | None:
 
 
 def _other(path: str, message: str) -> Diagnostic:
+    import shlex  # only for a file of another tool
+
     hint = f"convert it: agentv convert {shlex.quote(shown(path))}"
     return Diagnostic("bad-eval-file", message, Span(path, 1, 1, 1, 2), hint=hint)

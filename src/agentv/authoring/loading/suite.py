@@ -142,9 +142,9 @@ class SuiteReader:
             return self._exam_suite(root, data)
         if self._is_of_other_tool(samples_of_json(self.path, root)):
             return None
-        return self._suite_of(root)
+        return self._suite_of(root, data)
 
-    def _suite_of(self, root: Node) -> Suite | None:
+    def _suite_of(self, root: Node, data: bytes) -> Suite | None:
         """The suite of a file that is no exam."""
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
@@ -155,7 +155,7 @@ class SuiteReader:
             return None
         suite = self._suite(root)
         if suite is None:
-            self._is_of_other_tool(configuration(self.path, root))
+            self._is_of_other_tool(configuration(self.path, data))
         return suite
 
     def _is_of_other_tool(self, found: Diagnostic | None) -> bool:

@@ -33,8 +33,9 @@ def restated(text: str, rename: Rename) -> str | None:
     name, _, value = rename.written.rpartition(".")[2].partition(": ")
     if entry is None or entry.name != name:
         return None
-    if value:  # a key with this value says nothing that the canonical one does not
-        return without(text, entry)
+    if value:  # the older spelling is a key with this value
+        name, _, value = rename.canonical.partition(": ")
+        return _replaced(text, entry, name, value) if value else without(text, entry)
     said = _VALUES[name](entry.said(text)) if name in _VALUES else _block_of(text, entry)
     outer, _, key = rename.canonical.rpartition(".")
     if said is None:

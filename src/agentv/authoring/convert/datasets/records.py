@@ -104,7 +104,7 @@ def _rows(path: str, findings: Findings) -> Iterator[Node]:
         elif row.raw.strip(", "):
             at = Span(path, row.line, 1, row.line, 2)
             cells = zip(names, row.texts, strict=True)
-            yield mapping({name: text(cell, at) for name, cell in cells if name and cell}, at)
+            yield mapping({name: text(cell, at) for name, cell in cells if name}, at)
     findings.add(report.diagnostics)
 
 

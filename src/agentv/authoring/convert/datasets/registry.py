@@ -6,12 +6,14 @@ entry with a `class` names its samples relative to `registry/data`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from agentv.authoring.convert.datasets.checks import CHECKS, STARTS_AS_WRITTEN, Check
+from agentv.authoring.source.files import repository_root, upwards
 from agentv.authoring.source.nodes import MapNode, plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
@@ -23,8 +25,9 @@ MOST_FILES = 2_000
 LARGEST = 1_000_000
 """Bytes of a registry file; a larger one is none."""
 
-_ABOVE = 4
-"""Directories above the samples that are searched for a registry."""
+_CLASS = re.compile(r"[\w.]+:\w+")
+_ABOVE = 5
+"""Directories that are searched for a registry: that of the samples, and those above it in the repository."""
 
 _WITHOUT_EFFECT = frozenset({"samples_jsonl", "max_tokens", "num_few_shot", "seed"})
 """Arguments of classes that change no verdict; `num_few_shot` where it is 0."""
@@ -67,8 +70,8 @@ def is_registry(path: Path) -> bool:
 
 
 def _registry_files(samples: Path) -> Iterator[Path]:
-    directory = samples.absolute().parent
-    for above in (directory, *list(directory.parents)[:_ABOVE]):
+    directory = str(samples.absolute().parent)
+    for above in map(Path, islice(upwards(directory, repository_root(directory)), _ABOVE)):
         for place in (above, above / "evals", above / "registry" / "evals"):
             if place.is_dir():
                 yield from sorted(one for one in place.iterdir() if one.suffix in (".yaml", ".yml"))
@@ -79,12 +82,12 @@ def _entries(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         data = path.read_bytes() if path.stat().st_size <= LARGEST else b""
     except OSError:
         return
-    if b"class:" not in data or b"evals" not in data:
+    if b"class" not in data or b"samples_jsonl" not in data:
         return
     root = read_yaml(str(path), data, Report()).value
     for name, entry in root.items.items() if isinstance(root, MapNode) else ():
         said = plain(entry)
-        if isinstance(said, dict) and isinstance(said.get("class"), str) and ":" in said["class"]:
+        if isinstance(said, dict) and _CLASS.fullmatch(str(said.get("class"))):
             yield name, said
 
 

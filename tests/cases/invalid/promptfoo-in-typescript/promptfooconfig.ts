@@ -1,0 +1,1 @@
+export default { prompts: ["a"], providers: ["echo"], tests: [] };

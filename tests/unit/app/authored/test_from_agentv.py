@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from agentv.app.authored.equivalence import meaning
+from agentv.app.authored.from_agentv import convert_project
+from agentv.app.authored.project_files import eval_files_in
+from agentv.app.authored.validate import validate
+from agentv.app.registries import registries
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.errors import UsageError
+
+VALID = Path(__file__).parents[3] / "cases" / "valid"
+ENV = {"PATH": os.environ["PATH"]}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    with chdir(tmp_path / "project"):
+        yield tmp_path / "project"
+
+
+def meant(directory: Path) -> dict[str, object]:
+    """File → what its suites mean."""
+    found = {}
+    for path in eval_files_in(directory, ENV):
+        suites = load(LoadRequest((path,), process_env=ENV, for_run=False), registries()).suites
+        found[path] = [meaning(suite) for suite in suites]
+    return found
+
+
+UNLIKE_THE_REST = {
+    "evaluators-replace-in-evalcases": "a rule that hangs on how the key of the cases is spelled",
+    "git-files": "it needs git hosts",
+}
+"""Projects that keep older spellings, or cannot be loaded here → why."""
+
+PROJECTS = sorted(
+    folder.name
+    for folder in VALID.iterdir()
+    if (folder / "suite.eval.yaml").is_file() and folder.name not in UNLIKE_THE_REST
+)
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_every_suite_means_the_same_without_older_spellings(name: str, project: Path) -> None:
+    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
+    before = meant(project)
+    done = convert_project(project, None, ENV)
+    assert not done.wrong
+    assert meant(project) == before
+    found = validate((str(project),), ENV)
+    assert [one for one in found if one.code == "older-spelling"] == []
+
+
+def test_a_rule_that_hangs_on_a_spelling_keeps_it(project: Path) -> None:
+    shutil.copytree(VALID / "evaluators-replace-in-evalcases", project, dirs_exist_ok=True)
+    before = meant(project)
+    done = convert_project(project, None, ENV)
+    assert meant(project) == before
+    assert "'evalcases' is an older spelling of 'tests'" in [one.message for one in done.left]
+
+
+SUITE = """\
+# Refunds, as support sees them.
+target: local # the fast one
+execution: {workers: 3} # few
+evaluators:
+  - type: llm_judge  # slow
+    prompt: Is {{ output }} polite?
+evalcases:
+  - id: a
+    # asked often
+    input_messages: [{role: user, content: Hello}]
+    expected_outcome: It greets
+"""
+
+CANONICAL = """\
+# Refunds, as support sees them.
+target: local # the fast one
+run:
+  workers: 3
+# few
+assert:
+  - type: llm-rubric  # slow
+    prompt: Is {{ output }} polite?
+tests:
+  - id: a
+    # asked often
+    input: [{role: user, content: Hello}]
+    criteria: It greets
+"""
+
+TARGETS = """\
+targets:
+  - id: local # mine
+    provider: echo
+    judge_target: grader
+  - {name: grader, provider: "mock:yes"}
+  - name: unused
+    provider: openai:gpt-4o
+    max_retries: 2
+"""
+
+CANONICAL_TARGETS = """\
+targets:
+  - name: local # mine
+    provider: echo
+    judge: grader
+  - {name: grader, provider: "mock:yes"}
+  - name: unused
+    provider: openai:gpt-4o
+    retry:
+      max_retries: 2
+"""
+
+
+def written(project: Path) -> Path:
+    (project / "evals").mkdir()
+    (project / "evals" / "refund.eval.yaml").write_text(SUITE)
+    (project / ".agentv").mkdir()
+    (project / ".agentv" / "targets.yaml").write_text(TARGETS)
+    (project / "notes.txt").write_text("of no interest")
+    (project / "node_modules").mkdir()
+    return project
+
+
+def test_a_new_directory_holds_the_whole_project_and_the_old_one_stays(project: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new"
+    done = convert_project(written(project), out, ENV)
+    assert (project / "evals" / "refund.eval.yaml").read_text() == SUITE
+    assert (out / "evals" / "refund.eval.yaml").read_text() == CANONICAL
+    assert (out / ".agentv" / "targets.yaml").read_text() == CANONICAL_TARGETS
+    assert (out / "notes.txt").read_text() == "of no interest"
+    assert sorted(done.excluded) == [".git", "node_modules"]
+    assert done.files == {".agentv/targets.yaml": 3, "evals/refund.eval.yaml": 6}
+    assert (done.left, done.wrong, done.count) == ((), (), 1)
+
+
+def test_a_file_that_is_wrong_is_left_and_told(project: Path) -> None:
+    written(project)
+    broken = "evalcases:\n  - id: a\n    input: b\n    evaluators: [{contians: b}]\n"
+    (project / "evals" / "broken.eval.yaml").write_text(broken)
+    done = convert_project(project, None, ENV)
+    assert (project / "evals" / "broken.eval.yaml").read_text() == broken
+    assert (project / "evals" / "refund.eval.yaml").read_text() == CANONICAL
+    assert "unknown-assertion" in [one.code for one in done.wrong]
+    assert {one.span.file for one in done.wrong if one.span} == {str(project / "evals" / "broken.eval.yaml")}
+
+
+def test_nothing_outside_is_written(project: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.eval.yaml"
+    outside.write_text(SUITE)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    written(project)
+    (project / "evals" / "linked.eval.yaml").symlink_to(outside)
+    (project / "shared").symlink_to(shared)
+    os.mkfifo(project / "pipe")
+    done = convert_project(project, tmp_path / "new", ENV)
+    assert outside.read_text() == SUITE
+    assert {"evals/linked.eval.yaml", "shared", "pipe"} <= set(done.excluded)
+    assert not (tmp_path / "new" / "evals" / "linked.eval.yaml").exists()
+    convert_project(project, None, ENV)
+    assert outside.read_text() == SUITE
+    assert (project / "evals" / "linked.eval.yaml").is_symlink()
+
+
+def test_a_directory_in_use_or_inside_the_project_is_refused(project: Path, tmp_path: Path) -> None:
+    written(project)
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "a").write_text("")
+    with pytest.raises(UsageError, match="would be overwritten"):
+        convert_project(project, tmp_path / "used", ENV)
+    with pytest.raises(UsageError, match="are inside each other"):
+        convert_project(project, project / "new", ENV)
+    with pytest.raises(UsageError, match="contains no AgentV project"):
+        convert_project(tmp_path / "used", tmp_path / "new", ENV)
+    assert not (tmp_path / "new").exists()
