@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of
 from agentv.authoring.source.spellings import RUN
@@ -11,7 +9,7 @@ from agentv.authoring.targets.catalog import one_default
 from agentv.authoring.targets.passed_over import remark_on_keys
 from agentv.authoring.targets.references import referenced
 
-_NO_EFFECT = frozenset(
+NO_EFFECT = frozenset(
     {
         "$schema",
         "dashboard",
@@ -32,7 +30,7 @@ _NO_EFFECT = frozenset(
 )
 """Keys of a configuration that only AgentV's own program acts on."""
 
-_NO_EFFECT_IN_EXECUTION = frozenset(
+NO_EFFECT_IN_EXECUTION = frozenset(
     {
         "export_otel",
         "keep_workspaces",
@@ -49,7 +47,7 @@ _NO_EFFECT_IN_EXECUTION = frozenset(
 )
 
 _DEFAULTS = {"target": "target", "provider": "target", "judge": "judge", "grader": "judge"}
-_RUN = {**{key: key for key in RUN.canonical}, **{key: key for key in RUN.older}}
+_RUN = RUN.canonical | RUN.older.keys()
 
 
 def canonical_config(root: MapNode, reading: Reading) -> MapNode:
@@ -69,7 +67,7 @@ class _Config:
     def of(self, root: MapNode) -> MapNode:
         for key, written in root.items.items():
             at = root.keys[key]
-            if key in _NO_EFFECT:
+            if key in NO_EFFECT:
                 self._passed[key] = at
                 continue
             node = written if key in {"providers", "targets"} else referenced(written, self._reading)
@@ -97,7 +95,7 @@ class _Config:
             at = node.keys[key]
             if key in _DEFAULTS:
                 self._add_default(key, value, at)
-            elif outer == "execution" and key in _NO_EFFECT_IN_EXECUTION:
+            elif outer == "execution" and key in NO_EFFECT_IN_EXECUTION:
                 self._passed[f"execution.{key}"] = at
             elif outer == "execution" and key == "threshold" and "threshold" not in self._items:
                 self._items[key], self._keys[key] = value, at
@@ -133,8 +131,3 @@ class _Config:
             items[key], keys[key] = node, at
         self._items["run"] = MapNode(items, keys, own.at if own is not None else root.at)
         self._keys.setdefault("run", root.at)
-
-
-def no_effect_keys() -> Mapping[str, frozenset[str]]:
-    """The keys that are passed over, by the mapping that holds them; for the documentation."""
-    return {"config.yaml": _NO_EFFECT, "execution": _NO_EFFECT_IN_EXECUTION}

@@ -96,11 +96,11 @@ def _targets_file(words: Vocabulary) -> _Document:
     named: Schema = {"if": BY_ID, "then": needed([[key for key in spelled if key != "id"]]), "else": needed([spelled])}
     entry = {"allOf": [{"$ref": "#/$defs/inline-target"}, named]}
     listed: Schema = {"type": "array", "items": entry}
-    names = {"target": NAME, "judge": NAME}
+    names = {"target": NAME, "provider": NAME, "judge": NAME, "grader": NAME}
     defaults = {"type": "object", "properties": names, "additionalProperties": False}
     file: Schema = {
         "type": "object",
-        "properties": {"targets": listed, "defaults": defaults},
+        "properties": {"$schema": NAME, "schema": NAME, "targets": listed, "providers": listed, "defaults": defaults},
         "patternProperties": FREE_KEYS,
         "additionalProperties": False,
     }

@@ -7,7 +7,7 @@ import pytest
 from agentv.authoring.header.project import open_project
 from agentv.authoring.source.report import Report
 from agentv.targets.catalogue import registry
-from doubles.loading import reading_of, repository
+from doubles.loading import parsed, reading_of, repository
 
 
 def project(folder, files, directory="", *, hints=False):
@@ -146,3 +146,12 @@ def test_a_default_of_the_project_may_be_another_name(tmp_path):
     }
     found, _, reading = project(tmp_path, files)
     assert found.resolve("default", None, reading).name == "a"
+
+
+def test_a_mapping_of_a_suite_may_name_a_target_of_a_file(tmp_path):
+    files = {".agentv/targets.yaml": "targets: [{name: a, provider: echo}]\n"}
+    found, _, reading = project(tmp_path, files)
+    assert found.inline(parsed("{name: a}"), reading).provider == "echo"
+    assert codes(reading) == []
+    assert found.inline(parsed("{name: b}"), reading) is None
+    assert codes(reading) == ["missing-key"]
