@@ -8,10 +8,20 @@ from pathlib import Path
 import pytest
 
 from agentv.authoring.fields.decode import shape_of
-from agentv.authoring.fields.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTarget
+from agentv.authoring.fields.schema import AuthoredCase, AuthoredOptions, AuthoredRun, AuthoredSuite, AuthoredTarget
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TARGET, TEMPLATE, translate, type_name
+from agentv.authoring.source.spellings import (
+    CASE,
+    DEFAULT_TEST,
+    OPTIONS,
+    RUN,
+    SUITE,
+    TARGET,
+    TEMPLATE,
+    translate,
+    type_name,
+)
 from doubles.loading import case_of, found_in, outcome, parsed, repository, suite_of
 
 SECTION_3 = {
@@ -174,18 +184,25 @@ def test_dataset_and_suite_stay_in_the_metadata_where_the_name_stands_too(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("spellings", "cls"), [(SUITE, AuthoredSuite), (CASE, AuthoredCase), (RUN, AuthoredRun), (TARGET, AuthoredTarget)]
+    ("spellings", "cls"),
+    [
+        (SUITE, AuthoredSuite),
+        (CASE, AuthoredCase),
+        (RUN, AuthoredRun),
+        (TARGET, AuthoredTarget),
+        (OPTIONS, AuthoredOptions),
+    ],
 )
 def test_the_table_and_the_declaration_know_the_same_keys(spellings, cls):
     assert spellings.canonical == set(shape_of(cls).names)
 
 
-@pytest.mark.parametrize("spellings", [SUITE, CASE, RUN, TARGET, TEMPLATE, DEFAULT_TEST])
+@pytest.mark.parametrize("spellings", [SUITE, CASE, RUN, TARGET, TEMPLATE, DEFAULT_TEST, OPTIONS])
 def test_an_older_key_means_one_that_there_is(spellings):
-    inner = {key for keys in spellings.nested.values() for key in keys.values()}
-    meant = {*spellings.older.values(), *(key for key in inner if not key.startswith("run."))}
-    assert meant <= spellings.canonical
-    in_run = {key.removeprefix("run.") for key in inner if key.startswith("run.")}
+    meant = {*spellings.older.values(), *(key for keys in spellings.nested.values() for key in keys.values())}
+    here = {key for key in meant if not key.startswith("run.")}
+    assert here <= spellings.canonical | spellings.not_yet
+    in_run = {key.removeprefix("run.") for key in meant - here}
     assert in_run <= RUN.known
 
 
