@@ -16,6 +16,7 @@ from agentv.templating import RenderError, undeclared
 AROUND = frozenset({"prefix", "suffix"})
 """Options that stand around the prompt."""
 
+_OTHER_PROVIDERS = frozenset({"classification", "embedding", "moderation"})
 _JUDGE_READS = frozenset({"output", "rubric", "vars", "env"})
 _RUBRIC = re.compile(r"(\{\{-?\s*)rubric(\s*(?:\|[^}]*)?-?\}\})")
 
@@ -60,7 +61,10 @@ def _provider(node: Node, source: Source) -> Converted:
     judge = judge_of(node, source)
     if judge is not None:
         return {"judge": judge}, {}
-    if isinstance(node, MapNode) and "id" not in node.items and node.items.keys() <= {"embedding", "moderation"}:
+    if isinstance(node, MapNode) and not node.items.keys() & {"id", "text", *_OTHER_PROVIDERS}:
+        source.note(node, "the option 'provider' is omitted: it names none, and promptfoo takes its own")
+        return {}, {}
+    if isinstance(node, MapNode) and not node.items.keys() & {"id", "text"}:
         hint = "name a target that computes embeddings, under 'embedder' of the assertion"
         source.tell(node, "a provider of embeddings for all assertions has no equivalent", hint)
     return {}, {"provider": node}

@@ -634,3 +634,12 @@ def test_thinking_in_the_answer_is_told(tmp_path: Path) -> None:
     assert told == ["promptfoo puts the model's thinking into the answer; agentv does not"]
     _, told = converted_again(f"prompts: a\n{text.format(', showThinking: false')}tests: [{TEST}]\n", tmp_path)
     assert told == []
+
+
+def test_a_judge_that_names_no_provider_is_left_out(tmp_path: Path) -> None:
+    head = f"prompts: a\n{HEAD}defaultTest: {{options: {{provider: {{{{}}}}}}}}\ntests: [{TEST}]\n"
+    document, told = converted(head.replace("{{}}", "{temperature: 0.1}"), tmp_path)
+    assert told == ["the option 'provider' is omitted: it names none, and promptfoo takes its own"]
+    assert "default_test" not in document
+    _, told = converted_again(head.replace("{{}}", "{embedding: 'openai:embedding:e'}"), tmp_path)
+    assert told == ["a provider of embeddings for all assertions has no equivalent"]
