@@ -157,7 +157,13 @@ def evaluate(
         RuntimeError: called inside a running event loop; await `evaluate_async` there.
     """
     _refuse_inside_a_loop()
-    return asyncio.run(_evaluated(_settings(source, _given(target), _given(judge), options)))
+    found: list[Evaluation] = []
+
+    async def main() -> None:  # returns nothing: asyncio may write out what the outermost task returns, all of it
+        found.append(await _evaluated(_settings(source, _given(target), _given(judge), options)))
+
+    asyncio.run(main())
+    return found[0]
 
 
 async def evaluate_async(

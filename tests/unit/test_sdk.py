@@ -105,6 +105,13 @@ def test_a_suite_built_in_python_and_an_async_target():
     assert [score.grade.passed for score in done.results[0].scores] in ([True, True], [False, True])
 
 
+def test_nothing_writes_out_all_results(monkeypatch):
+    written = []
+    monkeypatch.setattr(agentv.Evaluation, "__repr__", lambda self: written.append(self) or "results")
+    found = evaluate({"target": "echo", "tests": [{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}]})
+    assert (found.status, written) == (ExitStatus.PASSED, [])
+
+
 def test_inside_a_running_loop():
     async def main():
         return await evaluate_async({"target": "echo", "tests": [one()]}, workers=2, out="here")

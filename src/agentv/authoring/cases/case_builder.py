@@ -130,7 +130,7 @@ class CaseBuilder:
         entries = self._assertions.read(case, criteria.value, turns, reading, shared=not own.rubric)
         expected, registry = keys.expected_output, context.registry
         judge = keys.judge if keys.judge is not None else options.judge
-        judging = reading.of_suite() if keys.judge is None and options.of_suite else reading
+        judging = reading.of_suite() if judge is not None and keys.judge is None and options.of_suite else reading
         return _Parts(
             variables=variables,
             criteria=criteria.value,
@@ -166,7 +166,7 @@ class CaseBuilder:
         threshold = 0.0 if self._context.exam else threshold
         metadata = case_metadata(keys, case.node, defaults.metadata, reading.report)
         repeat = keys.repeat if keys.repeat is not None else parts.options.repeat
-        flow = Flow(_aggregation(case), keys.on_turn_failure or "continue")
+        flow = _flow(case)
         preamble = self._input.preamble(case, reading)
         turns = parts.turns or ()
         facts: tuple[Any, ...]
@@ -240,10 +240,13 @@ class _Digest:
         return hashlib.sha256(without_home(written.replace(self.root, b""))).hexdigest()
 
 
-def _aggregation(case: WrittenCase) -> Aggregation | None:
+def _flow(case: WrittenCase) -> Flow:
     """How the turns of a case make its score: as it says, and as AgentV does where it is written in its words."""
     keys = case.keys
-    return keys.aggregation or ("mean" if keys.mode is not None else None)
+    aggregation: Aggregation | None = keys.aggregation or ("mean" if keys.mode is not None else None)
+    if aggregation is None and keys.on_turn_failure is None:
+        return PLAIN
+    return Flow(aggregation, keys.on_turn_failure or "continue")
 
 
 def check_attachments(

@@ -35,6 +35,8 @@ class CaseOptions:
 
     def over(self, other: CaseOptions) -> CaseOptions:
         """These options, and the other ones where these say nothing."""
+        if self is NO_OPTIONS and other is NO_OPTIONS:
+            return self  # as in most cases
         return CaseOptions(
             self.judge or other.judge,
             self.judge is None,
