@@ -61,6 +61,7 @@ NOT_IN_TEMPLATES = {
             "missing-cluster",
             "missing-input",
             "nearly-a-column",
+            "extra-keys",
             "no-tests",
             "reference-beside-turns",
             "torn-conversation",
@@ -109,6 +110,7 @@ NOT_IN_LINES = {
         ["bad-key", "bad-merge", "bad-yaml", "several-documents", "too-large", "unknown-tag"], "JSON has no such thing"
     ),
     **dict.fromkeys(["unknown-code", "unused-ignore"], "JSON has no comments"),
+    "extra-keys": "it is about rows that a suite pulls in, not about a file that is run itself",
     **dict.fromkeys(["bad-csv", "nearly-a-column"], "it is about the text of CSV"),
     **dict.fromkeys(["bad-eval-file", "no-target", "not-applied"], "it is about the sidecar"),
     **dict.fromkeys(["bad-generator", "unchecked-cases"], "it stands where `tests` names the function"),

@@ -56,6 +56,7 @@ FILES: Mapping[str, str] = {
     "empty-file": "A file is empty.",
     "environment-or-variable": "`${{ NAME }}` means the environment, but a variable has the same name.",
     "exam-not-passed": "The most recent exam of a prompt that is `ready`, or is being promoted to it, did not pass.",
+    "extra-keys": "Rows of a JSON Lines file have keys that agentv does not know; they are kept in the metadata.",
     "git-failed": "`git` is not installed, or could not fetch a repository.",
     "include-cycle": "Templates include each other in a circle.",
     "include-depth": "Templates are nested more than three levels deep.",

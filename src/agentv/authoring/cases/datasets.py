@@ -13,6 +13,7 @@ from agentv.authoring.cases.case_files import cases_in, in_directory, matching
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.jsonl import JsonLines
 from agentv.authoring.cases.streamed import Format, StreamedCases
+from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import DiskReader, checkout_of, is_directory, shown
@@ -126,22 +127,23 @@ class CaseSources:
         except OSError as error:
             reading.report.error("missing-file", _top(path), f"cannot read {shown(path)}: {error.strerror}")
             return
-        cases = StreamedCases(self._format(path), read_case)
+        cases = StreamedCases(self._format(path, is_data=is_data), read_case)
         own = reading.report.section()
         self.collector.add_stream(cases, own)
         if not len(cases) and not own.failed:
             own.error("no-tests", _top(path), "this file contains no cases")
 
-    def _format(self, path: str) -> Format[Any]:
+    def _format(self, path: str, *, is_data: bool) -> Format[Any]:
+        types = self.reader.context.assertions.types
         if path.endswith(".jsonl"):
-            return JsonLines(path, CASE.spelled("id"), self.disk.open)
+            return JsonLines(path, CASE.spelled("id"), self.disk.open, RowKeys(types.knows) if is_data else None)
         from agentv.authoring.cases.csv_cases import CsvCases  # most suites have none
         from agentv.authoring.cases.csv_expected import Expectations
 
         self._tables += 1
         # the rows of a second file are distinguished from those of the first by the file's name
         prefix = f"{Path(path).stem}-" if self._tables > 1 else ""
-        return CsvCases(path, Expectations(self.reader.context.assertions.types), prefix, self._unfit)
+        return CsvCases(path, Expectations(types), prefix, self._unfit)
 
     def _unfit(self, columns: Sequence[Column]) -> Diagnostic | None:
         """Rows are variables: the suite must say what is asked with them, and somebody what is expected."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from agentv.authoring.cases.streamed import at_line, down
+from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of, written
 from agentv.authoring.source.report import Report
@@ -22,31 +23,45 @@ class JsonLines:
         path: of the file.
         id_keys: every key under which a case's id may stand.
         opened: opens the file; None: from the disk.
+        extra: keeps unknown keys, where the lines are data; None: they are errors.
     """
 
     unit = "line"
 
     def __init__(
-        self, path: str, id_keys: Iterable[str] = ("id",), opened: Callable[[str], BinaryIO] | None = None
+        self,
+        path: str,
+        id_keys: Iterable[str] = ("id",),
+        opened: Callable[[str], BinaryIO] | None = None,
+        extra: RowKeys | None = None,
     ) -> None:
         self.path = path
+        self._extra = extra
         self._id_keys = tuple(id_keys)
         self._opened = opened or _from_disk
 
     def records(self, report: Report) -> Iterator[tuple[int, bytes]]:
         """The lines that are not blank."""
-        del report  # a line that cannot be read says nothing of the next
         with self._opened(self.path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, line
+        if self._extra is not None:
+            self._extra.warn(report)
 
     def node(self, number: int, record: bytes, report: Report) -> Node | None:
         """What the line says."""
-        return _parsed(record, number, self.path, report)
+        node = _parsed(record, number, self.path, report)
+        if node is None or self._extra is None:
+            return node
+        return self._extra.kept(node, report, lambda: self._placed(number, record, Report()))
 
     def exact(self, number: int, record: bytes, report: Report) -> Node | None:
         """The same with columns."""
+        node = self._placed(number, record, report)
+        return node if node is None or self._extra is None else self._extra.kept(node, report, lambda: node)
+
+    def _placed(self, number: int, record: bytes, report: Report) -> Node | None:
         text = _decoded(record, number)
         if isinstance(text, UnicodeDecodeError) or takes_too_much(text, _MOST_MEMORY):
             return None

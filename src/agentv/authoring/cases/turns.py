@@ -41,11 +41,11 @@ class TurnReader:
         """The turns of a case; None where something is wrong with them, which is reported."""
         keys, places, report = case.keys, case.translated.map.keys, reading.report
         valid = True
-        if self.defaults.prompts and keys.mode is None:
+        if self.defaults.prompts and keys.mode is None:  # where they go before turns, only AgentV's word says so
             message = "a case with 'turns' defines its own questions, but the suite has 'prompts' as well"
             report.error("bad-turn", places["turns"], message, hint="keep one of them")
             valid = False
-        if keys.mode is not None:
+        if keys.mode is not None and not self.defaults.prompts:
             canonical = "turns" if keys.aggregation is not None else "aggregation: mean"
             report.older("mode: conversation", canonical, places["mode"])
         if keys.turns is None:

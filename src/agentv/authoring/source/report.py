@@ -155,11 +155,8 @@ class Report:
         """What is reported of this value names the key that the file holds. The last few thousand values are known."""
         if len(self.findings.spelled) >= KEPT_SPELLINGS:
             del self.findings.spelled[next(iter(self.findings.spelled))]
-        self.findings.spelled[id(value)] = (
-            value,
-            written.rpartition(".")[2],
-            canonical.rpartition(".")[2],
-        )  # held, as above
+        key = self.spelled(value, written.rpartition(".")[2])  # a key can be translated in two steps
+        self.findings.spelled[id(value)] = value, key, canonical.rpartition(".")[2]  # held, as above
 
     def spelled(self, value: Scalar | ListNode | MapNode, canonical: str) -> str:
         """The key of a value as the file spells it."""

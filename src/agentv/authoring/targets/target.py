@@ -174,6 +174,7 @@ def _with_provider(at: MapNode, reading: Reading) -> MapNode | None:
 def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, reading: Reading) -> dict[str, Node]:
     """The provider's own settings, with what stands behind the colon of `provider: name:rest`."""
     own: dict[str, Node] = {}
+    written: dict[str, str] = {}  # option → its key in the file
     taken = shape_of(provider.settings).rules
     for key, node in items.items():
         if key not in TARGET.canonical and not key.startswith("x-"):
@@ -186,6 +187,7 @@ def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, readin
                     "two-spellings", at.keys[key], f"'{key}' and '{name}' mean the same; keep one of them"
                 )
             own[name] = node
+            written[taken[name].name.rstrip("_") if name in taken else name] = key
     said = at.items["provider"]
     _, colon, rest = said.value.partition(":") if isinstance(said, Scalar) else ("", "", "")
     short = provider.settings.short
@@ -194,9 +196,9 @@ def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, readin
     if short is None:
         message = f"'{provider.name}' takes nothing after the colon, found '{rest}'"
         reading.report.error("bad-target", said, message)
-    elif short in own:
-        message = f"'{short}' is set both here and after the colon of 'provider'; keep one of them"
-        reading.report.error("two-spellings", at.keys.get(short, at.at), message)
+    elif short in written:
+        message = f"'{written[short]}' is set both here and after the colon of 'provider'; keep one of them"
+        reading.report.error("two-spellings", at.keys.get(written[short], at.at), message)
     else:
         own[short] = Scalar(rest, rest, said.at)
     return own

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agentv.authoring.cases.jsonl import JsonLines
 from agentv.authoring.cases.streamed import HELD, SHOWN, StreamedCases
+from agentv.authoring.fields.extra_keys import KEPT_NAMES
 from agentv.authoring.source.json_text import nested_too_deep
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
@@ -148,3 +149,52 @@ def test_the_file_itself_may_be_read_by_anyone(tmp_path):
     assert list(cases.check(Report())) == []
     assert seen == [{"a": 1}, {"a": 2}]
     assert [(one, at.line) for one, at in cases.places()] == [("1", 1), ("2", 3)]
+
+
+def data_suite(folder: Path, rows: str):
+    """The outcome of a suite that pulls in these rows."""
+    files = {"a.eval.yaml": "target: echo\ntests: rows.jsonl\n", "rows.jsonl": rows}
+    suites, found = outcome(repository(folder, files) / "a.eval.yaml")
+    return (suites[0] if suites else None), found
+
+
+def test_unknown_keys_of_data_are_one_warning_however_many_rows_have_them(tmp_path):
+    rows = line(0) + "".join(line(number, topic=number) for number in range(1, SHOWN + 50))
+    found, told = data_suite(tmp_path, rows)
+    assert [(one.code, one.severity, one.span.line) for one in told] == [("extra-keys", "warning", 2)]
+    assert rows.splitlines()[1][told[0].span.column - 1 :].startswith('"topic"')
+    assert [case.metadata.get("topic") for case in found.cases] == [None, *range(1, SHOWN + 50)]
+
+
+def test_of_very_many_different_unknown_keys_some_are_listed_and_all_are_kept(tmp_path):
+    count = KEPT_NAMES + 50
+    rows = "".join(line(number, **{f"ß{number}z{number}": number}) for number in range(count))
+    found, told = data_suite(tmp_path, rows)
+    assert [one.code for one in told] == ["extra-keys"]
+    assert told[0].message.endswith(" and more than 990 more")
+    assert [list(case.metadata.values()) for case in found.cases] == [[number] for number in range(count)]
+
+
+def test_rows_that_are_read_again_keep_their_unknown_keys(tmp_path):
+    found, told = data_suite(tmp_path, "".join(line(number, topic=number) for number in range(HELD + 1)))
+    assert [one.code for one in told] == ["extra-keys"]
+    hashes = {case.metadata["topic"]: case.sha256 for case in found.cases}
+    assert len(set(hashes.values())) == HELD + 1
+    assert {case.metadata["topic"]: case.sha256 for case in found.cases} == hashes
+
+
+def test_an_unknown_key_of_data_is_part_of_what_the_case_is(tmp_path):
+    hashes = []
+    for topic in ("lamps", "chairs"):
+        (tmp_path / topic).mkdir()
+        found, _ = data_suite(tmp_path / topic, line(1, topic=topic))
+        hashes += [case.sha256 for case in found.cases]
+    assert len(set(hashes)) == 2
+
+
+def test_yaml_and_a_file_that_is_run_itself_refuse_unknown_keys(tmp_path):
+    _, told = suite(tmp_path, line(1, topic=1))
+    assert told == [("unknown-key", 1, line(1, topic=1).index('"topic"') + 1)]
+    files = {"b.eval.yaml": f"target: echo\ntests:\n  - {line(1, topic=1)}"}
+    _, found = outcome(repository(tmp_path, files) / "b.eval.yaml")
+    assert [one.code for one in found] == ["unknown-key"]

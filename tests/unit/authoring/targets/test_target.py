@@ -73,6 +73,12 @@ def test_a_target_without_a_name_is_called_as_its_provider(tmp_path):
         ("{name: a, provider: echo, response: hi}", [("unknown-key", 27)]),
         ("{name: a, provider: 'echo:x'}", [("bad-target", 21)]),
         ("{name: a, provider: 'mock:hi', response: bye}", [("two-spellings", 32)]),
+        (
+            "{name: a, provider: 'azure:gpt', deployment: gpt, endpoint: 'https://x', api_key: k}",
+            [("two-spellings", 34)],
+        ),
+        ("{name: a, provider: 'openai:gpt', deployment: gpt}", [("two-spellings", 35)]),
+        ("{name: a, provider: 'cli:x', command_template: y}", [("two-spellings", 30)]),
         ("{name: a, provider: cli, command: x, command_template: y}", [("two-spellings", 38)]),
         ("{name: a, id: b, provider: echo}", [("two-spellings", 11)]),
         ("{name: a, provider: mock, response: hi, workers: 0, timeout_s: x}", [("bad-value", 50), ("bad-value", 64)]),
