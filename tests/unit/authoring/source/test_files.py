@@ -31,7 +31,7 @@ def test_a_path_is_looked_for_beside_the_file_that_mentions_it_then_beside_the_e
     assert places.find("deep.md", template)[0] == str(tree / "a/b/c/deep.md")
     assert places.find("./near.md", template) == (
         str(tree / "a/b/near.md"),
-        (str(tree / "a/b/c/near.md"), str(tree / "a/b/near.md")),
+        (str(tree / "a/b/c/near.md"), str(tree / "a/b/near.md"), str(tree / "a/near.md")),
     )
 
 
