@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import DocumentBlock, Message
@@ -59,7 +60,9 @@ async def _text_of(
     found = next((one for one in preprocessors if media_type_of(one.type) == media_type), None)
     path = _path_of(block.path, found, context)
     if path is None:
-        return Failure(PREPROCESSOR_FAILED, f"the answer names the file {block.path!r}, which is outside the project")
+        return Failure(
+            PREPROCESSOR_FAILED, f"the answer names the file {block.path!r}, which is hidden, or outside the project"
+        )
     text = await (asyncio.to_thread(_read, path) if found is None else _printed(found, path, block, context))
     if isinstance(text, Failure):
         return Failure(text.code, f"the file {block.path!r} of the answer: {text.message}")
@@ -74,10 +77,16 @@ def _path_of(written: str, preprocessor: Preprocessor | None, context: Assertion
     roots = [os.path.realpath(home) for home in homes if home]
     for root in roots:
         path = os.path.realpath(os.path.join(root, written.removeprefix("file://")))  # noqa: PTH118  # text
-        inside = any(path.startswith(one.rstrip(os.sep) + os.sep) for one in roots)
+        inside = any(_shows(one, path) for one in roots)
         if inside and (os.path.isfile(path) or root is roots[-1]):  # noqa: PTH113  # text
             return path
     return None
+
+
+def _shows(root: str, path: str) -> bool:
+    """Whether a path is inside a directory and not hidden there, as `.env` is."""
+    inside = path.startswith(root.rstrip(os.sep) + os.sep)
+    return inside and not any(part.startswith(".") for part in Path(os.path.relpath(path, root)).parts)
 
 
 def _read(path: str) -> str | Failure:

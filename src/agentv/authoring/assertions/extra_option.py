@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from agentv.authoring.assertions.typed_entries import TypedForm
 
 _TIME_LIMIT = "timeout"
+_PASS_MARKS = ("threshold", "passthreshold", "minimumscore")
+"""Keys that are a mark to reach in other types, and only data for the author's code here."""
 
 
 def with_extra_option(
@@ -40,6 +42,11 @@ def with_extra_option(
         reading.report.error("two-spellings", form.item.keys[key], message)
     if clash:
         return None
+    for key in extra:
+        if any(_one_edit(_joined(key), mark) for mark in _PASS_MARKS):
+            message = f"'{key}' is passed on in '{option}'; it is no score that this assertion must reach"
+            hint = f"write 'min_score', or put '{key}' under '{option}'"
+            reading.report.warning("no-effect", form.item.keys[key], message, hint=hint)
     keys = {**{key: form.item.keys[key] for key in extra}, **inside.keys}
     merged = MapNode({**extra, **inside.items}, keys, inside.at)
     return {**{key: node for key, node in pairs.items() if key not in extra}, option: merged}
@@ -49,10 +56,15 @@ def _is_extra(key: str, known: Collection[str]) -> bool:
     """Whether a key is neither known nor one edit away from a known one, however its words are joined."""
     if key in known or key.startswith("x-") or MEANT.get(key) in known:
         return False
+    joined = _joined(key)
+    return not joined.startswith(_TIME_LIMIT) and not any(_one_edit(joined, _joined(one)) for one in known)
+
+
+def _one_edit(one: str, other: str) -> bool:
+    """Whether two names are the same, or one edit away from each other."""
     from rapidfuzz.distance import OSA
 
-    joined = _joined(key)
-    return not joined.startswith(_TIME_LIMIT) and all(OSA.distance(joined, _joined(one)) > 1 for one in known)
+    return OSA.distance(one, other) <= 1
 
 
 def _joined(key: str) -> str:

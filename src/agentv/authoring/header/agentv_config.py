@@ -63,6 +63,7 @@ class _Config:
         self._passed: dict[str, Place] = {}
         self._defaults: dict[str, list[Scalar]] = {"target": [], "judge": []}
         self._run: dict[str, tuple[Node, Place]] = {}
+        self._threshold: tuple[Node, Place] | None = None
 
     def of(self, root: MapNode) -> MapNode:
         for key, written in root.items.items():
@@ -97,8 +98,8 @@ class _Config:
                 self._add_default(key, value, at)
             elif outer == "execution" and key in NO_EFFECT_IN_EXECUTION:
                 self._passed[f"execution.{key}"] = at
-            elif outer == "execution" and key == "threshold" and "threshold" not in self._items:
-                self._items[key], self._keys[key] = value, at
+            elif outer == "execution" and key == "threshold":
+                self._threshold = value, at
             elif outer == "execution" and key in _RUN:
                 self._run[key] = value, at
             elif not key.startswith("x-"):
@@ -119,6 +120,8 @@ class _Config:
             found = one_default(role, given, None, self._reading)
             if found is not None:
                 self._items[role] = found
+        if self._threshold is not None:
+            self._fill_threshold(*self._threshold)
         if not self._run:
             return
         own = self._items.get("run")
@@ -131,3 +134,9 @@ class _Config:
             items[key], keys[key] = node, at
         self._items["run"] = MapNode(items, keys, own.at if own is not None else root.at)
         self._keys.setdefault("run", root.at)
+
+    def _fill_threshold(self, node: Node, at: Place) -> None:
+        if "threshold" in self._items:
+            message = "'execution.threshold' and 'threshold' mean the same; keep one of them"
+            self._reading.report.error("two-spellings", at, message)
+        self._items["threshold"], self._keys["threshold"] = node, at

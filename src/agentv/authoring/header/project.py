@@ -7,8 +7,9 @@ from pathlib import Path
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.header.config import Config, read_config
 from agentv.authoring.source.nodes import Scalar
+from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.targets.catalog import one_default, open_registry
-from agentv.authoring.targets.registry import TargetRegistry
+from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
 from agentv.authoring.targets.suite_targets import default_of
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
@@ -23,7 +24,16 @@ def open_project(directory: str, providers: Registry[Provider], reading: Reading
     judge = default_of(config.judge, config.nodes, "judge")
     registry.default_target = _default("target", registry.default_target, target, reading, together=together)
     registry.default_judge = _default("judge", registry.default_judge, judge, reading, together=together)
+    if registry.default_target is None:
+        registry.default_target = _called_default(registry)
     return registry, config
+
+
+def _called_default(registry: TargetRegistry) -> Scalar | None:
+    """The name of the target that is called `default`: the project's default target where nothing names another."""
+    entry = registry.entries.get(DEFAULT)
+    names = (entry.get(key) for key in TARGET.spelled("name")) if entry is not None else ()
+    return next((name for name in names if isinstance(name, Scalar)), None)
 
 
 def _folder(path: str) -> Path:

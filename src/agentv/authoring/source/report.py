@@ -153,6 +153,7 @@ class Report:
 
     def spell(self, value: Scalar | ListNode | MapNode, written: str, canonical: str) -> None:
         """What is reported of this value names the key that the file holds. The last few thousand values are known."""
+        written = self.spelled(value, written)  # one that was translated before: `failOnError`, `fail_on_error`
         if len(self.findings.spelled) >= KEPT_SPELLINGS:
             del self.findings.spelled[next(iter(self.findings.spelled))]
         key = self.spelled(value, written.rpartition(".")[2])  # a key can be translated in two steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import KeysView, Mapping
 from dataclasses import field
 
 from agentv.authoring.source.nodes import MapNode, Node, Place, is_empty, kind_of
@@ -31,11 +31,11 @@ class Spellings:
     equal: frozenset[str] = frozenset()
 
     @property
-    def known(self) -> set[str]:
-        """Every key that may stand there, for the hint at a misspelt one."""
-        inner = {f"{outer}.{key}" for outer, keys in self.nested.items() for key in keys}
+    def known(self) -> KeysView[str]:
+        """Every key that may stand there, for the hint at a misspelt one; always in the same order."""
+        inner = (f"{outer}.{key}" for outer, keys in self.nested.items() for key in keys)
         to_come = (key for key in self.not_yet if key.removesuffix("s") not in MEANT)  # those are other programs' words
-        return {*self.canonical, *self.older, *self.nested, *inner, *to_come}
+        return dict.fromkeys((*sorted(self.canonical), *self.older, *self.nested, *inner, *sorted(to_come))).keys()
 
     def spelled(self, key: str) -> list[str]:
         """Every spelling of a canonical key in the mapping itself, the canonical one first."""

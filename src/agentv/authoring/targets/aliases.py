@@ -13,6 +13,9 @@ _KEYS = frozenset({"name", USE_TARGET, "hooks"})
 _SETTINGS = frozenset({"provider", "id", "config"})
 """Keys of a mapping that is a target of its own."""
 
+_DECIDING = frozenset({"provider", "judge", "env", "allow_empty"})
+"""Keys of a target without which an answer or its verdict may be another."""
+
 
 def refers(node: MapNode, names: Container[str]) -> bool:
     """Whether a mapping of a suite refers to a target: by `use_target`, or by the name of one and no settings."""
@@ -29,8 +32,14 @@ def check_alias(node: MapNode, reading: Reading) -> bool:
         if key == "hooks":
             add = report.error if reading.strict_env else report.warning
             add("not-yet", at, "'hooks' is recognized but not supported yet")
+        elif TARGET.older.get(key) == "name":
+            report.older(key, "name", at)
         elif key in TARGET.known and key not in _KEYS:
-            report.remark("no-effect", at, f"'{key}' has no effect beside '{USE_TARGET}'")
+            message = f"'{key}' has no effect beside '{USE_TARGET}'"
+            if TARGET.older.get(key, key) in _DECIDING:
+                report.warning("no-effect", at, message, hint=f"it counts at the target that '{USE_TARGET}' names")
+            else:
+                report.remark("no-effect", at, message)
         elif key not in _KEYS and not key.startswith("x-"):
             extra = ExtraKeys(hinted=tuple(TARGET.known))
             reading.reporting_to(report).unknown_key(key, node, sorted(_KEYS), f"a target with '{USE_TARGET}'", extra)

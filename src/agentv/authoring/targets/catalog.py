@@ -30,7 +30,7 @@ from agentv.model.values.span import Span
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 
-_FILES = (("targets.yaml", "targets.yml"), ("providers.yaml", "providers.yml"))
+_FILES = ("targets.yaml", "targets.yml", "providers.yaml", "providers.yml")
 _LISTS = ("targets", "providers")
 _SCHEMA = frozenset({"$schema", "schema"})
 _ROLES = {"target": ("target", "provider"), "judge": ("judge", "grader")}
@@ -61,13 +61,12 @@ def open_registry(
 
 
 def _closest(directory: str, root: str) -> list[str]:
-    """The files of the closest `.agentv` that has any: one of targets, one of providers."""
+    """The files of targets of the closest `.agentv` that has any. They must not contradict each other."""
     for parent in upwards(directory, root):
         folder = Path(parent) / ".agentv"
-        tried = ([str(folder / name) for name in names] for names in _FILES)
-        found = [next(filter(is_file, paths), None) for paths in tried]
-        if any(found):
-            return [path for path in found if path is not None]
+        found = [path for name in _FILES if is_file(path := str(folder / name))]
+        if found:
+            return found
     return []
 
 

@@ -278,7 +278,14 @@ class TargetRegistry:
         made = MapNode(pairs, dict.fromkeys(pairs, place), place)
         return read_target(made, self.providers, reading, self.retry)
 
+    def is_unreadable(self, reading: Reading) -> bool:
+        """Whether the file of targets is no YAML, which is reported: what it would name is not known."""
+        found = (one for one in reading.report.diagnostics if one.code in {"bad-yaml", "not-utf-8"})
+        return any(one.span is not None and one.span.file == self.path for one in found)
+
     def _unknown(self, written: str, at: Node | None, reading: Reading, *, bare: Provider | None) -> None:
+        if self.is_unreadable(reading):
+            return
         notes = [f"looked in {shown(self.path)}" if self.path else "no .agentv/targets.yaml was found"]
         if reading.report.crowded:
             reading.report.error("unknown-target", at, f"no target '{written}'", notes=notes)

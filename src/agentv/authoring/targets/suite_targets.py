@@ -115,7 +115,7 @@ class SuiteTargets:
         named = (
             request.given_target is not None or request.targets or not is_empty(node) or self.registry.default_target
         )
-        if request.for_run and untargeted and not named:
+        if request.for_run and untargeted and not named and not self.registry.is_unreadable(reading):
             message = f"no {'model' if exam else 'target'} is set, so there is nothing to test"
             reading.report.error("no-target", span, message, notes=(PASTE_IN_EXAM if exam else PASTE).splitlines())
 
@@ -149,9 +149,13 @@ def _say_twice(name: str, at: Node | None, first: Node | None, reading: Reading)
     if at is None or first is None:
         reading.report.error("duplicate-target", None, f"--target '{name}' is given twice")
         return
-    message = f"two targets are named '{name}'; the first is at line {span_of(_name_of(first).at).line}"
+    written = _name_of(at)
+    subject = f"two targets are named '{name}'"
+    if isinstance(written, Scalar) and written.text.strip() != name:
+        subject = f"'{written.text}' means the target '{name}', which is named twice"
+    message = f"{subject}; the first is at line {span_of(_name_of(first).at).line}"
     hint = "give each a different 'name'" if isinstance(at, MapNode) or isinstance(first, MapNode) else None
-    reading.report.error("duplicate-target", _name_of(at), message, hint=hint)
+    reading.report.error("duplicate-target", written, message, hint=hint)
 
 
 def _name_of(node: Node) -> Node:

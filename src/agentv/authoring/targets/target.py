@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -74,7 +74,7 @@ def read_target(
 def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
     reading = reading.part()
     reading = reading.rendering(reading.renders or "settings" in node.items)
-    flat = gathered(flattened(node, providers), reading.report)
+    flat = gathered(flattened(node, providers, reading.report), reading.report)
     translated = translate(flat, TARGET, reading.report)
     at = _with_provider(translated.map, reading)
     if at is None:
@@ -224,17 +224,23 @@ def _filled(value: Any, scope: Scope) -> Any:
         return value  # it needs the case
 
 
-def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
+def flattened(node: MapNode, providers: Registry[Provider], report: Report | None = None) -> MapNode:
     """`config:` (newer AgentV) and `settings:` (the oldest) dissolved into the mapping that holds them.
 
     A `config` that is a setting of the provider's own stays. `id` is the provider where there is no other (promptfoo),
-    and `label` the name then.
+    and `label` the name then. `report` gets the keys that say different things inside and
+    outside; without one, a mapping with such keys stays, to be reported where the target is read.
     """
     for outer in ("config", "settings"):
         inner = node.get(outer)
         if isinstance(inner, MapNode) and not (outer == "config" and _takes_config(node, inner, providers)):
             items = {key: one for key, one in node.items.items() if key != outer}
             own = named_variables(inner) if outer == "settings" else inner
+            differing = [key for key, one in own.items.items() if key in items and plain(one) != plain(items[key])]
+            if differing and report is None:
+                continue
+            if report is not None:
+                _refuse_twice(differing, outer, own, report)
             node = MapNode({**own.items, **items}, {**inner.keys, **node.keys}, node.at)
     identity = node.get("id")
     if "provider" in node.items or not isinstance(identity, Scalar) or not isinstance(identity.value, str):
@@ -245,6 +251,12 @@ def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
     pairs = {"provider" if key == "id" else key: one for key, one in node.items.items()}
     keys = {"provider" if key == "id" else key: at for key, at in node.keys.items()}
     return MapNode(pairs, keys, node.at)
+
+
+def _refuse_twice(differing: Iterable[str], outer: str, inner: MapNode, report: Report) -> None:
+    for key in differing:
+        message = f"'{key}' is set in '{outer}' and beside it too; keep one of them"
+        report.error("two-spellings", inner.keys[key], message)
 
 
 def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider]) -> bool:

@@ -14,6 +14,7 @@ def answer(case_id: str) -> dict[str, object]:
         "missing": ("no.txt", "text/plain"),
         "outside": ("../../../../../../../../etc/passwd", "text/plain"),
         "absolute": ("/etc/passwd", "xlsx"),
+        "hidden": (".hidden.txt", "text/plain"),
         "link": ("link.txt", "text/plain"),
     }
     path, kind = names[case_id.partition(":")[0]]

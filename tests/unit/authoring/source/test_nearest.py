@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.spellings import SUITE
 
 NAMES = ["contains", "icontains", "contains-any", "equals", "regex", "assert", "input", "max-tokens"]
 
@@ -42,3 +43,14 @@ def test_nothing_is_near_where_nothing_is_known():
 
 def test_the_hint_is_a_question():
     assert did_you_mean("asert", NAMES) == "did you mean 'assert'?"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("run.repaet", "run.repeat"), ("run.skip_defaults", None), ("rum.repeat", "run.repeat")]
+)
+def test_a_key_in_a_mapping_is_compared_with_the_keys_of_that_mapping(written, meant):
+    assert nearest(written, ["run", "repeat", "run.repeat", "run.timeout_s", "skip_defaults"]) == meant
+
+
+def test_the_known_keys_are_always_in_the_same_order():
+    assert list(SUITE.known)[: len(SUITE.canonical)] == sorted(SUITE.canonical)

@@ -46,7 +46,7 @@ def test_what_every_target_says_and_its_providers_own_settings(tmp_path):
         "{name: a, provider: 'mock:hi'}",
         "{name: a, provider: MOCK, response: hi}",
         "{label: a, provider: mock, config: {response: hi}}",
-        "{id: a, provider: mock, config: {response: bye}, response: hi}",
+        "{id: a, provider: mock, config: {response: hi}, response: hi}",
         "{id: mock, label: a, config: {response: hi}}",
         "{id: 'mock:hi', label: a}",
     ],
