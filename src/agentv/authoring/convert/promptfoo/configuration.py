@@ -18,6 +18,7 @@ from agentv.authoring.convert.promptfoo.generated import names_code, returned_te
 from agentv.authoring.convert.promptfoo.moved_transforms import with_moved_transforms
 from agentv.authoring.convert.promptfoo.options import AROUND, options_of
 from agentv.authoring.convert.promptfoo.prompts import prompts_of
+from agentv.authoring.convert.promptfoo.provider_prompts import with_common_prompts
 from agentv.authoring.convert.promptfoo.references import resolved
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, ordered, text_node
 from agentv.authoring.convert.promptfoo.tables import REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
@@ -96,7 +97,7 @@ class _Converter:
         stem = self._path.name.partition(".")[0]
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
         self._made = {"name": text_node(name or "promptfoo", root.at)}
-        root = with_moved_transforms(root)
+        root = with_common_prompts(with_moved_transforms(root))
         items = dict(root.items)
         around = _stands_around(root.get("tests"))
         form: Literal["inline", "listed"] | None = "inline" if around else "listed" if _mixes_tables(root) else None
