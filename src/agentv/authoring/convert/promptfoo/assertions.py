@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from agentv.authoring.cases.csv_expected import LIST_TYPES
 from agentv.authoring.convert.promptfoo.code_scores import may_score
 from agentv.authoring.convert.promptfoo.options import judge_prompt_of
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node, whole_number
 from agentv.authoring.convert.promptfoo.tables import (
     ABSENT,
     ASSERTION_KEYS,
@@ -300,7 +300,7 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
         if ours in SCHEMAS and not node.text.startswith(FILE):
             return _schema(node)
         return _text(node, ours, source)
-    return source.template(node)
+    return source.template(whole_number(node))
 
 
 def _text(node: Scalar, ours: str, source: Source) -> Node | None:

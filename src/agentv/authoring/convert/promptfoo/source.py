@@ -11,7 +11,7 @@ from typing import Any
 from agentv.authoring.cases.jsonl import JsonLines
 from agentv.authoring.convert.promptfoo.calls import CallCode
 from agentv.authoring.convert.promptfoo.tables import ORDER
-from agentv.authoring.convert.promptfoo.templates import check_template, converted_template
+from agentv.authoring.convert.promptfoo.templates import COMMENT, check_template, converted_template
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.json_text import parse_json
@@ -28,6 +28,7 @@ from agentv.templating import has_placeholder
 NO_EQUIVALENT = "no-equivalent"
 
 FILE = "file://"
+_LARGEST = 2**53
 _CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".rb")
 
 
@@ -122,7 +123,7 @@ class Source:
             return ListNode([self.template(item) for item in node.items], node.at)
         if isinstance(node, MapNode):
             return mapping(node, {key: self.template(item) for key, item in node.items.items()})
-        if isinstance(node.value, str) and has_placeholder(node.value):
+        if isinstance(node.value, str) and (has_placeholder(node.value) or COMMENT in node.value):
             text = converted_template(node.value, self.always_set)
             check_template(text, lambda message, hint=None: self.tell(node, message, hint))
             return node if text == node.value else text_node(text, node.at)
@@ -163,3 +164,10 @@ def chat(text: str, at: Place) -> Node | None:
     if own.failed or not isinstance(found, ListNode):
         return None
     return found if all(isinstance(one, MapNode) and "role" in one.items for one in found.items) else None
+
+
+def whole_number(node: Node) -> Node:
+    """A number that JavaScript shows without a fraction, as it shows it: 1.0 is `1` there."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, float) or abs(node.value) > _LARGEST:
+        return node
+    return number_node(node.value, node.at) if node.value.is_integer() else node

@@ -673,3 +673,23 @@ def test_javascript_of_several_lines_with_return_is_converted(tmp_path: Path) ->
 def test_javascript_of_several_lines_without_return_is_reported(tmp_path: Path) -> None:
     code = '"// compares\\noutput == 1"'
     assert "returns nothing" in entries(f"{{type: javascript, value: {code}}}", tmp_path)[1][0]
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ("{x: 7, l: [1, 2]}", ["7 [1,2]"]),
+        ("{x: [a, b], l: [{k: 1}]}", ['a [{"k":1}]', 'b [{"k":1}]']),
+        ("{x: [a, b], l: []}", ["a []", "b []"]),
+        ("{x: 1.0, l: 1e3}", ["1 1000"]),
+        ("{x: null, l: a}", [" a"]),
+    ],
+)
+def test_variables_are_expanded_and_shown_as_in_promptfoo(variables: str, wanted: list[str], tmp_path: Path) -> None:
+    shown = "{{ x }} {{ l }}" if "[" not in variables else "{{ x }} {{ l | tojson }}"
+    text = f"prompts: ['{shown}{{# a note #}}.']\nproviders: [echo]\n"
+    text += f"tests: [{{vars: {variables}, assert: [{{type: contains, value: '.'}}]}}]\n"
+    _, told = converted(text, tmp_path)
+    assert told == []
+    rows = evaluate(str(tmp_path / "promptfoo.eval.yaml")).results
+    assert sorted(str(one.output).replace(" ", "") for one in rows) == [f"{one}.".replace(" ", "") for one in wanted]
