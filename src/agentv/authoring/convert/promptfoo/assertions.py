@@ -58,7 +58,7 @@ def _entries(node: Node, source: Source) -> list[Node]:
     if isinstance(node, Scalar) and node.text.startswith(FILE) and not source.is_code(node.text):
         found = source.document(node.text, node)
         if isinstance(found, ListNode | MapNode):
-            return _entries(found, source)
+            return _entries(found, source.inside(node.text))
     return [_entry(node, source)]
 
 

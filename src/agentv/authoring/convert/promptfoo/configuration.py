@@ -198,7 +198,7 @@ class _Converter:
         for item in items:
             self._test(item, cases)
         for scenario in scenarios.items if isinstance(scenarios, ListNode) else [scenarios] if scenarios else []:
-            self._scenario(scenario, cases)
+            self._scenario(scenario, cases, self._source)
         if not cases.made:
             self._without_tests(cases, root)
         return ListNode(list(cases.made), root.at)
@@ -254,12 +254,12 @@ class _Converter:
         for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
             cases.take(one)
 
-    def _scenario(self, node: Node, cases: CaseConverter) -> None:
+    def _scenario(self, node: Node, cases: CaseConverter, source: Source) -> None:
         """Every test of a scenario, with each of its configurations."""
         if isinstance(node, Scalar) and node.text.startswith(FILE):
-            found = self._source.document(node.text, node)
+            found = source.document(node.text, node)
             for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
-                self._scenario(one, cases)
+                self._scenario(one, cases, source.inside(node.text))
             return
         configs = node.get("config") if isinstance(node, MapNode) else None
         tests = node.get("tests") if isinstance(node, MapNode) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ class Source:
         directory: of the configuration; where its paths begin.
         report: gets what has no equivalent.
         boundary: what may be read.
+        within: the files that are being read, each of which names the next one.
         call_code: calls the functions that return tests; None: they have no equivalent.
         always_set: variables that every test sets; all others get a default, which is empty. None: nothing gets one.
     """
@@ -49,6 +51,7 @@ class Source:
     boundary: Boundary
     always_set: frozenset[str] | None = None
     call_code: CallCode | None = None
+    within: tuple[str, ...] = ()
 
     def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Something that has no equivalent, at its place."""
@@ -108,6 +111,9 @@ class Source:
         path = self._path(written)
         if not self._admits(path, at):
             return None
+        if str(path) in self.within:
+            self.tell(at, f"{shown(str(path))} names itself, directly or through other files", "remove the reference")
+            return None
         if not is_file(str(path)):
             self.tell(at, f"{shown(str(path))} does not exist", "fix the path, then convert again")
             return None
@@ -116,6 +122,10 @@ class Source:
             nodes = [lines.exact(number, record, self.report) for number, record in lines.records(self.report)]
             return ListNode([node for node in nodes if node is not None], at.at)
         return read_yaml(str(path), path.read_bytes(), self.report).value  # JSON is YAML
+
+    def inside(self, written: str) -> Source:
+        """The source for what stands in a file, which may not name that file again."""
+        return replace(self, within=(*self.within, str(self._path(written))))
 
     def template(self, node: Node) -> Node:
         """The same, with Nunjucks where it is Jinja too; where it is not, it is reported."""

@@ -108,7 +108,7 @@ def _targets(node: Node, source: Source) -> list[Node]:
         return [one for item in node.items for one in _targets(item, source)]
     if isinstance(node, Scalar) and node.text.startswith(FILE) and node.text.endswith(DOCUMENTS):
         found = source.document(node.text, node)
-        return [node] if found is None else _targets(found, source)
+        return [node] if found is None else _targets(found, source.inside(node.text))
     return [_target(node, source)]
 
 
