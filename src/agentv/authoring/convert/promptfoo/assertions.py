@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Mapping
 
 from agentv.authoring.cases.csv_expected import LIST_TYPES
 from agentv.authoring.convert.promptfoo.code_scores import may_score
 from agentv.authoring.convert.promptfoo.options import judge_prompt_of
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node, whole_number
 from agentv.authoring.convert.promptfoo.tables import (
     ABSENT,
     ASSERTION_KEYS,
@@ -33,11 +32,15 @@ from agentv.authoring.convert.promptfoo.transforms import transform_of
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
+from agentv.templating import has_placeholder
 
 UNCONVERTED = "unconverted"
 """The key under which stands what would be read as something else here, were it left alone."""
 
 _MEMBER = re.compile(r"output(?:\.[A-Za-z_]\w*)+")
+_ITEM = re.compile(r'\s*(?:"(?P<quoted>(?:\\["\\]|""|[^"])*)"\s*(?=,|$)|(?P<plain>[^,\s][^,]*))')
+_ESCAPED = re.compile(r'[\\"](["\\])')
+_RETURNS = re.compile(r"\breturn\b|\bthrow\b")
 _REDTEAM = "promptfoo:redteam:"
 
 
@@ -55,7 +58,7 @@ def _entries(node: Node, source: Source) -> list[Node]:
     if isinstance(node, Scalar) and node.text.startswith(FILE) and not source.is_code(node.text):
         found = source.document(node.text, node)
         if isinstance(found, ListNode | MapNode):
-            return _entries(found, source)
+            return _entries(found, source.inside(node.text))
     return [_entry(node, source)]
 
 
@@ -296,11 +299,15 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
             node = content
         if ours in SCHEMAS and not node.text.startswith(FILE):
             return _schema(node)
-        if ours in LIST_TYPES:
-            node = ListNode([text_node(item, node.at) for item in _split(node.text)], node.at)
-        elif ours == "regex":
-            return _pattern(node, source)
-    return source.template(node)
+        return _text(node, ours, source)
+    return source.template(whole_number(node))
+
+
+def _text(node: Scalar, ours: str, source: Source) -> Node | None:
+    """The value that a text means; None where it has no equivalent, which is reported."""
+    if ours in LIST_TYPES:
+        return _listed(node, ours, source)
+    return _pattern(node, source) if ours == "regex" else source.template(node)
 
 
 def _schema(node: Scalar) -> Node:
@@ -311,9 +318,22 @@ def _schema(node: Scalar) -> Node:
 
 
 def _split(text: str) -> list[str]:
-    """The items of a text with commas; those in quotes may hold some."""
-    rows = list(csv.reader([text], skipinitialspace=True))
-    return [item.strip() for item in (rows[0] if rows else [])]
+    """The items of a text with commas; those in double quotes may hold some."""
+    found = (one.group("quoted", "plain") for one in _ITEM.finditer(text))
+    return [plain.strip() if quoted is None else _ESCAPED.sub(r"\1", quoted) for quoted, plain in found]
+
+
+def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
+    """The texts that a text with commas means; None where promptfoo reads it otherwise, which is reported."""
+    if has_placeholder(node.text):
+        message = f"promptfoo renders the value of '{ours}' before it splits it at its commas"
+        source.tell(node, message, "write a list, with a placeholder for one text in each item")
+        return None
+    found = _split(node.text)
+    if any(one.startswith('"') for one in found):
+        source.tell(node, f"a quotation mark in the value of '{ours}' is not closed", "write a list")
+        return None
+    return ListNode([text_node(item, node.at) for item in found], node.at)
 
 
 def _pattern(node: Scalar, source: Source) -> Node | None:
@@ -331,6 +351,9 @@ def _pattern(node: Scalar, source: Source) -> Node | None:
 
 def _code(node: Scalar, ours: str, source: Source) -> Node:
     if not node.value.startswith(FILE):
+        if ours == "javascript" and "\n" in node.value.rstrip() and not _RETURNS.search(node.value):
+            message = "JavaScript of several lines returns nothing without 'return', and always fails in promptfoo"
+            source.tell(node, message, "add 'return', or remove the assertion")
         return node if ours == "python" else source.template(node)
     path = node.value.removeprefix(FILE)
     if ours == "python" and ".py:" not in path:

@@ -81,18 +81,21 @@ class CaseConverter:
         if key in ("provider", "providers"):
             return self._target(key, item, node)
         if key in ("assert", "vars", "options"):
-            return self._converted(key, item)
+            return self._converted(key, item, node)
         if key in REFUSED:
             self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
             return {key: item}
         self._source.note(node.keys[key], f"'{key}' of a test is omitted: promptfoo does not read it")
         return {}
 
-    def _converted(self, key: str, item: Node) -> dict[str, Node]:
+    def _converted(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
         if key == "assert":
             return {key: assertions(item, self._source)}
         if key == "vars":
-            return variables(item, self._source, self._defaults)
+            options = node.get("options")
+            off = options.get("disableVarExpansion") if isinstance(options, MapNode) else None
+            expands = not (isinstance(off, Scalar) and off.value is True)
+            return variables(item, self._source, self._defaults, expands=expands)
         around = AROUND if isinstance(self.prompts.asked, Scalar) else frozenset()
         return options_of(item, self._source, around)
 

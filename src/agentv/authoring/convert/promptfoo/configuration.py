@@ -18,6 +18,7 @@ from agentv.authoring.convert.promptfoo.generated import names_code, returned_te
 from agentv.authoring.convert.promptfoo.moved_transforms import with_moved_transforms
 from agentv.authoring.convert.promptfoo.options import AROUND, options_of
 from agentv.authoring.convert.promptfoo.prompts import prompts_of
+from agentv.authoring.convert.promptfoo.provider_prompts import with_common_prompts
 from agentv.authoring.convert.promptfoo.references import resolved
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, ordered, text_node
 from agentv.authoring.convert.promptfoo.tables import REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
@@ -96,7 +97,7 @@ class _Converter:
         stem = self._path.name.partition(".")[0]
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
         self._made = {"name": text_node(name or "promptfoo", root.at)}
-        root = with_moved_transforms(root)
+        root = with_common_prompts(with_moved_transforms(root))
         items = dict(root.items)
         around = _stands_around(root.get("tests"))
         form: Literal["inline", "listed"] | None = "inline" if around else "listed" if _mixes_tables(root) else None
@@ -197,7 +198,7 @@ class _Converter:
         for item in items:
             self._test(item, cases)
         for scenario in scenarios.items if isinstance(scenarios, ListNode) else [scenarios] if scenarios else []:
-            self._scenario(scenario, cases)
+            self._scenario(scenario, cases, self._source)
         if not cases.made:
             self._without_tests(cases, root)
         return ListNode(list(cases.made), root.at)
@@ -253,12 +254,12 @@ class _Converter:
         for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
             cases.take(one)
 
-    def _scenario(self, node: Node, cases: CaseConverter) -> None:
+    def _scenario(self, node: Node, cases: CaseConverter, source: Source) -> None:
         """Every test of a scenario, with each of its configurations."""
         if isinstance(node, Scalar) and node.text.startswith(FILE):
-            found = self._source.document(node.text, node)
+            found = source.document(node.text, node)
             for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
-                self._scenario(one, cases)
+                self._scenario(one, cases, source.inside(node.text))
             return
         configs = node.get("config") if isinstance(node, MapNode) else None
         tests = node.get("tests") if isinstance(node, MapNode) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from agentv.authoring.cases.jsonl import JsonLines
 from agentv.authoring.convert.promptfoo.calls import CallCode
 from agentv.authoring.convert.promptfoo.tables import ORDER
-from agentv.authoring.convert.promptfoo.templates import check_template, converted_template
+from agentv.authoring.convert.promptfoo.templates import COMMENT, check_template, converted_template
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.json_text import parse_json
@@ -28,6 +29,7 @@ from agentv.templating import has_placeholder
 NO_EQUIVALENT = "no-equivalent"
 
 FILE = "file://"
+_LARGEST = 2**53
 _CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".rb")
 
 
@@ -39,6 +41,7 @@ class Source:
         directory: of the configuration; where its paths begin.
         report: gets what has no equivalent.
         boundary: what may be read.
+        within: the files that are being read, each of which names the next one.
         call_code: calls the functions that return tests; None: they have no equivalent.
         always_set: variables that every test sets; all others get a default, which is empty. None: nothing gets one.
     """
@@ -48,6 +51,7 @@ class Source:
     boundary: Boundary
     always_set: frozenset[str] | None = None
     call_code: CallCode | None = None
+    within: tuple[str, ...] = ()
 
     def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Something that has no equivalent, at its place."""
@@ -107,6 +111,9 @@ class Source:
         path = self._path(written)
         if not self._admits(path, at):
             return None
+        if str(path) in self.within:
+            self.tell(at, f"{shown(str(path))} names itself, directly or through other files", "remove the reference")
+            return None
         if not is_file(str(path)):
             self.tell(at, f"{shown(str(path))} does not exist", "fix the path, then convert again")
             return None
@@ -116,13 +123,17 @@ class Source:
             return ListNode([node for node in nodes if node is not None], at.at)
         return read_yaml(str(path), path.read_bytes(), self.report).value  # JSON is YAML
 
+    def inside(self, written: str) -> Source:
+        """The source for what stands in a file, which may not name that file again."""
+        return replace(self, within=(*self.within, str(self._path(written))))
+
     def template(self, node: Node) -> Node:
         """The same, with Nunjucks where it is Jinja too; where it is not, it is reported."""
         if isinstance(node, ListNode):
             return ListNode([self.template(item) for item in node.items], node.at)
         if isinstance(node, MapNode):
             return mapping(node, {key: self.template(item) for key, item in node.items.items()})
-        if isinstance(node.value, str) and has_placeholder(node.value):
+        if isinstance(node.value, str) and (has_placeholder(node.value) or COMMENT in node.value):
             text = converted_template(node.value, self.always_set)
             check_template(text, lambda message, hint=None: self.tell(node, message, hint))
             return node if text == node.value else text_node(text, node.at)
@@ -163,3 +174,10 @@ def chat(text: str, at: Place) -> Node | None:
     if own.failed or not isinstance(found, ListNode):
         return None
     return found if all(isinstance(one, MapNode) and "role" in one.items for one in found.items) else None
+
+
+def whole_number(node: Node) -> Node:
+    """A number that JavaScript shows without a fraction, as it shows it: 1.0 is `1` there."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, float) or abs(node.value) > _LARGEST:
+        return node
+    return number_node(node.value, node.at) if node.value.is_integer() else node

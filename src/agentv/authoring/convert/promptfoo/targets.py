@@ -23,6 +23,7 @@ from agentv.authoring.convert.promptfoo.provider_tables import (
 )
 from agentv.authoring.convert.promptfoo.settings import of_model
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, number_node, text_node
+from agentv.authoring.convert.promptfoo.tables import REFUSED
 from agentv.authoring.convert.promptfoo.transforms import response_path, response_transform
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
@@ -107,7 +108,7 @@ def _targets(node: Node, source: Source) -> list[Node]:
         return [one for item in node.items for one in _targets(item, source)]
     if isinstance(node, Scalar) and node.text.startswith(FILE) and node.text.endswith(DOCUMENTS):
         found = source.document(node.text, node)
-        return [node] if found is None else _targets(found, source)
+        return [node] if found is None else _targets(found, source.inside(node.text))
     return [_target(node, source)]
 
 
@@ -343,6 +344,9 @@ def _others(items: Mapping[str, Node], node: Node, source: Source) -> dict[str, 
             made |= _rate(item)
         elif key == "transform":
             made |= response_transform(item, source)
+        elif key == "prompts":
+            source.tell(keys.get(key, item.at), "'prompts' of a provider has no equivalent", REFUSED[key])
+            made[key] = item
         elif key not in _KNOWN:
             source.note(keys.get(key, item.at), f"'{key}' of a provider is omitted: promptfoo does not read it")
         elif key == "inputs":

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from agentv.authoring.convert.promptfoo.tables import FILTERS
 from agentv.templating import RenderError, undeclared
 
+COMMENT = "{#"
+"""What starts a comment in Nunjucks."""
+
 _PARTS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 _FILTER = re.compile(r"\|\s*(\w+)")
@@ -32,7 +35,7 @@ def converted_template(text: str, always_set: frozenset[str] | None) -> str:
         text: the template.
         always_set: variables that every test sets; None: no defaults.
     """
-    text = _PARTS.sub(lambda found: _respelled(found[0]), _COMMENT.sub("", text) if "{{" in text else text)
+    text = _PARTS.sub(lambda found: _respelled(found[0]), _COMMENT.sub("", text))
     if always_set is None:
         return text
     local = {name for found in _LOCAL.findall(text) for name in found if name}
@@ -77,7 +80,7 @@ def check_template(text: str, tell: Tell) -> None:
         tell: called for each finding.
     """
     convertible = True
-    if "{#" in text:
+    if COMMENT in text:
         convertible = False
         tell("'{#' starts a comment in Nunjucks, but is plain text in agentv", "remove the comment")
     for part in _PARTS.findall(text):

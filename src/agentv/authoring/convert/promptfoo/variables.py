@@ -9,7 +9,7 @@ from dataclasses import replace
 from glob import has_magic
 from pathlib import Path, PurePosixPath
 
-from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
+from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node, whole_number
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
@@ -42,13 +42,14 @@ _DEEPEST = 5
 """How often promptfoo fills variables into each other."""
 
 
-def variables(node: Node, source: Source, defaults: Mapping[str, Node]) -> dict[str, Node]:
+def variables(node: Node, source: Source, defaults: Mapping[str, Node], *, expands: bool = True) -> dict[str, Node]:
     """The keys `vars` and, where a list stands for as many cases, `expand`.
 
     Args:
         node: the value of `vars`.
         source: reads files, and gets what has no equivalent.
         defaults: the variables of `defaultTest`, which others may name.
+        expands: a list of texts stands for as many cases.
     """
     if isinstance(node, Scalar | ListNode) and not is_empty(node):
         node = _merged(node, source) or node
@@ -59,10 +60,25 @@ def variables(node: Node, source: Source, defaults: Mapping[str, Node]) -> dict[
         return {"vars": node}
     known = {**defaults, **node.items}
     read = {key: _variable(key, item, known, source) for key, item in node.items.items()}
-    made: dict[str, Node] = {"vars": mapping(node, {key: item for key, item in read.items() if item is not None})}
-    if any(isinstance(item, ListNode) for item in read.values()):
+    found = {key: item for key, item in read.items() if item is not None}
+    expanded = any(map(_is_expanded, found.values()))
+    if expands and (expanded or any(isinstance(item, ListNode) for item in defaults.values())):
+        found = {key: _kept_whole(item) for key, item in found.items()}
+    made: dict[str, Node] = {"vars": mapping(node, found)}
+    if expanded:
         made["expand"] = Scalar(True, "true", node.at)
     return made
+
+
+def _is_expanded(node: Node) -> bool:
+    """Whether a list stands for as many cases: promptfoo looks whether its first item is a text."""
+    first = node.items[0] if isinstance(node, ListNode) and node.items else None
+    return isinstance(first, Scalar) and isinstance(first.value, str)
+
+
+def _kept_whole(node: Node) -> Node:
+    """A list that is a value, where lists stand for as many cases: the one item of a list."""
+    return ListNode([node], node.at) if isinstance(node, ListNode) and not _is_expanded(node) else node
 
 
 def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
@@ -84,12 +100,15 @@ def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
 
 def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -> Node | None:
     """A variable's value; None where there is none: its placeholder is undefined then, and is refused."""
+    if isinstance(node, ListNode) and not _is_expanded(node):
+        return node
     if isinstance(node, ListNode):
         items = [_variable(key, item, known, source) for item in node.items]
         flat = [one for item in items for one in (item.items if isinstance(item, ListNode) else [item])]
         return ListNode([item for item in flat if item is not None], node.at)
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        return node
+        unset = isinstance(node, Scalar) and node.value is None  # promptfoo shows it as empty text
+        return text_node("", node.at) if unset else whole_number(node)
     if source.is_code(node.value) or node.value.startswith("package:"):
         source.tell(node, f"the variable '{key}' is computed by '{node.text}'", "write its value")
         return None

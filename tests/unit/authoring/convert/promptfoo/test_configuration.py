@@ -643,3 +643,53 @@ def test_a_judge_that_names_no_provider_is_left_out(tmp_path: Path) -> None:
     assert "default_test" not in document
     _, told = converted_again(head.replace("{{}}", "{embedding: 'openai:embedding:e'}"), tmp_path)
     assert told == ["a provider of embeddings for all assertions has no equivalent"]
+
+
+@pytest.mark.parametrize(
+    ("value", "items"),
+    [
+        ("'a,,b, '", ["a", "b"]),
+        ('\'"x, y" , "say ""hi"""\'', ["x, y", 'say "hi"']),
+        ('"one\\ntwo, it\'s"', ["one\ntwo", "it's"]),
+    ],
+)
+def test_a_text_with_commas_is_split_as_promptfoo_splits_it(value: str, items: list[str], tmp_path: Path) -> None:
+    (found, *_), told = entries(f"{{type: contains-any, value: {value}}}", tmp_path)
+    assert found["value"] == items
+    assert told == []
+
+
+@pytest.mark.parametrize("value", ["'{{ words }}'", "'\"open, b'"])
+def test_a_text_with_commas_that_cannot_be_split_now_is_reported(value: str, tmp_path: Path) -> None:
+    (found, *_), told = entries(f"{{type: not-contains-any, value: {value}}}", tmp_path)
+    assert "unconverted" in found
+    assert len(told) == 1
+
+
+def test_javascript_of_several_lines_with_return_is_converted(tmp_path: Path) -> None:
+    assert entries('{type: javascript, value: "const x = 1;\\nreturn x == output;"}', tmp_path)[1] == []
+
+
+def test_javascript_of_several_lines_without_return_is_reported(tmp_path: Path) -> None:
+    code = '"// compares\\noutput == 1"'
+    assert "returns nothing" in entries(f"{{type: javascript, value: {code}}}", tmp_path)[1][0]
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ("{x: 7, l: [1, 2]}", ["7 [1,2]"]),
+        ("{x: [a, b], l: [{k: 1}]}", ['a [{"k":1}]', 'b [{"k":1}]']),
+        ("{x: [a, b], l: []}", ["a []", "b []"]),
+        ("{x: 1.0, l: 1e3}", ["1 1000"]),
+        ("{x: null, l: a}", [" a"]),
+    ],
+)
+def test_variables_are_expanded_and_shown_as_in_promptfoo(variables: str, wanted: list[str], tmp_path: Path) -> None:
+    shown = "{{ x }} {{ l }}" if "[" not in variables else "{{ x }} {{ l | tojson }}"
+    text = f"prompts: ['{shown}{{# a note #}}.']\nproviders: [echo]\n"
+    text += f"tests: [{{vars: {variables}, assert: [{{type: contains, value: '.'}}]}}]\n"
+    _, told = converted(text, tmp_path)
+    assert told == []
+    rows = evaluate(str(tmp_path / "promptfoo.eval.yaml")).results
+    assert sorted(str(one.output).replace(" ", "") for one in rows) == [f"{one}.".replace(" ", "") for one in wanted]
