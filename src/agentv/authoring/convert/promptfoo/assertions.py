@@ -298,9 +298,9 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
                 return None
             node = content
         if ours in SCHEMAS and not node.text.startswith(FILE):
-            return _schema(node)
+            return _checked(_schema(node), source)
         return _text(node, ours, source)
-    return source.template(whole_number(node))
+    return source.template(_checked(node, source) if ours in SCHEMAS else whole_number(node))
 
 
 def _text(node: Scalar, ours: str, source: Source) -> Node | None:
@@ -315,6 +315,19 @@ def _schema(node: Scalar) -> Node:
     own = Report()
     found = read_yaml(span_of(node.at).file, node.text.encode(), own).value
     return found if isinstance(found, MapNode) and not own.failed else node
+
+
+def _checked(schema: Node, source: Source) -> Node:
+    """The schema; a `format` in it, which promptfoo checks and agentv does not, is reported."""
+    if isinstance(schema, ListNode):
+        for one in schema.items:
+            _checked(one, source)
+    elif isinstance(schema, MapNode):
+        for key, one in schema.items.items():
+            if key == "format" and isinstance(one, Scalar):
+                source.tell(one, f"agentv does not check the format '{one.text}' of a JSON Schema", "write a 'pattern'")
+            _checked(one, source)
+    return schema
 
 
 def _split(text: str) -> list[str]:

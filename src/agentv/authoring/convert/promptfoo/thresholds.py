@@ -24,6 +24,7 @@ def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[
         source: gets what counts otherwise in a test with a threshold.
     """
     _report_scores(head, tests, source)
+    _report_sets(head, tests, source)
     default = head.get("default_test")
     shared = default.get("assert") if isinstance(default, MapNode) else None
     if isinstance(default, MapNode) and "threshold" in default.items:
@@ -56,6 +57,30 @@ def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> Non
                     f"in a test with a threshold, '{kind.text}' counts its score in promptfoo and 1 or 0 in agentv"
                 )
                 source.tell(kind, message, "remove the threshold of the test; the assertion has its own")
+
+
+def _report_sets(head: Mapping[str, Node], tests: Node, source: Source) -> None:
+    """Report sets with a threshold above 0 whose assertions count their scores in promptfoo, and 1 or 0 here."""
+    default = head.get("default_test")
+    if isinstance(default, MapNode) and "threshold" in default.items:
+        return
+    for place in [default, *(tests.items if isinstance(tests, ListNode) else [])]:
+        entries = place.get("assert") if isinstance(place, MapNode) and "threshold" not in place.items else None
+        for entry in entries.items if isinstance(entries, ListNode) else []:
+            mark = entry.get("threshold") if isinstance(entry, MapNode) else None
+            inner = entry.get("assert") if isinstance(entry, MapNode) else None
+            score = mark.value if isinstance(mark, Scalar) and isinstance(mark.value, int | float) else 0
+            if (score > 0 and is_graded(inner)) or (0 < score < 1 and _is_scored(inner)):
+                message = (
+                    "in a set with a threshold, a graded assertion counts its score in promptfoo, 1 or 0 in agentv"
+                )
+                source.tell(entry, message, "move the threshold to the test")
+
+
+def _is_scored(node: Node | None) -> bool:
+    """Whether an assertion of a list counts a score between 0 and 1 in promptfoo."""
+    kinds = [one.get("type") for one in (node.items if isinstance(node, ListNode) else []) if isinstance(one, MapNode)]
+    return any(isinstance(one, Scalar) and one.text.removeprefix("not-") in SCORED for one in kinds)
 
 
 def _weighed_case(case: Node) -> Node:

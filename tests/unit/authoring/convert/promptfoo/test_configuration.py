@@ -693,3 +693,25 @@ def test_variables_are_expanded_and_shown_as_in_promptfoo(variables: str, wanted
     assert told == []
     rows = evaluate(str(tmp_path / "promptfoo.eval.yaml")).results
     assert sorted(str(one.output).replace(" ", "") for one in rows) == [f"{one}.".replace(" ", "") for one in wanted]
+
+
+def test_a_format_of_a_schema_is_reported(tmp_path: Path) -> None:
+    _, told = entries("{type: is-json, value: {properties: {day: {type: string, format: date}}}}", tmp_path)
+    assert told == ["agentv does not check the format 'date' of a JSON Schema"]
+
+
+@pytest.mark.parametrize(
+    ("group", "reported"),
+    [
+        ("threshold: 0.5, assert: [{type: javascript, value: '0.4'}]", True),
+        ("threshold: 0.5, assert: [{type: rouge-n, value: hello}]", True),
+        ("threshold: 0.5, assert: [{type: contains, value: h}]", False),
+        ("assert: [{type: rouge-n, value: hello}]", False),
+        ("assert: [{type: javascript, value: '0.4'}]", False),
+    ],
+)
+def test_a_set_with_a_threshold_of_scores_is_reported(group: str, reported: bool, tmp_path: Path) -> None:
+    _, told = converted(
+        f"prompts: hello\nproviders: echo\ntests: [{{assert: [{{type: assert-set, {group}}}]}}]\n", tmp_path
+    )
+    assert [one.startswith("in a set with a threshold") for one in told] == [True] * reported
