@@ -187,6 +187,7 @@ def _become(command: dict, descriptors: list[int]) -> None:
     os.environ.clear()
     os.environ.update(command["environment"])
     time.tzset()
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     sys.argv = [AGENTV, *command["words"]]
     sys.path[0] = str(Path(AGENTV).parent)
     sys.modules["__main__"].__file__ = AGENTV  # which processes that multiprocessing starts import
