@@ -58,6 +58,16 @@ def run_with(out: str, after_s: float | None, number: int) -> int | None:
     return ended(begun([*ARGUMENTS, "--out", out, *resume]), after_s, number)
 
 
+def imported_by_a_run() -> list[str]:
+    """The names of modules that a run imports, in the order in which it does."""
+    before = set(sys.modules)
+    with Path("stderr.txt").open("a") as log:
+        os.dup2(log.fileno(), 2)
+    os.environ["OUT"] = "imported"
+    run([*ARGUMENTS, "--out", "imported"])
+    return [name for name in sys.modules if name not in before]
+
+
 def undisturbed_s(out: str) -> float:
     """How long a whole run takes here and now."""
     start = time.monotonic()
@@ -67,7 +77,7 @@ def undisturbed_s(out: str) -> float:
 
 def main(kills: int, seed: int, number: int) -> None:
     """Print how many kills there were, and of every run its directory and how often it was killed."""
-    import_agentv()
+    import_agentv(imported_by_a_run)
     gc.freeze()
     chance = random.Random(seed)  # moments, and no secrets
     latest_s = min(undisturbed_s(f"undisturbed-{one}") for one in range(2))
