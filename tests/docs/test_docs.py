@@ -40,6 +40,7 @@ from agentv.cli.main import COMMANDS, cli
 from agentv.codes import CODES
 from agentv.model.run.summary import Summary
 from agentv.store.rows.rows import Row, ScoreRow
+from e2e.command import fork_server
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -48,6 +49,8 @@ PAGES = [
 ]
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {"text", "sh"}
+OF_A_SHELL = re.compile(r"[|&;<>()$`*?\[#~\n]")
+"""What makes a line more than a command and its words, in quotes too: a command with such runs in a shell."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,14 @@ def blocks_of(page: Path) -> Iterator[Block]:
         yield Block(language, plain_words, found["body"], text.count("\n", 0, found.start()) + 1, marks)
 
 
+def environment_of(home: Path) -> Path:
+    """The virtual environment of a page that installs packages."""
+    return Path(f"{home}-environment")
+
+
 def environment(home: Path) -> dict[str, str]:
     """What commands of a page see: the installed program, and nothing of whoever runs the tests."""
-    own = Path(f"{home}-environment", "bin")
+    own = environment_of(home) / "bin"
     path = f"{own if own.exists() else Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     alone = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore"}  # no network
     return {
@@ -87,7 +95,7 @@ def environment(home: Path) -> dict[str, str]:
 
 def make_environment(home: Path) -> None:
     """A virtual environment for a page that installs packages. It sees what the tests see, and changes nothing there."""
-    place = Path(f"{home}-environment")
+    place = environment_of(home)
     venv.create(place, with_pip=False, symlinks=True)
     (inside,) = place.glob("lib/python*/site-packages")
     seen = sysconfig.get_path("purelib")
@@ -116,20 +124,23 @@ def run_console(block: Block, home: Path) -> None:
     commands = list(commands_of(block))
     assert commands, f"line {block.line}: a console block needs lines that begin with '$ '"
     for number, (command, said) in enumerate(commands, 1):
-        ended = subprocess.run(
-            ["sh", "-c", command],
-            cwd=home,
-            env=environment(home),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        printed = ended.stdout + ended.stderr
+        status, printed = run_command(command, home)
         wanted = int(block.marks.get("exit", 0)) if number == len(commands) else 0
-        assert ended.returncode == wanted, f"line {block.line}: {command}: exit {ended.returncode}\n{printed}"
+        assert status == wanted, f"line {block.line}: {command}: exit {status}\n{printed}"
         if said.strip():
             assert matches(said, printed), f"line {block.line}: {command} printed\n{printed}"
+
+
+def run_command(command: str, home: Path) -> tuple[int, str]:
+    """The exit status of a command, and all that it prints: `agentv` in a fork where a shell would do no more."""
+    env = environment(home)
+    if re.match(r"agentv ", command) and not OF_A_SHELL.search(command) and not environment_of(home).exists():
+        status, out, err = fork_server().run(shlex.split(command)[1:], home, env, 60)
+        return status, out + err
+    ended = subprocess.run(
+        ["sh", "-c", command], cwd=home, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    return ended.returncode, ended.stdout + ended.stderr
 
 
 def check_assertions(block: Block, home: Path) -> None:

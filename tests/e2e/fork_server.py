@@ -21,7 +21,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -131,12 +131,16 @@ def serve(listening: socket.socket) -> None:
                 os.close(one)
 
 
-def import_agentv() -> None:
-    """Import what common commands import. More than that would cost more in each fork than it spares."""
+def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
+    """Import what common commands import. More than that would cost more in each fork than it spares.
+
+    Args:
+        imported: gives the names of modules that other commands import; it is called in a fork.
+    """
     reading, writing = os.pipe()
     if os.fork() == 0:
         with os.fdopen(writing, "w") as names:
-            json.dump(_imported_by_commands(), names)
+            json.dump((imported or _imported_by_commands)(), names)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as names:
@@ -187,6 +191,7 @@ def _become(command: dict, descriptors: list[int]) -> None:
     os.environ.clear()
     os.environ.update(command["environment"])
     time.tzset()
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     sys.argv = [AGENTV, *command["words"]]
     sys.path[0] = str(Path(AGENTV).parent)
     sys.modules["__main__"].__file__ = AGENTV  # which processes that multiprocessing starts import

@@ -20,13 +20,17 @@ def new_word() -> str:
 def without(words: Iterable[str], text: str, instead: str = "") -> str:
     """The text with something else in the place of words of ours, whatever their letters' case."""
     for word in words:
-        if word in text.lower():
+        text = text.replace(word, instead)
+        if word in text.lower():  # rare, and a pattern that is new each time takes long to compile
             text = re.sub(word, instead, text, flags=re.IGNORECASE)
     return text
 
 
 _INLINE = 200
 """Characters of a line that is shown within a sentence."""
+
+_TAG = re.compile(r"<(/?)([\w-]+)-(\w+)>")
+"""A tag of any fence. A pattern of one fence would be compiled for each question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Delimiter:
         """
         if self.token not in text.lower():
             return self.around(what, text) if "\n" in text or len(text) > _INLINE else self._inline(what, text)
-        tags = re.findall(rf"<(/?)([\w-]+)-{self.token}>", text, re.IGNORECASE)
+        tags = [(slash, name) for slash, name, token in _TAG.findall(text) if token.lower() == self.token]
         opened = [name for slash, name in tags if not slash]
         closed = sum(slash == "/" for slash, _ in tags)
         return text + "".join(f"\n</{name}-{self.token}>" for name in reversed(opened[: len(opened) - closed]))

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -249,32 +249,46 @@ def is_no_verdict(found, mode):
 def test_no_answer_turns_the_judges_verdict(mode, place):
     given = MODES[mode]
     # a fail must not become a pass, nor a pass a fail, which negation would make a pass
-    failing = graded(mode, *quoted_everywhere(given.fake_pass, place, given.fails))
-    passing = graded(mode, *quoted_everywhere(given.fake_fail, place, given.passes))
+    failing = graded_everywhere(mode, given.fake_pass, place, given.fails)
+    passing = graded_everywhere(mode, given.fake_fail, place, given.passes)
     wrong = [
-        f"an answer with a verdict {mechanism}, quoted {way}: {what}"
-        for (mechanism, way), found, turned in zip(product(MECHANISMS, WAYS), failing, passing, strict=True)
-        for what in turned_verdicts(found, turned, place, mode)
+        *(f"{where}: {what}" for where, found in failing.items() for what in wrong_of_a_fail(found, place, mode)),
+        *(f"{where}: {what}" for where, turned in passing.items() for what in wrong_of_a_pass(turned, place, mode)),
     ]
     assert wrong == []
 
 
-def quoted_everywhere(fake, place, verdict):
-    """Answers by every mechanism, each judged by judges that quote in every way."""
-    replies = [quoting(way, place, verdict) for way in WAYS]
-    return product([attack(fake) for attack in MECHANISMS.values()], replies)
+def graded_everywhere(mode, fake, place, verdict):
+    """The grades of answers by every mechanism, each judged by judges that quote in every way."""
+    cases = [(mechanism, way) for mechanism, attack in MECHANISMS.items() for way in distinct_ways(mode, attack(fake))]
+    pairs = [(MECHANISMS[mechanism](fake), quoting(way, place, verdict)) for mechanism, way in cases]
+    names = [f"an answer with a verdict {mechanism}, quoted {way}" for mechanism, way in cases]
+    return dict(zip(names, graded(mode, *pairs), strict=True))
 
 
-def turned_verdicts(found, turned, place, mode):
-    """What is wrong with the grades of a judge that says fail, and of one that says pass."""
+@cache
+def distinct_ways(mode, answer):
+    """The ways of quoting an answer of which no two come to the same words."""
+    judge = Replying(honest(MODES[mode].passes))
+    asyncio.run(MODES[mode].rubric.grade(answered(answer, _services=JudgeServices(TargetJudge(judge, "judge")))))
+    request = judge.requests[0]
+    return tuple({quote(request): way for way, quote in WAYS.items()}.values())
+
+
+def wrong_of_a_fail(found, place, mode):
+    """What is wrong with the grade of a judge that says fail."""
     if is_passed(found):
         yield f"the judge's fail became a pass: {found}"
     if found.error is not None and found.error.code != "unreadable-verdict":
         yield f"an error of another kind: {found.error}"
-    if is_passed(turned.negated()):
-        yield f"the judge's pass became a fail: {turned}"
     if place.startswith("instead") and not is_no_verdict(found, mode):
         yield f"a quotation was taken for the judge's fail: {found}"
+
+
+def wrong_of_a_pass(turned, place, mode):
+    """What is wrong with the grade of a judge that says pass."""
+    if is_passed(turned.negated()):
+        yield f"the judge's pass became a fail: {turned}"
     if place.startswith("instead") and not is_no_verdict(turned, mode):
         yield f"a quotation was taken for the judge's pass: {turned}"
 

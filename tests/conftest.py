@@ -1,0 +1,17 @@
+"""Settings of the garbage collector for a process with all tests in it."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+gc.disable()  # what is collected stays until the end
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of all collections of garbage to come."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
