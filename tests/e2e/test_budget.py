@@ -76,7 +76,7 @@ def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project)
     assert "agentv eval a.eval.yaml --out out --budget-usd=MORE --resume=out" in ended.stderr
     assert (len(asked(project)), len(project.rows("out"))) == (5, 5)
     found = summary(project)
-    assert found["trials"] == {"total": 20, "passed": 5, "failed": 0, "errored": 0, "skipped": 15}
+    assert found["trials"] == {"total": 20, "passed": 5, "failed": 0, "errored": 0, "skipped": 15, "shown": 0}
     assert found["budget"] == {
         "usd": 0.55,
         "tokens": None,

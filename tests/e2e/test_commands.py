@@ -75,7 +75,7 @@ def test_people_read_stderr_and_programs_stdout(project):
     assert "a.eval.yaml:4" in plain.stderr
     as_json = project.run("eval", "a.eval.yaml", "--json")
     shown = json.loads(as_json.stdout)
-    assert shown["cases"] == {"total": 3, "passed": 1, "failed": 1, "errored": 1, "skipped": 0}
+    assert shown["cases"] == {"total": 3, "passed": 1, "failed": 1, "errored": 1, "skipped": 0, "shown": 0}
     assert {one["test_id"] for one in shown["not_passed"]} == {"bad", "broken"}
     assert project.run("eval", "a.eval.yaml", "-q").stderr.count("\n") <= 4
 

@@ -52,7 +52,14 @@ def test_one_signal_saves_and_says_how_to_go_on(project, number):
     assert "--resume=out" in stderr
     kept = len(project.rows("out"))
     assert 8 <= kept < 60
-    assert summary(project)["cases"] == {"total": 60, "passed": kept, "failed": 0, "errored": 0, "skipped": 60 - kept}
+    assert summary(project)["cases"] == {
+        "total": 60,
+        "passed": kept,
+        "failed": 0,
+        "errored": 0,
+        "skipped": 60 - kept,
+        "shown": 0,
+    }
 
     resumed = project.run("eval", "a.eval.yaml", "--workers", "4", "--out", "out", "--resume=out")
     assert resumed.status == 0, resumed.stderr
@@ -225,7 +232,7 @@ def test_a_row_that_somebody_turned_into_a_pass_is_not_believed(project):
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 1, resumed.stderr
     assert "1 row was changed after it was written: moved to rejected.jsonl" in resumed.stderr
-    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}
+    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0, "shown": 0}
     assert asked(project) == 10
 
 
@@ -239,7 +246,7 @@ def test_edited_assertions_are_graded_without_asking_again_and_an_edited_input_i
     assert resumed.status == 1, resumed.stderr
     assert "resuming: 8 trials complete, 1 to grade again from stored answers, 1 to run" in resumed.stderr
     assert asked(project) == 11
-    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}
+    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0, "shown": 0}
 
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(20)

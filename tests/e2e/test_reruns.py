@@ -67,7 +67,7 @@ def test_the_newest_row_counts(ran):
     assert statuses(ran) == dict.fromkeys(("good", "fails", "breaks"), "passed")
     assert len(ran.rows("out")) == 3
     summary = json.loads((ran.path / "out" / "summary.json").read_text())
-    assert summary["cases"] == {"total": 3, "passed": 3, "failed": 0, "errored": 0, "skipped": 0}
+    assert summary["cases"] == {"total": 3, "passed": 3, "failed": 0, "errored": 0, "skipped": 0, "shown": 0}
     assert ran.run("eval", "a.eval.yaml", "--out", "out", "--resume").status == 0
 
 

@@ -87,7 +87,7 @@ def test_an_agent_that_writes_to_the_results_changes_no_verdict(project, attack)
     assert "3 cases: 1 passed, 2 failed" in ended.stderr
     (run,) = (project.path / ".agentv" / "results").glob("*Z-????")
     summary = json.loads((run / "summary.json").read_text())
-    assert summary["cases"] == {"total": 3, "passed": 1, "failed": 2, "errored": 0, "skipped": 0}
+    assert summary["cases"] == {"total": 3, "passed": 1, "failed": 2, "errored": 0, "skipped": 0, "shown": 0}
     assert "mine" not in summary
     assert json.loads((run / "run.json").read_text())["run_id"] == run.name
     assert not (run / "index.jsonl").is_symlink()

@@ -58,8 +58,8 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     assert (told["never"][0], told["never"][1]["why"]) == (3, "below")
     assert list(rows[-1])[-2:] == ["alpha", "stopped"]
     found = summary(suite)
-    assert found["cases"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
-    assert found["trials"] == {"total": 19, "passed": 16, "failed": 3, "errored": 0, "skipped": 0}
+    assert found["cases"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0, "shown": 0}
+    assert found["trials"] == {"total": 19, "passed": 16, "failed": 3, "errored": 0, "skipped": 0, "shown": 0}
     (listed,) = found["early_stops"].pop("by_case")
     counted = {"alpha": 0.05, "decided": 2, "undecided": 0, "samples": 19, "spared": 41, "omitted": 0}
     counted |= {"cases": 2, "confirmed": 2, "by_gate": 0}

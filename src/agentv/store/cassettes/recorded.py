@@ -46,6 +46,7 @@ class _Block(Struct, gc=False, forbid_unknown_fields=True):
     text: str = ""
     sha256: str = ""
     digest: str = ""
+    media_type: str = ""
 
 
 class _Message(Struct, gc=False, forbid_unknown_fields=True):
