@@ -151,7 +151,10 @@ def _cache(prepared: Prepared) -> AnswerCache:
     from agentv.store.cassettes.cache import AnswerCache, cache_file
 
     return AnswerCache(
-        cache_file(results_of(prepared.suites, anew=True)), redactor_for(prepared.suites), SystemClock(), mends=True
+        cache_file(results_of(prepared.suites, of_new_run=True)),
+        redactor_for(prepared.suites),
+        SystemClock(),
+        mends=True,
     )
 
 

@@ -244,10 +244,10 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
     return UsageError(f"{asked} matches no case", hint)
 
 
-def results_of(suites: tuple[Suite, ...], *, anew: bool = False) -> Path:
-    """The directory below which `.agentv/results` of the suites lies. `anew`: that of a new run."""
+def results_of(suites: tuple[Suite, ...], *, of_new_run: bool = False) -> Path:
+    """The directory below which `.agentv/results` of the suites lies. `of_new_run`: that of a new run."""
     directory = _directory_of(suites)
-    return place_of(directory) if anew else place_holding(RESULTS, directory)
+    return place_of(directory) if of_new_run else place_holding(RESULTS, directory)
 
 
 def root_of(suites: tuple[Suite, ...]) -> str:

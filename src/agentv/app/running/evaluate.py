@@ -123,7 +123,7 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
         opened = RunDirectory.open(found, redactor=redactor)
     else:
         out = Path(settings.out) if settings.out else None
-        place = results_of(prepared.suites, anew=True)
+        place = results_of(prepared.suites, of_new_run=True)
         opened = RunDirectory.create(place, datetime.now(UTC), out=out, redactor=redactor)
     with opened:
         yield opened

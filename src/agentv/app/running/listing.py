@@ -32,8 +32,8 @@ class PlanListing:
         self._done: frozenset[str] | None = None
         if settings.resume_run is not None:
             index = find_run(settings.resume_run, results, settings.out) / INDEX
-            anew = {row.key for row in read_rows(index) if row.status == settings.rerun}
-            self._done = frozenset(finished_keys(index)) - anew
+            again = {row.key for row in read_rows(index) if row.status == settings.rerun}
+            self._done = frozenset(finished_keys(index)) - again
         self._prices = Prices(results_directory(results))
 
     def __iter__(self) -> Iterator[ListedCase]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
 
 from agentv.authoring.fields.decode import OptionsSchema
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node
 from agentv.authoring.source.spellings import MEANT
-
-if TYPE_CHECKING:
-    from agentv.authoring.assertions.typed_entries import TypedForm
 
 _TIME_LIMIT = "timeout"
 _PASS_MARKS = ("threshold", "passthreshold", "minimumscore")
@@ -19,14 +15,20 @@ _PASS_MARKS = ("threshold", "passthreshold", "minimumscore")
 
 
 def with_extra_option(
-    form: TypedForm, schema: OptionsSchema, settings: Collection[str], reading: Reading
+    pairs: Mapping[str, Node], item: MapNode, schema: OptionsSchema, settings: Collection[str], reading: Reading
 ) -> Mapping[str, Node] | None:
     """The options of an entry, with further keys moved into the mapping that the type declares for them.
 
     A key that is nearly an option stays where it is, to be reported: a misspelt `required` must not vanish. None where
     a key stands in both places, which is reported.
+
+    Args:
+        pairs: the keys of the entry.
+        item: the entry as it is written.
+        schema: of the options of its type.
+        settings: keys that every assertion takes.
+        reading: of the case.
     """
-    pairs = form.pairs
     option = getattr(schema.cls, "extra_option", None)
     if option is None:
         return pairs
@@ -35,19 +37,19 @@ def with_extra_option(
     given = pairs.get(option)
     if not extra or not (given is None or isinstance(given, MapNode)):
         return pairs
-    inside = MapNode({}, {}, form.item.at) if given is None else given
+    inside = MapNode({}, {}, item.at) if given is None else given
     clash = sorted(extra.keys() & inside.items.keys())
     for key in clash:
         message = f"'{key}' is set both here and in '{option}'; keep one of them"
-        reading.report.error("two-spellings", form.item.keys[key], message)
+        reading.report.error("two-spellings", item.keys[key], message)
     if clash:
         return None
     for key in extra:
         if any(_one_edit(_joined(key), mark) for mark in _PASS_MARKS):
             message = f"'{key}' is passed on in '{option}'; it is no score that this assertion must reach"
             hint = f"write 'min_score', or put '{key}' under '{option}'"
-            reading.report.warning("no-effect", form.item.keys[key], message, hint=hint)
-    keys = {**{key: form.item.keys[key] for key in extra}, **inside.keys}
+            reading.report.warning("no-effect", item.keys[key], message, hint=hint)
+    keys = {**{key: item.keys[key] for key in extra}, **inside.keys}
     merged = MapNode({**extra, **inside.items}, keys, inside.at)
     return {**{key: node for key, node in pairs.items() if key not in extra}, option: merged}
 

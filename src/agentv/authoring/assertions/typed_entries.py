@@ -211,7 +211,7 @@ def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, rea
 
 def _options(form: TypedForm, schema: OptionsSchema, reading: Reading) -> dict[str, Node] | None:
     """What the type declares, without the keys that every assertion takes; None where a key stands twice."""
-    pairs = with_extra_option(form, schema, SETTING_KEYS, reading)
+    pairs = with_extra_option(form.pairs, form.item, schema, SETTING_KEYS, reading)
     if pairs is None:
         return None
     return {key: node for key, node in pairs.items() if key == "type" or key not in SETTING_KEYS or key in schema.rules}

@@ -5,16 +5,37 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from agentv.authoring.cases.ids import IdTable
 from agentv.authoring.cases.streamed import SHOWN, StreamedCases
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.report import Report
 from agentv.model.suite.suite import Case
+from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.span import Span
 from agentv.templating import has_placeholder
 
 Part: TypeAlias = "list[Case] | StreamedCases[Any]"
 """Cases that stand in a list, or in one file."""
+
+
+class IdTable:
+    """A set of ids by their hashes. A million of them take 24 MB.
+
+    A hit means: most likely seen, so look again at the source.
+    """
+
+    def __init__(self) -> None:
+        self._hashes = NumberedHashes()
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def seen(self, identity: str) -> bool:
+        """Whether the id was there already; it is from now on."""
+        before = len(self._hashes)
+        return self._hashes.number(text_hash(identity)) < before
+
+    def __contains__(self, identity: str) -> bool:
+        return self._hashes.find(text_hash(identity)) is not None
 
 
 class DuplicateIds:

@@ -128,21 +128,12 @@ class TargetRegistry:
         if isinstance(found, MapNode) and refers(found, self._entries):
             return self._referred(found, reading, later)
         if isinstance(found, MapNode):
-            if reading.data and self._refuses_settings(found, reading):
+            if reading.data and _refuses_settings(found, self.providers, reading):
                 return None
             return read_target(found, self.providers, reading, self.retry)
         if found is not None:
             reading.report.error("bad-value", found, f"a target must be a name or a mapping, found {kind_of(found)}")
         return None
-
-    def _refuses_settings(self, node: MapNode, reading: Reading) -> bool:
-        """Whether data spells out a target that it may not, which is then reported."""
-        provider = flattened(node, self.providers).get("provider")
-        name = provider_name(provider.text) if isinstance(provider, Scalar) else ""
-        if not refuses_provider(name, alone=False):
-            return False
-        refuse_data(node, reading.report, "write a name: a target in .agentv/targets.yaml, or 'provider:model'")
-        return True
 
     def judge_of(self, name: str) -> Node | None:
         """Where the target of that name names its judge."""
@@ -182,7 +173,7 @@ class TargetRegistry:
         return read.spec
 
     def _named(self, name: str, at: Node | None, reading: Reading, later: Report | None) -> TargetSpec | None:
-        """A target of a file. What is wrong with it is told where it is used first."""
+        """A target of a file. What is wrong with it is reported where it is used first."""
         read, report = self._read_of(name), later or reading.report
         if read.unrendered:
             report.leave_unrendered()
@@ -294,6 +285,7 @@ class TargetRegistry:
         if problem is not None:
             reading.report.error(problem.code, at, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))
             return
+        add = reading.report.error
         hint = did_you_mean(written.partition(":")[0].strip(), [*self._entries, *self.providers.names])
         if bare is not None:
             hint = f"as a provider, it needs a setting: write '{bare.name}:…'" if bare.settings.short else None
@@ -303,6 +295,15 @@ class TargetRegistry:
             hint = None
             notes += [] if self._entries else PASTE.splitlines()
             if not reading.strict_env:  # whoever runs the suite says which target that is, in a file or with --target
-                reading.report.warning("unknown-target", at, f"no target '{written}'", notes=notes)
-                return
-        reading.report.error("unknown-target", at, f"no target '{written}'", hint=hint, notes=notes)
+                add = reading.report.warning
+        add("unknown-target", at, f"no target '{written}'", hint=hint, notes=notes)
+
+
+def _refuses_settings(node: MapNode, providers: Registry[Provider], reading: Reading) -> bool:
+    """Whether data spells out a target that it may not, which is then reported."""
+    provider = flattened(node, providers).get("provider")
+    name = provider_name(provider.text) if isinstance(provider, Scalar) else ""
+    if not refuses_provider(name, alone=False):
+        return False
+    refuse_data(node, reading.report, "write a name: a target in .agentv/targets.yaml, or 'provider:model'")
+    return True

@@ -91,7 +91,7 @@ def said(answer: TargetResponse, asked: Sequence[Message]) -> tuple[Message, ...
 
 
 def sendable(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """A transcript as a target is sent it: files that a target answered with are told by their names."""
+    """A transcript as a target is sent it: files that a target answered with are given by their names."""
     return tuple(
         replace(one, content=one.text) if one.role == "assistant" and isinstance(one.content, tuple) else one
         for one in messages

@@ -196,7 +196,7 @@ def _lines_above(text: str, at: int) -> Iterator[tuple[int, int, int, bool]]:
     """The lines above an offset that hold more than a comment, the closest first.
 
     Yields:
-        (offset of the line, offset of what stands on it behind the dashes of list items, its column, has it dashes).
+        (offset of the line, offset of what follows on it behind the dashes of list items, its column, has it dashes).
     """
     at = text.rfind("\n", 0, at) + 1
     while at > 0:

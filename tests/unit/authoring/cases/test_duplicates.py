@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.authoring.cases.ids import IdTable
+from agentv.authoring.cases.duplicates import IdTable
 
 
 @given(st.lists(st.text(max_size=5)))
