@@ -9,13 +9,15 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import TrialResult
+from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import McpServer, ScriptedServer
 from agentv.model.suite.workspace import SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
+from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
-from agentv.model.values.trace import ToolCallStep, Trace
+from agentv.model.values.trace import ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 T = TypeVar("T")
@@ -138,6 +140,68 @@ class ScriptedTools(Protocol):
         ...
 
 
+class GatewaySession(Protocol):
+    """The gateway as one trial uses it."""
+
+    @property
+    def access(self) -> GatewayAccess:
+        """How the agent reaches it."""
+        ...
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the trial cannot count, such as `budget-spent`; None: nothing is wrong."""
+        ...
+
+    def usages(self) -> tuple[UsageStep, ...]:
+        """The model calls so far, in order, with `evidence` gateway."""
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """What the report says of them, such as a replay whose prompts differ from the recorded ones."""
+        ...
+
+    async def close(self) -> None:
+        """End the calls that are still running; the token is refused from now on."""
+        ...
+
+
+class ModelGateway(Protocol):
+    """The gateway of a run. It listens on loopback from its first trial on."""
+
+    async def open(self, spec: TargetSpec, upstream: ModelUpstream, trial: GatewayTrial) -> GatewaySession | Failure:
+        """Let the agent of a trial call its model.
+
+        Args:
+            spec: the target, whose budget and rate the calls count for.
+            upstream: where its calls go.
+            trial: whose calls they are.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Stop listening."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTrial:
+    """The trial whose model calls pass the gateway.
+
+    Attributes:
+        socket_directory: a directory that the sandbox shows to the agent under the same path; the gateway also listens
+            on a socket there where the sandbox has no network of the host. Empty: it has.
+        budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
+    """
+
+    case_id: str
+    target: str
+    sample: int = 1
+    variant: str | None = None
+    socket_directory: str = ""
+    budget_usd: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
     """A program that ended by itself; `status` is negative where a signal ended it."""
@@ -166,6 +230,8 @@ class TargetRequest:
         mcp_servers: the scripted tools of the case, for an agent.
         variant: the name of how the agent is equipped.
         max_turns, max_tool_calls: what an agent may do in its trial; one that can stop sooner than we see it does.
+        gateway: how the agent reaches its model; None: by its own settings.
+        on_activity: gets what the agent has done so far, whenever that changes; None: nobody asks.
         workspace_key: hash of what its workspace is made of; empty: there is none.
         root: absolute path of the repository, which the paths of attached files count from in its key.
         schema: JSON Schema that the answer must obey, in the strict form that model APIs take: every object closed,
@@ -195,6 +261,8 @@ class TargetRequest:
     workspace_key: str = ""
     max_turns: int | None = None
     max_tool_calls: int | None = None
+    gateway: GatewayAccess | None = None
+    on_activity: Callable[[AgentActivity], None] | None = None
 
 
 class Target(Protocol):

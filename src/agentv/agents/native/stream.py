@@ -1,0 +1,123 @@
+"""The seam between an agent's own JSON stream and what all agents share: how it is started, what its lines mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Protocol
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.values.response import Failure
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+from agentv.ports import TargetRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """Where an agent runs. Absolute paths, as the agent sees them.
+
+    Attributes:
+        workspace: its working directory.
+        home: its HOME: new for each trial, unless the suite says `home: host`.
+        fresh_home: HOME belongs to the trial, so that settings files may be written there.
+    """
+
+    workspace: str
+    home: str
+    fresh_home: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How an agent is started for one turn.
+
+    Attributes:
+        argv: program and arguments.
+        env: further variables of its environment.
+        files: path relative to HOME → text of a settings file, written before the start, readable by the user alone.
+        stdin: what it reads; None: its standard input is closed.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
+    stdin: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ended, as the stream tells it.
+
+    Attributes:
+        output: the final answer; None: the stream has none.
+        failure: why it is no answer, whatever the exit status says (`agent-limit`, `agent-api`, `permission-denied`);
+            None: the stream reports success.
+        session_id: by which the next turn resumes it.
+        tokens, cost_usd: totals of the turn, as the agent reports them.
+        complete: the stream has its own last event. Without it the turn is errored `agent-stopped`.
+    """
+
+    output: str | None = None
+    failure: Failure | None = None
+    session_id: str = ""
+    tokens: TokenUsage | None = None
+    cost_usd: float | None = None
+    stop_reason: str = ""
+    complete: bool = False
+
+
+class TraceRecorder(Protocol):
+    """Takes what the lines of a stream mean, and builds the trace. Times are those of the arrival of the line."""
+
+    def message(self, text: str, *, reasoning: str = "", message_id: str = "", parent: str | None = None) -> None:
+        """The agent says something; the texts of one non-empty `message_id` are one message."""
+        ...
+
+    def tool_call(self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None) -> None:
+        """It calls a tool; a second one with the same `call_id` completes the first one's arguments."""
+        ...
+
+    def tool_result(self, call_id: str, result: Json, *, error: str | None = None, status: str = "") -> None:
+        """The tool has ended. `status` as in `ToolStatus`; empty: `completed`, or `failed` with an error."""
+        ...
+
+    def usage(self, model: str | None, tokens: TokenUsage | None, cost_usd: float | None = None) -> None:
+        """One call of its model has ended, as the agent reports it."""
+        ...
+
+    def denied(self, native_name: str, reason: str) -> None:
+        """A permission was refused."""
+        ...
+
+    def agent(self, name: str = "", version: str = "", model: str = "") -> None:
+        """What the agent says of itself."""
+        ...
+
+    def tools(self, native_names: tuple[str, ...]) -> None:
+        """The tools that the agent offers its model, where its stream lists them: without ours, it is `no-tools`."""
+        ...
+
+
+class StreamReader(Protocol):
+    """Reads the lines of one turn."""
+
+    def read(self, event: JsonObject) -> None:
+        """Take the next event. One that is unknown, or lacks a key, changes nothing and raises nothing."""
+        ...
+
+    def ending(self) -> Ending:
+        """How the turn ended, after the last line."""
+        ...
+
+
+class NativeAgent(Protocol):
+    """An agent: a table of its flags, variables and settings files, and a reader of its stream."""
+
+    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
+        """How to start it for a turn; `session_id` of the turn before, empty for the first."""
+        ...
+
+    def reader(self, recorder: TraceRecorder) -> StreamReader:
+        """A reader for one turn."""
+        ...
