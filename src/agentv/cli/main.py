@@ -43,13 +43,36 @@ COMMANDS = {
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("serve",)
+NOT_YET = ("serve", "view")
+
+MEANT = {
+    **dict.fromkeys(("run", "test", "evaluate", "start"), "eval"),
+    **dict.fromkeys(("show", "report", "open"), "results report"),
+    **dict.fromkeys(("list", "ls", "runs", "history"), "results list"),
+    **dict.fromkeys(("export",), "results export"),
+    **dict.fromkeys(("lint",), "validate"),
+    **dict.fromkeys(("new", "create"), "init"),
+    **dict.fromkeys(("doctor",), "targets --check"),
+}
+"""What other programs call a command → the one to use."""
+
+
+MEANT_OPTIONS = {
+    **dict.fromkeys(("--model", "--models", "--provider", "--providers"), "did you mean --target PROVIDER:MODEL?"),
+    **dict.fromkeys(("--config", "--file"), "eval files are arguments"),
+    **dict.fromkeys(("--max-concurrency", "--concurrency", "--parallel", "--jobs"), "did you mean --workers?"),
+    **dict.fromkeys(("--output", "--output-path"), "did you mean --out?"),
+    **dict.fromkeys(("--filter-pattern", "--only", "--case"), "did you mean --filter?"),
+    **dict.fromkeys(("--repetitions", "--trials", "--epochs", "--num-trials"), "did you mean --repeat?"),
+}
+"""Options that other programs have → what to write."""
 
 
 @click.group(
     cls=LazyCommands,
     places=COMMANDS,
     not_yet=NOT_YET,
+    meant=MEANT,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}'",
 )
@@ -85,6 +108,8 @@ def _run(arguments: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and (meant := MEANT_OPTIONS.get(error.option_name)):
+            error = click.UsageError(f"No such option '{error.option_name}'; {meant}", error.ctx)
         error.show()
         return error.exit_code
     except click.Abort:

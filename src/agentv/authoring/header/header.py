@@ -239,6 +239,9 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     return found
 
 
+_FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".parquet", ".xlsx")
+
+
 def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]:
     """`dataset` and `suite` name the suite, or are kept in its metadata where `name` stands too."""
     older = [key for key in ("dataset", "suite") if key in root.items]
@@ -248,7 +251,10 @@ def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]
     others: dict[str, Json] = {}
     for key in older:
         node, at = items.pop(key), keys.pop(key)
-        if "name" in items:
+        if isinstance(node, Scalar) and node.text.lower().endswith(_FILES_OF_CASES):
+            message = f"'{key}' names the suite, and '{node.text}' looks like a file of cases"
+            report.error("bad-value", node, message, hint=f"did you mean 'tests: {node.text}'?")
+        elif "name" in items:
             others[key] = plain(node)
         else:
             items["name"], keys["name"] = node, at

@@ -299,7 +299,22 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
         hint = did_you_mean(name, providers.names)
         notes = () if hint else (f"there are {', '.join(providers.names)}",)
         reading.report.error("unknown-provider", said, f"no provider '{name}'", hint=hint, notes=notes)
+        _report_misspelt(node, providers.find(nearest(name, providers.names) or ""), reading)
     return provider
+
+
+def _report_misspelt(node: MapNode, likely: Provider | None, reading: Reading) -> None:
+    """Report the misspelt keys of a target whose provider is unknown; other keys may be right.
+
+    Args:
+        node: the target.
+        likely: the provider that was probably meant.
+        reading: whose report gets them.
+    """
+    known = {*TARGET.known, *(shape_of(likely.settings).rules if likely is not None else ())}
+    for key in node.items.keys() - known:
+        if nearest(key, known):
+            reading.unknown_key(key, node, known, "a target")
 
 
 def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: Reading, extra: ExtraKeys) -> Any:
