@@ -40,6 +40,7 @@ COMMANDS = {
     "check": "agentv.cli.agents.check:command",
     "trace": "agentv.cli.trace:group",
     "import": "agentv.cli.importing:command",
+    "completion": "agentv.cli.completion:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
@@ -104,7 +105,7 @@ def _guarded_run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     try:
         with translated(_of_plugin):
-            status = cli.main(arguments, prog_name="agentv", standalone_mode=False)
+            status = _completed() if "_AGENTV_COMPLETE" in os.environ else _main(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
@@ -124,6 +125,19 @@ def _run(arguments: list[str]) -> int:
     except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
+
+
+def _main(arguments: list[str]) -> int | None:
+    """The exit status of a command."""
+    status: int | None = cli.main(arguments, prog_name="agentv", standalone_mode=False)
+    return status
+
+
+def _completed() -> int:
+    """What a shell gets that completes a command line."""
+    from agentv.cli.completion import complete
+
+    return complete(os.environ["_AGENTV_COMPLETE"])
 
 
 def _of_plugin(error: Exception) -> PluginError | None:
