@@ -20,7 +20,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.workspace import Hooks, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
+from agentv.model.suite.workspace import Hooks, Network, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message, prompt_text
@@ -81,11 +81,15 @@ class TrialWork:
             max_tool_calls=limits.max_tool_calls,
         )
         if self.workspace is not None:
-            sandbox, env = self.workspace.sandbox, agent_env(trial)
+            sandbox, env = self.workspace.sandbox.forwarding(self._forwards()), agent_env(trial)
             given = sandbox.environment(env)
             request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
         self._asked = request
         return request
+
+    def _forwards(self) -> Mapping[int, str]:
+        """The ports by which the agent reaches us where it has a network of its own."""
+        return self.servers.forwards if self.servers is not None else {}
 
     def note(self, answer: TargetResponse | Failure) -> None:
         """Take in what a call shows of the agent's work."""
@@ -214,12 +218,21 @@ class TrialWork:
             return replace(result, status="errored", score=None, error=result.error or kept)
         return result
 
+    @property
+    def network(self) -> Network:
+        """The network of the agent: what is in no sandbox has that of the host."""
+        return self.workspace.sandbox.network if self.workspace is not None and self._is_confined else "host"
+
+    @property
+    def _is_confined(self) -> bool:
+        """Whether the sandbox holds the agent: code in this process, and servers, are in none."""
+        return bool(getattr(self.trial.target.settings, "confined", False))
+
     def _sandbox(self) -> SandboxName | None:
-        """What confined the agent: code in this process, and servers, are in no sandbox."""
+        """What confined the agent."""
         if self.workspace is None:
             return None
-        confined = getattr(self.trial.target.settings, "confined", False)
-        return self.workspace.sandbox.name if confined else "none"
+        return self.workspace.sandbox.name if self._is_confined else "none"
 
     async def discard(self) -> None:
         """Close what is not closed yet: the trial was broken off."""
@@ -256,7 +269,7 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
     if trial.case.tools:
         try:
             home = work.workspace.sandbox.home if work.workspace is not None else ""
-            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home)
+            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home, work.network)
         except BaseException:
             await work.discard()
             raise

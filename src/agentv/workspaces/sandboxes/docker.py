@@ -68,6 +68,11 @@ class Docker:
         """HOME of the program."""
         return self.inner.home
 
+    def forwarding(self, forwards: Mapping[int, str]) -> Docker:
+        """Itself: `loopback` is refused in containers."""
+        del forwards
+        return self
+
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """The command line that runs a program in a container, in the workspace or in `cwd`."""
         (Path(self.run) / _USED).touch()
