@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.trial import TrialResult
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.run.work import AgentWork
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import McpServer, ScriptedServer
@@ -155,6 +156,19 @@ class ScriptedTools(Protocol):
             directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
                 sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
             network: of the agent. With `loopback`, servers over HTTP listen on sockets too, and `forwards` names them.
+        """
+        ...
+
+
+class WorkArchive(Protocol):
+    """The work of agents that an earlier run kept, for grading it again."""
+
+    def work(self, trial: Trial, output: str | None) -> AgentWork | Failure | None:
+        """What is kept of a trial; None: nothing, or of another answer than this; why it cannot be used.
+
+        Args:
+            trial: by its names: its assertions may have changed.
+            output: of its recorded answer.
         """
         ...
 

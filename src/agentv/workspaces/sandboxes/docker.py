@@ -121,7 +121,8 @@ async def build_image(program: str, recipe: DockerImage) -> str | Failure:
     if not recipe.context:
         return recipe.image or Failure("sandbox-unavailable", "`sandbox: docker` needs an image, or a context to build")
     tag = ("--tag", recipe.image) if recipe.image else ()
-    dockerfile = ("--file", recipe.dockerfile) if recipe.dockerfile else ()
+    # docker counts a relative path from the working directory, a recipe from its context
+    dockerfile = ("--file", str(Path(recipe.context) / recipe.dockerfile)) if recipe.dockerfile else ()
     command = Command(argv=(program, "build", "--quiet", *tag, *dockerfile, recipe.context))
     env = allowed(os.environ, ("HOME", *container.OF_CLIENT))
     ended = await run_program(command, stdin=b"", env=env, timeout_s=BUILD_S)
