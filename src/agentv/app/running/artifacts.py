@@ -13,6 +13,7 @@ from typing import Any
 from agentv.app.running.kept_work import DIFF, WORK, KeptParts, document
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.work import AgentWork, StoredWork
+from agentv.model.secrets.streamed_texts import redacted_stream
 from agentv.model.values.trace import Trace
 from agentv.store.files.directory import ARTIFACTS, RunDirectory
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private
@@ -98,7 +99,7 @@ class Artifacts:
         redactor = self._directory.redactor
         if not redactor:
             return data
-        text = data.decode(errors="surrogateescape")
+        text = redacted_stream(data, redactor).decode(errors="surrogateescape")
         return redactor.redact(text).encode(errors="surrogateescape")
 
     def _redacted(self, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 One object: `version`; `trace` and `patch`, the hashes of `trace.json` and `diff.patch` beside it; `changes`, what the
 diff says of files, protected ones among them; `ignored`, the globs of files that it leaves out; `tool_state`; and
-`sandbox`. A part that a secret was taken out of is null and named in `redacted`: what is left of it is not what the agent did.
+`sandbox`. A part that a secret was taken out of is null and named in `redacted`: what is left is not what was done.
 
 The hash of this file is in the row, and the row's checksum in the journal, so that nothing is graded that was edited.
 """
