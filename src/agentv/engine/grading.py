@@ -38,8 +38,8 @@ async def grade_entries(
 ) -> tuple[Score, ...]:
     """The score of every entry, one after the other. What goes wrong in one is its errored grade: the rest go on.
 
-    In a workspace, those that read files come before those whose commands may change them: what counts is what the agent
-    left. The scores are in the order of the entries.
+    In a workspace, those that read files come before those whose commands may change them: what counts is what the
+    agent left. The scores are in the order of the entries.
     """
     scores = []
     before = clock.monotonic()
@@ -64,7 +64,7 @@ def _files_first(entries: Sequence[AssertionEntry]) -> list[int]:
 
 
 def _reads_files(entry: AssertionEntry) -> bool:
-    """Whether an entry reads files of the workspace, and runs no code in it; one of several does what any of them does."""
+    """Whether an entry reads files of the workspace, and runs no code in it; a group does what any of it does."""
     inner = getattr(entry.assertion, "inner", ())
     if inner:
         return any(map(_reads_files, inner)) and not any(map(_runs_code, inner))
