@@ -20,13 +20,14 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.workspace import Hooks, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
+from agentv.model.suite.workspace import Hooks, Network, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.values import JsonObject
 from agentv.ports import SessionTarget, TargetRequest, ToolServers, Workspace
 
 _LIMIT_CODES = frozenset({"agent-limit", "timeout"})
@@ -38,6 +39,7 @@ SHOWN_PATHS = 20
 NO_WORKSPACE = Failure(
     "no-workspace", "the answer is recorded, and its workspace is not, so that protected files cannot be checked"
 )
+_NOTHING_KEPT = AgentWork()
 
 
 @dataclass(slots=True)
@@ -64,6 +66,7 @@ class TrialWork:
     _has_transcript: bool = False
     _finished: bool = False
     _closed: bool = False
+    _kept: AgentWork | None = None
 
     @property
     def is_recorded(self) -> bool:
@@ -81,11 +84,15 @@ class TrialWork:
             max_tool_calls=limits.max_tool_calls,
         )
         if self.workspace is not None:
-            sandbox, env = self.workspace.sandbox, agent_env(trial)
+            sandbox, env = self.workspace.sandbox.forwarding(self._forwards()), agent_env(trial)
             given = sandbox.environment(env)
             request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
         self._asked = request
         return request
+
+    def _forwards(self) -> Mapping[int, str]:
+        """The ports by which the agent reaches us where it has a network of its own."""
+        return self.servers.forwards if self.servers is not None else {}
 
     def note(self, answer: TargetResponse | Failure) -> None:
         """Take in what a call shows of the agent's work."""
@@ -97,6 +104,11 @@ class TrialWork:
             self.logs[name] = self.logs.get(name, b"") + data
         if response.trace is not None:
             self.trace = response.trace if self.trace is None else _joined(self.trace, response.trace)
+
+    def recall(self, kept: AgentWork | None) -> None:
+        """Take in what an earlier run kept of the agent's work; None: it kept nothing."""
+        self._kept = kept or _NOTHING_KEPT
+        self.trace, self.changes = self._kept.trace, self._kept.changes
 
     async def finish(self) -> Failure | None:
         """End the agent, and compare what it left with the baseline; why that is impossible."""
@@ -135,19 +147,31 @@ class TrialWork:
         if not self._finished:
             return context
         workspace = self.workspace if self.changes is not None else None
+        messages = self._messages(context)
         return replace(
             context,
-            messages=self._messages(context),
+            messages=messages,
+            has_transcript=context.has_transcript and (bool(messages) or self._kept is None),
             workspace_path=workspace.path if workspace is not None else None,
             workspace=workspace,
             changes=self.changes,
             agent_trace=self.trace,
-            tool_state=self.servers.state() if self.servers is not None else context.tool_state,
+            tool_state=self._tool_state() or context.tool_state,
         )
+
+    def _tool_state(self) -> JsonObject | None:
+        if self.servers is not None:
+            return self.servers.state()
+        return self._kept.tool_state if self._kept is not None else None
 
     def _messages(self, context: AssertionContext) -> tuple[Message, ...]:
         """The transcript, with the calls that our tools saw in place of those that the agent reports."""
-        if self.servers is None or self.trace is None or not self._has_transcript:
+        if self._kept is not None and self.trial.case.tools and context.has_transcript and self.trace is None:
+            return ()  # what the agent says of its calls is no evidence of them
+        serves, has_transcript = self.servers is not None, self._has_transcript
+        if self._kept is not None:
+            serves, has_transcript = bool(self.trial.case.tools), context.has_transcript
+        if not serves or self.trace is None or not has_transcript:
             return context.messages
         messages = messages_of(self.trace)
         if any(one.role == "user" for one in context.messages):
@@ -190,7 +214,8 @@ class TrialWork:
     def judged(self, result: TrialResult) -> TrialResult:
         """The result as the workspace lets it stand: whoever changed protected files has failed."""
         spec = self.trial.case.workspace
-        if spec is not None and spec.protected and self.is_recorded and result.status in ("passed", "failed"):
+        unknown = self.is_recorded and self.changes is None
+        if spec is not None and spec.protected and unknown and result.status in ("passed", "failed"):
             return replace(result, status="errored", score=None, error=NO_WORKSPACE)
         changed = self.changes.protected if self.changes is not None else ()
         if not changed:
@@ -208,18 +233,29 @@ class TrialWork:
             self.changes,
             self.logs,
             kept if isinstance(kept, str) else None,
+            self.trial.case.workspace.ignore if self.trial.case.workspace is not None else (),
+            self._tool_state(),
         )
         result = replace(result, work=work)
         if isinstance(kept, Failure):
             return replace(result, status="errored", score=None, error=result.error or kept)
         return result
 
+    @property
+    def network(self) -> Network:
+        """The network of the agent: what is in no sandbox has that of the host."""
+        return self.workspace.sandbox.network if self.workspace is not None and self._is_confined else "host"
+
+    @property
+    def _is_confined(self) -> bool:
+        """Whether the sandbox holds the agent: code in this process, and servers, are in none."""
+        return bool(getattr(self.trial.target.settings, "confined", False))
+
     def _sandbox(self) -> SandboxName | None:
-        """What confined the agent: code in this process, and servers, are in no sandbox."""
+        """What confined the agent."""
         if self.workspace is None:
-            return None
-        confined = getattr(self.trial.target.settings, "confined", False)
-        return self.workspace.sandbox.name if confined else "none"
+            return self._kept.sandbox if self._kept is not None else None
+        return self.workspace.sandbox.name if self._is_confined else "none"
 
     async def discard(self) -> None:
         """Close what is not closed yet: the trial was broken off."""
@@ -256,7 +292,7 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
     if trial.case.tools:
         try:
             home = work.workspace.sandbox.home if work.workspace is not None else ""
-            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home)
+            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home, work.network)
         except BaseException:
             await work.discard()
             raise

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
@@ -27,10 +28,14 @@ from agentv.workspaces.directories import grading
 from agentv.workspaces.environment import SAFE_PATH
 from agentv.workspaces.files.placing import place_files
 from agentv.workspaces.files.removing import make_writable, remove_directory
+from agentv.workspaces.files.without_secrets import remove_secrets
 from agentv.workspaces.quota import Quota
 from agentv.workspaces.sandboxes.choice import ConfinedPrograms
 from agentv.workspaces.sandboxes.launcher import GRACE_S
 from agentv.workspaces.sandboxes.places import Places
+
+REMOVED_SECRETS = "removed-secrets.txt"
+"""Beside a kept workspace: the files that a secret was taken out of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,12 @@ class RunStorage:
     Attributes:
         baselines: the repository of all baselines.
         kept_directory: where workspaces go that are kept.
+        redactor: takes secrets out of them.
     """
 
     baselines: Baselines
     kept_directory: str
+    redactor: Redactor
 
 
 class LocalWorkspace:
@@ -204,9 +211,25 @@ class LocalWorkspace:
             except OSError:  # another file system
                 with suppress(shutil.Error):  # pipes and devices are left out
                     shutil.copytree(self.path, place, symlinks=True)
+            removed = _without_secrets(place, self._storage.redactor)
+            if removed:
+                Path(kept, REMOVED_SECRETS).write_text("".join(f"{one}\n" for one in removed), errors="replace")
         except OSError as error:
             return Failure("workspace-failed", f"the workspace cannot be kept: {error.strerror}")
         return place
+
+
+def _without_secrets(place: str, redactor: Redactor) -> list[str]:
+    """Take the secrets out of a kept workspace; one in which that is impossible is not kept.
+
+    Raises:
+        OSError: that is impossible.
+    """
+    try:
+        return remove_secrets(place, redactor)
+    except OSError:
+        remove_directory(place)
+        raise
 
 
 def _placed(copied: CopiedFiles) -> tuple[str, ...]:

@@ -60,7 +60,10 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
         return
     for path in sorted({path for one in used for path in one.existing}):
         yield f"agents work in {path} itself, one at a time: what they change there stays changed"
-    if settings.regrade is not None or (settings.replay is not None and settings.replay_mode == "strict"):
+    if settings.regrade is not None:
+        yield "the run kept no workspaces: 'command' and 'file-*' are errored"
+        return
+    if settings.replay is not None and settings.replay_mode == "strict":
         yield "answers are recorded, and their workspaces are not: what needs a workspace is errored"
         return
     yield from _unconfined(suites)

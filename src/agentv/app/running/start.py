@@ -161,6 +161,7 @@ def workspace_settings(run: OpenRun) -> WorkspaceSettings:
         kept_directory=str(run.directory.path / KEPT_WORKSPACES),
         sandbox=run.prepared.settings.sandbox,
         private=tuple(dict.fromkeys((root, str(run.directory.path)))),
+        redactor=run.directory.redactor,
     )
 
 

@@ -110,6 +110,10 @@ class CaseBuilder:
         made = self._case(case, parts, parts.messages, reading)
         if made is None:
             return ()
+        if made.workspace is not None and made.workspace.network != "host":
+            from agentv.authoring.workspaces.network import check_network  # few suites close a network
+
+            check_network(made.workspace, made.tools, targets, reading.report)
         made = self._clustered(made, case.node)
         if self._matrix is None:
             return (made,)

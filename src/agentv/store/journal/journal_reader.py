@@ -99,6 +99,7 @@ class JournalReader:
     """The answers of a `journal.jsonl` by their keys; of several under one key, the last.
 
     Attributes:
+        run: the directory of the run.
         run_id: of the run, by its directory's name.
         judged: hash of a case → what the answers of judges for it took, discarded ones among them.
         damaged: lines whose checksum is wrong: they hold no answer.
@@ -113,6 +114,7 @@ class JournalReader:
 
     def __init__(self, path: Path) -> None:
         self.run_id = path.parent.name
+        self.run = path.parent
         self.damaged = 0
         self.redacted: set[str] = set()
         self.judged: dict[int, Amount] = {}

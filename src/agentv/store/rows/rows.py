@@ -137,6 +137,8 @@ class Row(Struct, gc=False):
     diff_path: str | UnsetType = UNSET
     native_path: str | UnsetType = UNSET
     workspace_path: str | UnsetType = UNSET
+    work_path: str | UnsetType = UNSET
+    work_sha256: str | UnsetType = UNSET
 
 
 class RelativePaths(dict[str, str]):
@@ -209,6 +211,8 @@ def _add_work(row: Row, stored: StoredWork) -> None:
     row.diff_path = stored.diff_path or UNSET
     row.native_path = stored.native_path or UNSET
     row.workspace_path = stored.workspace_path or UNSET
+    row.work_path = stored.work_path or UNSET
+    row.work_sha256 = stored.work_sha256 or UNSET
 
 
 def _reference(case: Case) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import stat
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import attached_files
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json
@@ -22,7 +23,8 @@ from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue, No
 from agentv.registry.types import ProviderSettings
 from agentv.targets.cli.attached_files import arguments_of, format_issues
 from agentv.targets.cli.confined import confined
-from agentv.targets.cli.placeholders import CommandPlan, command_issues, plan_command
+from agentv.targets.cli.mcp_config import mcp_config
+from agentv.targets.cli.placeholders import MCP_CONFIG, CommandPlan, command_issues, plan_command
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_object, from_text, is_answer, parsed
 from agentv.targets.http.healthcheck import Healthcheck
 from agentv.targets.http.once import Once, timed
@@ -30,6 +32,9 @@ from agentv.targets.promptfoo.calls import context_of, options_of
 from agentv.user_code.excerpts import is_javascript_error, last_error, tail
 from agentv.user_code.processes.leftovers import temporary_prefix
 from agentv.user_code.processes.processes import Finished, run_program
+
+MCP_VARIABLE = f"AGENTV_{MCP_CONFIG}"
+"""Variable that names the file with the MCP servers of a case that has `tools`."""
 
 PROMPT_LIMIT = 100_000
 """Bytes that a prompt may have as an argument: Linux takes 131,071 in one, its name included (MAX_ARG_STRLEN)."""
@@ -97,13 +102,14 @@ class _Cli:
         if isinstance(prompt, Failure):
             return prompt
         home = request.sandbox.home if request.sandbox is not None else None
-        with _directory(self._plan.uses, prompt, home) as paths:
+        with _directory(self._plan.uses, prompt, home, request.mcp_servers) as paths:
             values = self._values(request, paths)
             if any(len(values.get(name, "").encode()) > PROMPT_LIMIT for name in ("OPTIONS", "CONTEXT")):
                 message = "{OPTIONS} or {CONTEXT} is too long for an argument; read the prompt from stdin instead"
                 return Failure("prompt-too-long", message)
             files = arguments_of(self._files_format, dict.fromkeys(attached_files(request.messages)))
             command, extra = self._plan.filled(values, files)
+            extra = {**extra, **({MCP_VARIABLE: paths[MCP_CONFIG]} if request.mcp_servers else {})}
             ended = await run_program(
                 confined(command, request),
                 stdin=prompt,
@@ -146,15 +152,18 @@ def _encoded(prompt: str, *, as_argument: bool) -> bytes | Failure:
 
 
 @contextmanager
-def _directory(uses: frozenset[str], prompt: bytes, home: str | None) -> Iterator[Mapping[str, str]]:
+def _directory(
+    uses: frozenset[str], prompt: bytes, home: str | None, servers: Sequence[McpServer] = ()
+) -> Iterator[Mapping[str, str]]:
     """The files that a command asks for, by placeholder, in a directory that is gone afterwards.
 
     Args:
         uses: the placeholders of the command.
         prompt: of the call.
         home: where a confined program may read and write; None: it is not confined.
+        servers: the tools of the case, whose configuration is a file too.
     """
-    if not uses & {"PROMPT_FILE", "OUTPUT_FILE"}:
+    if not servers and not uses & {"PROMPT_FILE", "OUTPUT_FILE", MCP_CONFIG}:
         yield {}
         return
     from tempfile import TemporaryDirectory
@@ -162,9 +171,13 @@ def _directory(uses: frozenset[str], prompt: bytes, home: str | None) -> Iterato
     with TemporaryDirectory(prefix=temporary_prefix(), dir=home, ignore_cleanup_errors=True) as name:
         directory = Path(name)
         paths = {"PROMPT_FILE": directory / "prompt.txt", "OUTPUT_FILE": directory / "output.txt"}
+        paths[MCP_CONFIG] = directory / "mcp.json"
         if "PROMPT_FILE" in uses:
             paths["PROMPT_FILE"].write_bytes(prompt)
-        yield {placeholder: str(path) for placeholder, path in paths.items() if placeholder in uses}
+        if servers or MCP_CONFIG in uses:
+            paths[MCP_CONFIG].write_text(mcp_config(servers), encoding="utf-8")
+        wanted = uses | ({MCP_CONFIG} if servers else frozenset())
+        yield {placeholder: str(path) for placeholder, path in paths.items() if placeholder in wanted}
 
 
 def _answer(ended: Finished | Failure, output_file: str | None) -> TargetResponse | Failure:
