@@ -11,7 +11,7 @@ from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
 
-INTERRUPTED = "interrupted"
+RUN_INTERRUPTED = "interrupted"
 """Code of a failure of a call that the user ended early. Its trial runs again when the run is resumed."""
 
 

@@ -16,7 +16,7 @@ from agentv.errors import StoreError
 from agentv.model.run.cases import RequiredGrade
 from agentv.model.run.trial import SCHEMA_VERSION, Status
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
-from agentv.model.values.response import INTERRUPTED
+from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.lines import read_placed_lines
 
@@ -46,7 +46,7 @@ class StoredRow(Struct, gc=False):
 class ErrorFacts(Struct, gc=False):
     """What a resume needs of an error: whether its trial runs again."""
 
-    code: str = ""
+    code: str | None = None
     stops: bool = False
 
 
@@ -187,4 +187,4 @@ def finished_keys(path: Path) -> Iterator[str]:
 
 
 def _runs_again(error: ErrorFacts | None) -> bool:
-    return error is not None and (bool(error.stops) or error.code == INTERRUPTED)
+    return error is not None and (bool(error.stops) or error.code == RUN_INTERRUPTED)
