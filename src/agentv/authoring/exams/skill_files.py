@@ -188,7 +188,7 @@ def _case_of(item: Node, place: int, reading: Reading, *, of_agents: bool) -> Ma
     pairs = {
         "id": node_of(f"eval-{place}", item.at) if is_empty(given.get("id")) else given["id"],
         "input": given["prompt"] if of_agents else _prompt_of(given),
-        "workspace": _workspace_of(given) if of_agents else None,
+        "workspace": _workspace_of(given, reading) if of_agents else None,
         "metadata": MapNode(extra, {key: item.keys[key] for key in extra}, item.at),
         "description": given.get("name"),
         "expected_output": given.get("expected_output"),
@@ -208,16 +208,18 @@ def _prompt_of(given: Mapping[str, Node]) -> Node:
     return ListNode([_mapping({"role": node_of("user", prompt.at), "content": content}, prompt.at)], prompt.at)
 
 
-def _workspace_of(given: Mapping[str, Node]) -> Node | None:
-    """The files of an eval, in the workspace of its agent."""
+def _workspace_of(given: Mapping[str, Node], reading: Reading) -> Node | None:
+    """The files of an eval, in the workspace of its agent; two that would lie in one place are reported."""
     files = given.get("files")
     if not isinstance(files, ListNode) or not files.items:
         return None
     placed: dict[str, Node] = {}
     for one in files.items:
-        path = str(plain(one))
-        place = place_of(path)
-        placed[place if place not in placed else path] = one
+        place = place_of(str(plain(one)))
+        if place in placed:
+            first = plain(placed[place])
+            reading.report.error("bad-value", one, f"'{plain(one)}' and '{first}' are both '{place}' in the workspace")
+        placed[place] = one
     return _mapping({"files": _mapping(placed, files.at)}, files.at)
 
 
