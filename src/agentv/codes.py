@@ -170,7 +170,7 @@ RUNS: Mapping[str, str] = {
     "hook-failed": "A hook of a workspace failed.",
     "http-status": "A server responded with an error status.",
     "internal-error": "A bug in agentv; `AGENTV_DEBUG=1` shows where.",
-    "interrupted": "The run was interrupted while a call was waiting for its turn or for a retry.",
+    "interrupted": "The run was interrupted while a call was waiting, or while an agent was working.",
     "judge-empty-output": "The judge returned an empty reply.",
     "judge-prompt-failed": "The code that writes a judge prompt failed, or returned no prompt.",
     "mock-error": "A `mock` target fails on purpose, because it sets `error`.",
