@@ -70,6 +70,9 @@ def _tool_item(call: ToolCall, tool: OfferedTool, identity: str) -> dict[str, An
     head = {"status": "completed", "call_id": call.id or f"call_{identity}", "name": tool.name}
     if tool.namespace:
         head["namespace"] = tool.namespace
+    if tool.search:
+        search = {"type": "tool_search_call", "status": "completed", "execution": "client"}
+        return {"id": f"ts_{identity}", **search, "call_id": head["call_id"], "arguments": dict(call.arguments)}
     if tool.custom:
         text = call.arguments.get("input")
         return {

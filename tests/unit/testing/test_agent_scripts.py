@@ -226,6 +226,46 @@ def test_codex_that_runs_tools_from_javascript():
     assert call["input"] == 'text(await tools.exec_command({"cmd": "ls -l"}))'
 
 
+def test_codex_searches_for_a_tool_that_it_has_not_declared():
+    search = {"type": "tool_search", "execution": "client", "parameters": {}}
+    with ModelServer(AgentScript([use_tool("shop.get_order", order_id="A1"), "Done."])) as server:
+        _, first = respond(server, [search])
+        assert (first.type, first.arguments) == ("tool_search_call", {"query": "shop get order", "limit": 8})
+        found = {"type": "tool_search_output", "call_id": first.call_id, "tools": [RESPONSES[2]]}
+        asked = {"type": "tool_search_call", "call_id": first.call_id, "arguments": {}}
+        _, again = respond(server, [search], asked, {**found, "tools": []})
+        assert (again.type, again.call_id) == ("tool_search_call", "search_shop_get_order_1")
+        _, call = respond(server, [search], asked, found)
+        assert (call.type, call.namespace) == ("function_call", "mcp__shop")
+
+
+def test_claude_searches_for_a_tool_and_that_takes_no_step():
+    search = tool("ToolSearch", query="string")
+    with ModelServer(AgentScript([use_tool("shop.get_order", order_id="A1"), "Done."])) as server:
+        assert ask(server, "go", tools=[search]) == (
+            "ToolSearch",
+            {"query": "select:mcp__shop__get_order", "max_results": 5},
+        )
+        block = {"type": "tool_use", "id": "search_shop_get_order_0", "name": "ToolSearch", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": block["id"], "content": "found"}
+        turns = [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": [block]},
+            {"role": "user", "content": [result]},
+        ]
+        body = {"model": "m", "max_tokens": 9, "messages": turns, "tools": CLAUDE}
+        _, got = post(f"{server.anthropic}/v1/messages", body)
+        assert got["content"][0]["name"] == "mcp__shop__get_order"
+        searched = [block | {"id": f"search_shop_get_order_{n}"} for n in range(10)]
+        turns[1:] = [
+            {"role": "assistant", "content": searched},
+            {"role": "user", "content": [result | {"tool_use_id": one["id"]} for one in searched]},
+        ]
+        status, got = post(f"{server.anthropic}/v1/messages", {**body, "tools": [search]})
+    assert status == 400
+    assert "found no such tool" in got["error"]["message"]
+
+
 def test_tokens_by_key_and_conversation():
     steps = [replace(STEPS[0], usage=TokenUsage(input=100, output=7, total=107)), Answer("Done.", usage=None)]
     with ModelServer(AgentScript([Status(500), *steps])) as server:

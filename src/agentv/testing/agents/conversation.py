@@ -10,6 +10,7 @@ import msgspec
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
+from agentv.testing.agents.tool_mapping import SEARCH_ID
 from agentv.testing.calls import ModelCall, pieces_of
 
 _TURNS = ("messages", "contents", "input")
@@ -44,12 +45,19 @@ def turns_of(body: JsonObject) -> tuple[Turn, ...]:
 def _turn(message: JsonObject) -> Turn:
     role, kind = message.get("role"), message.get("type")
     if role in ("assistant", "model") or kind in _ANSWERS:
-        return Turn(answer=True)
+        return Turn(answer=not _searches(message))
     if role == "tool" or (isinstance(kind, str) and kind != "message"):
         return Turn(answer=False)
     content = message.get("content", message.get("parts"))
     blocks = content if isinstance(content, Sequence) and not isinstance(content, str) else [content]
     return Turn(answer=False, text="\n".join(piece for block in blocks for piece in _said(block)))
+
+
+def _searches(message: JsonObject) -> bool:
+    """Whether a message is a search for a tool that no script holds."""
+    blocks = message.get("content")
+    ids = [block.get("id") for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, Sequence) else []
+    return any(isinstance(one, str) and one.startswith(SEARCH_ID) for one in ids)
 
 
 def _said(block: Json) -> Sequence[str]:

@@ -19,12 +19,14 @@ class OfferedTool:
         name: as the request names it.
         namespace: that it stands in (OpenAI's responses); empty: none.
         custom: its input is text rather than an object (OpenAI's custom tools).
+        search: it finds further tools, and then the request offers them (Codex).
         schema: JSON Schema of its arguments.
     """
 
     name: str
     namespace: str = ""
     custom: bool = False
+    search: bool = False
     description: str = ""
     schema: JsonObject = field(default=EMPTY)
 
@@ -50,7 +52,7 @@ def offered_tools(body: JsonObject) -> tuple[OfferedTool, ...]:
     """The tools of a request that the program itself runs; those that the provider runs have no name."""
     found = [*_tools(body.get("tools"), "")]
     for item in _objects(body.get("input")):
-        if item.get("type") == "additional_tools":
+        if item.get("type") in ("additional_tools", "tool_search_output"):
             found += _tools(item.get("tools"), "")
     return tuple(found)
 
@@ -58,6 +60,9 @@ def offered_tools(body: JsonObject) -> tuple[OfferedTool, ...]:
 def _tools(value: Json, namespace: str) -> Iterator[OfferedTool]:
     for tool in _objects(value):
         kind, name = tool.get("type"), tool.get("name")
+        if kind == "tool_search" and tool.get("execution") == "client":
+            yield OfferedTool("tool_search", search=True)
+            continue
         if kind == "namespace" and isinstance(name, str):
             yield from _tools(tool.get("tools"), f"{namespace}.{name}" if namespace else name)
             continue
@@ -72,9 +77,9 @@ def _tools(value: Json, namespace: str) -> Iterator[OfferedTool]:
             yield OfferedTool(
                 named,
                 namespace,
-                kind == "custom" and "input_schema" not in tool,
-                str(said.get("description", "")),
-                schema if isinstance(schema, Mapping) else EMPTY,
+                custom=kind == "custom" and "input_schema" not in tool,
+                description=str(said.get("description", "")),
+                schema=schema if isinstance(schema, Mapping) else EMPTY,
             )
 
 

@@ -6,17 +6,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import ToolCall
 from agentv.testing.agents.conversation import answers_in, history_of, turns_of
 from agentv.testing.agents.offered_tools import OfferedTool, offered_tools
-from agentv.testing.agents.tool_mapping import NotOfferedError, as_offered
+from agentv.testing.agents.tool_mapping import SEARCH_ID, NotOfferedError, as_offered
 from agentv.testing.calls import ModelCall
 from agentv.testing.script import step_of
 from agentv.testing.steps import HOLDERS, Answer, Status, Step, Together
 
 _SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 """What mini-swe-agent prints by its shell to end: it takes no text for an answer."""
+
+
+_SEARCHES = 10
+_SEARCH_WAIT_S = 0.1
 
 
 class AgentScript:
@@ -124,10 +130,24 @@ def _fitted(step: Step, tools: Sequence[OfferedTool], call: ModelCall) -> Step:
 
 def _fitted_answer(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) -> Answer:
     if step.tool_calls:
-        return replace(step, tool_calls=tuple(as_offered(one, tools, call.text) for one in step.tool_calls))
+        calls = tuple(as_offered(one, tools, call.text) for one in step.tool_calls)
+        searches = tuple(one for one in calls if (one.id or "").startswith(SEARCH_ID))
+        if not searches:
+            return replace(step, tool_calls=calls)
+        return _search(searches, call)
     if _SUBMIT in call.text and tools and step.refusal is None:
         return replace(step, tool_calls=(_submitted(step.text, tools, call.text),))
     return step
+
+
+def _search(searches: Sequence[ToolCall], call: ModelCall) -> Answer:
+    """The agent shall search; again if its server of tools has not started yet."""
+    body = msgspec.json.encode(call.body)
+    before = max(body.count(f'"{one.id}_'.encode()) for one in searches) // 2  # each search, and its result
+    if before >= _SEARCHES:
+        raise NotOfferedError(f"the agent searched for {searches[0].arguments['query']!r}, and found no such tool")
+    calls = tuple(replace(one, id=f"{one.id}_{before}") for one in searches)
+    return Answer(tool_calls=calls, delay_s=before * _SEARCH_WAIT_S)
 
 
 def _submitted(text: str, tools: Sequence[OfferedTool], said: str) -> ToolCall:

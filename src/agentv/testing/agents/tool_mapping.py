@@ -41,6 +41,10 @@ class NotOfferedError(Exception):
     """The request offers no tool for a call."""
 
 
+SEARCH_ID = "search_"
+"""How the id of a search for a tool begins that the script does not hold."""
+
+
 def as_offered(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolCall:
     """The call as the agent understands it.
 
@@ -130,9 +134,24 @@ def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> 
         return _made(call, shell, _arguments({"command": command}, shell, text))
     script = next((tool for tool in tools if tool.custom and "tools.exec_command" in tool.description), None)
     if script is None:
+        search = _search(call, tools)
+        if search is not None:
+            return search
         offered = ", ".join(tool.full_name for tool in tools) or "none"
         raise NotOfferedError(f"the request offers no tool for '{call.name}'; its tools: {offered}")
     return _made(call, script, {"input": _javascript(call)})
+
+
+def _search(call: ToolCall, tools: Sequence[OfferedTool]) -> ToolCall | None:
+    """A search for a tool that the agent has, but has not declared yet (Claude Code, Codex)."""
+    identity = SEARCH_ID + _plain(call.name)
+    if any(tool.search for tool in tools):
+        return ToolCall("tool_search", {"query": call.name.replace(".", " ").replace("_", " "), "limit": 8}, identity)
+    if any(tool.name == "ToolSearch" for tool in tools):
+        natives = TOOLS[call.name].get("claude", ()) if call.name in TOOLS else ()
+        names = ",".join(natives) or ("mcp__" + call.name.replace(".", "__") if "." in call.name else call.name)
+        return ToolCall("ToolSearch", {"query": f"select:{names}", "max_results": 5}, identity)
+    return None
 
 
 def _text(call: ToolCall, key: str) -> str:
