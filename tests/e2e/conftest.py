@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from doubles.browser_pages import launched_pages
 from e2e.command import Project
 
 
@@ -9,3 +10,17 @@ from e2e.command import Project
 def project(tmp_path) -> Project:
     (tmp_path / ".git").mkdir()
     return Project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """The pages of one browser for a module; longer, and its event loop would be in the way of others."""
+    with launched_pages() as found:
+        yield found
+
+
+@pytest.fixture
+def tab(pages):
+    """An empty page."""
+    yield pages.lend()
+    pages.take_back()
