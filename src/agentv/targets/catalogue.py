@@ -41,6 +41,7 @@ PROVIDERS = {
     },
     "local": "agentv.targets.local:Local",
     "acp": "agentv.agents.acp.target:Acp",
+    "claude": "agentv.agents.native.claude:Claude",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
