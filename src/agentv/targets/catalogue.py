@@ -42,6 +42,7 @@ PROVIDERS = {
     "local": "agentv.targets.local:Local",
     "acp": "agentv.agents.acp.target:Acp",
     "claude": "agentv.agents.native.claude:Claude",
+    "codex": "agentv.agents.native.codex:Codex",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
