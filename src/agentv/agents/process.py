@@ -66,6 +66,10 @@ class AgentProcess:
                 return None
         return self._lines.pop()
 
+    def discount(self, size: int) -> None:
+        """Let bytes that were read not count as printed."""
+        self._read -= size
+
     @property
     def partial(self) -> bytes:
         """What follows the last end of a line."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agentv.agents.native.stream import Directories
+from agentv.agents.process import STREAM_LIMIT
 from agentv.model.values.response import Failure
 from agentv.ports import TargetRequest
 from agentv.user_code.processes.leftovers import temporary_prefix
@@ -47,6 +49,25 @@ class TrialDirectories:
         except (OSError, ValueError) as error:
             return Failure("cannot-start", f"the agent's settings cannot be written: {error}")
         return None
+
+    def discard(self, name: str) -> Failure | None:
+        """Remove a file that the agent will write; why that is impossible."""
+        try:
+            if name:
+                self._place(name).unlink(missing_ok=True)
+        except (OSError, ValueError) as error:
+            return Failure("cannot-start", f"the agent's earlier report cannot be removed: {error}")
+        return None
+
+    def read(self, name: str) -> bytes:
+        """What the agent wrote to a file; nothing where there is none. A link is not followed: it may lead anywhere."""
+        try:
+            descriptor = os.open(self._place(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            return b""
+        with os.fdopen(descriptor, "rb") as file:
+            sound = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            return file.read(STREAM_LIMIT) if sound else b""
 
     def copy_skills(self, skills: Iterable[str], place: str) -> Failure | None:
         """Copy directories of skills to where the agent reads them; why that is impossible."""

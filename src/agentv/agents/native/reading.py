@@ -22,6 +22,7 @@ class StreamLines:
 
     Args:
         reader: gets each event.
+        discarded: how lines begin that are neither read nor kept.
         secrets: texts that are masked in what is kept.
 
     Attributes:
@@ -33,8 +34,9 @@ class StreamLines:
         truncated: not all of the stream is kept.
     """
 
-    def __init__(self, reader: StreamReader, secrets: Iterable[str]) -> None:
+    def __init__(self, reader: StreamReader, secrets: Iterable[str], discarded: tuple[bytes, ...] = ()) -> None:
         self._reader = reader
+        self._discarded = discarded
         self._secrets = [one.encode() for one in secrets if len(one) >= _SHORTEST_SECRET]
         self._native = bytearray()
         self.broken: Failure | None = None
@@ -48,7 +50,10 @@ class StreamLines:
         """Read until the stream ends, or cannot be read any further."""
         try:
             while (line := await process.line()) is not None:
-                self.take(line)
+                if self._discarded and line.startswith(self._discarded):
+                    process.discount(len(line))
+                else:
+                    self.take(line)
         except TooLargeStreamError:
             self.broken = Failure("output-too-large", "the agent printed more than is allowed")
             return
@@ -59,6 +64,15 @@ class StreamLines:
         if rest:
             self.cut = rest.startswith(b"{") and not _is_event(_parsed(rest))
             self.take(rest)
+
+    def take_report(self, data: bytes) -> None:
+        """Take what stands in a file: one JSON document, or the lines of a stream."""
+        document = _parsed(data)
+        if _is_event(document):
+            self.take(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+            return
+        for line in data.splitlines():
+            self.take(line)
 
     def take(self, line: bytes) -> None:
         """Take a line."""

@@ -92,14 +92,16 @@ class Recording:
         self._open[parent] = (message_id, place if text or reasoning or follows else -1)
         self._progress()
 
-    def tool_call(self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None) -> None:
+    def tool_call(
+        self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None, name: str = ""
+    ) -> None:
         """It calls a tool; a second one with the same `call_id` completes the first one's arguments."""
         place = self._calls.get(call_id) if call_id else None
         if place is not None:
             self._replace(place, native_name, arguments)
         else:
             self._begin_turn(parent)
-            name = canonical_name(native_name)
+            name = name or canonical_name(native_name)
             step = ToolCallStep(
                 name, arguments, native_name, id=call_id or None, started_ms=self.now_ms, parent=parent or None
             )

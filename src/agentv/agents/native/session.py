@@ -43,6 +43,7 @@ class _Running:
     reader: StreamReader
     lines: StreamLines
     began: float
+    report: str
 
 
 class NativeSession:
@@ -112,17 +113,17 @@ class NativeSession:
         if problem is not None:
             return problem
         reader = self._agent.reader(recording)
-        lines = StreamLines(reader, self._secrets(request))
+        lines = StreamLines(reader, self._secrets(request), launch.discarded)
         began = time.time()
         env = environment_of(request, {"HOME": paths.home, **launch.env})
         process = await start_argv(self._argv(launch), request, paths.workspace, env)
         if isinstance(process, Failure):
             return process
         process.feed(launch.stdin)
-        return _Running(process, recording, reader, lines, began)
+        return _Running(process, recording, reader, lines, began, launch.report)
 
     def _prepared(self, launch: Launch) -> Failure | None:
-        problem = self._directories.write(launch.files)
+        problem = self._directories.write(launch.files) or self._directories.discard(launch.report)
         if problem is None and self._settings.skills and not launch.skills:
             problem = Failure("cannot-start", f"{self._settings.title} takes no skills with the HOME of the user")
         return problem or self._directories.copy_skills(self._settings.skills, launch.skills)
@@ -155,9 +156,12 @@ class NativeSession:
             if why or lingers:
                 await process.end(limits.grace_s)
             await asyncio.wait((reading,), timeout=min(DRAIN_S, limits.remaining_s))
+            status = None if why or lingers else await process.wait(min(EXIT_S, limits.left_s))
+            if running.report:
+                running.lines.take_report(await asyncio.to_thread(self._directories.read, running.report))
+                why = why or (limits.reached.result() if limits.reached.done() else "")
             if why:
                 return self._limited(why, running)
-            status = None if lingers else await process.wait(min(EXIT_S, limits.left_s))
             return self._judged(running, request, status)
         finally:
             for one in (reading, exiting):

@@ -46,6 +46,9 @@ class Launch:
         skills: directory relative to `Directories.config` where the agent finds skills; those of the setting are
             copied there. Empty: nowhere.
         stdin: what it reads.
+        report: file relative to `Directories.config` that the program writes beside its stdout: JSON lines, or one
+            JSON document. Its events are read after those of stdout, when the program has ended. Empty: there is none.
+        discarded: how lines begin that only repeat others: neither read nor kept, however many there are.
     """
 
     argv: tuple[str, ...]
@@ -53,6 +56,8 @@ class Launch:
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
     skills: str = ""
     stdin: bytes = field(default=b"", repr=False)
+    report: str = ""
+    discarded: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +92,13 @@ class TraceRecorder(Protocol):
         """The agent says something; the texts of one non-empty `message_id` are one message."""
         ...
 
-    def tool_call(self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None) -> None:
-        """It calls a tool; a second one with the same `call_id` completes the first one's arguments."""
+    def tool_call(
+        self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None, name: str = ""
+    ) -> None:
+        """It calls a tool; a second one with the same `call_id` completes the first one's arguments.
+
+        `name`: the canonical one, where the agent tells more than the native one does; empty: that of the native one.
+        """
         ...
 
     def tool_result(self, call_id: str, result: Json, *, error: str | None = None, status: str = "") -> None:
