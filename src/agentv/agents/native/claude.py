@@ -77,6 +77,7 @@ class ClaudeCode:
 
     def __init__(self, settings: Claude) -> None:
         self._settings = settings
+        self._earlier: dict[str, JsonObject] = {}
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """Its command line. All that is set is set by flags, so that the user's own files stay as they are."""
@@ -95,7 +96,7 @@ class ClaudeCode:
 
     def reader(self, recorder: TraceRecorder) -> ClaudeStream:
         """A reader for one turn."""
-        return ClaudeStream(recorder)
+        return ClaudeStream(recorder, self._earlier)
 
     def _files(self, request: TargetRequest) -> dict[str, str]:
         settings = self._settings
@@ -136,10 +137,17 @@ _FLAGS = {
 
 
 class ClaudeStream:
-    """Reads the events of one turn. One message comes in several events of one id, a block in each."""
+    """Reads the events of one turn. One message comes in several events of one id, a block in each.
 
-    def __init__(self, recorder: TraceRecorder) -> None:
+    Args:
+        recorder: of the turn.
+        earlier: model → its usage in the turns before, which older versions add up; kept up to date.
+    """
+
+    def __init__(self, recorder: TraceRecorder, earlier: dict[str, JsonObject]) -> None:
         self._recorder = recorder
+        self._earlier = earlier
+        self._retrying: Failure | None = None
         self._denied: set[str] = set()
         self._names: dict[str, str] = {}
         self._results: list[JsonObject] = []
@@ -161,7 +169,7 @@ class ClaudeStream:
     def ending(self) -> Ending:
         """How the turn ended."""
         if not self._results:
-            return Ending(session_id=self._session_id)
+            return Ending(failure=self._retrying, session_id=self._session_id)
         last = self._results[-1]
         return Ending(
             output=text(last, "result") if "result" in last else None,
@@ -182,10 +190,15 @@ class ClaudeStream:
             self._recorder.agent("claude", text(event, "claude_code_version"), text(event, "model"))
             if isinstance(event.get("tools"), list):
                 self._recorder.tools(texts(event, "tools"))
+        elif event.get("subtype") == "api_retry":
+            why = " ".join(filter(None, (str(event.get("error_status") or ""), text(event, "error"))))
+            tries = f"{count(event, 'attempt')} of {count(event, 'max_retries')} tries"
+            self._retrying = Failure(API, f"the agent's model API fails: {why}, after {tries}")
         elif event.get("subtype") == "permission_denied":
             self._deny(text(event, "tool_name"), text(event, "message"), text(event, "tool_use_id"))
 
     def _assistant(self, event: JsonObject) -> None:
+        self._retrying = None
         message, parent = mapping(event, "message"), text(event, "parent_tool_use_id") or None
         identity = text(message, "id")
         for block in items(message, "content"):
@@ -214,24 +227,32 @@ class ClaudeStream:
             call_id = text(one, "tool_use_id")
             if call_id not in self._denied:
                 self._deny(text(one, "tool_name"), "", call_id)
-        for model, usage in _usages(event):
-            self._recorder.usage(model, usage, number(mapping(mapping(event, _USED), model), "costUSD"))
+        for model, used in self._used(event):
+            self._recorder.usage(model, _tokens(used), number(used, "costUSD"))
+
+    def _used(self, event: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+        """Model → usage since the result before. Those of single messages are the usages at their beginning."""
+        whole, since = mapping(event, "modelUsage"), event.get("model_usage_since_last_result")
+        for model in whole if not isinstance(since, dict) else since:
+            used = mapping(whole if not isinstance(since, dict) else since, model)
+            yield model, used if isinstance(since, dict) else _difference(used, self._earlier.get(model, {}))
+        self._earlier.update((model, mapping(whole, model)) for model in whole)
 
     def _deny(self, name: str, reason: str, call_id: str) -> None:
         self._denied.add(call_id)
         self._recorder.denied(name or self._names.get(call_id, ""), reason.partition(" IMPORTANT:")[0], call_id)
 
 
-_USED = "model_usage_since_last_result"
+def _difference(used: JsonObject, earlier: JsonObject) -> JsonObject:
+    return {
+        key: max(0, value - (number(earlier, key) or 0)) for key in used if (value := number(used, key)) is not None
+    }
 
 
-def _usages(event: JsonObject) -> Iterator[tuple[str, TokenUsage]]:
-    """Model → tokens of the turn. The usages of single messages are those of their beginning."""
-    for model, used in mapping(event, _USED).items():
-        if isinstance(used, Mapping):
-            cached, made = count(used, "cacheReadInputTokens"), count(used, "cacheCreationInputTokens")
-            taken, given = count(used, "inputTokens") + cached + made, count(used, "outputTokens")
-            yield model, TokenUsage(taken, given, taken + given, cached, count(used, "thinkingTokens"))
+def _tokens(used: JsonObject) -> TokenUsage:
+    cached, made = count(used, "cacheReadInputTokens"), count(used, "cacheCreationInputTokens")
+    taken, given = count(used, "inputTokens") + cached + made, count(used, "outputTokens")
+    return TokenUsage(taken, given, taken + given, cached, count(used, "thinkingTokens"))
 
 
 def _failure(result: JsonObject) -> Failure | None:

@@ -32,14 +32,18 @@ def items(event: Mapping[str, Any], key: str) -> Iterator[JsonObject]:
     return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())
 
 
+_MOST = 1e18
+"""A number above is none that an agent counts."""
+
+
 def number(event: Mapping[str, Any], key: str) -> float | None:
     """A number that is not negative; None for anything else."""
     value = event.get(key)
-    sound = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-    return float(value) if sound and value is not None else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= _MOST else None
 
 
 def count(event: Mapping[str, Any], key: str) -> int:
     """A whole number that is not negative; 0 for anything else."""
-    value = event.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+    return int(number(event, key) or 0)

@@ -37,7 +37,8 @@ _VERSIONS: Mapping[ModelProtocol, str] = {"anthropic": "/v1", "gemini": "/v1beta
 
 _HARMLESS = ("read", "glob", "grep", "list", "todowrite", "todoread", "skill")
 _INVALID = "invalid"
-_REJECTIONS = ("rejected permission", "prevents you from using this specific tool call", "permission denied")
+_REJECTIONS = ("rejected permission",)
+"""In the error of a call whose permission was asked for and refused, which ends the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +177,9 @@ class OpenCodeReader:
         withheld = "unavailable tool" in (error or "") and canonical_name(name) != name
         self._calls += 1
         self._recorder.tool_call(identity, name, arguments, name=self._canonical(name))
-        if error is not None and (withheld or any(one in error for one in _REJECTIONS)):
-            self._denied = error
+        rejected = error is not None and any(one in error for one in _REJECTIONS)
+        if error is not None and (withheld or rejected):
+            self._denied = error if rejected else self._denied  # it goes on without a tool that it has not got
             self._recorder.denied(name, error, identity)
         self._recorder.tool_result(identity, state.get("output"), error=error)
 

@@ -119,7 +119,7 @@ class PiReader:
             self._said(message)
         elif kind == "tool_execution_end":
             self._returned(event)
-        elif kind in {"agent_start", "agent_end"}:  # one that tries again begins again
+        elif kind in {"agent_start", "agent_end", "auto_retry_start", "compaction_start"}:  # it may try again
             self._ended = kind == "agent_end"
 
     def _said(self, message: JsonObject) -> None:

@@ -28,6 +28,7 @@ class StreamLines:
     Attributes:
         broken: why reading stopped before the end; None: it did not.
         cut: the stream ends in the middle of an event.
+        count: lines so far.
         noise: lines that are no events, such as logs.
         unread: events that the adapter could not read: of another shape than it knows.
         truncated: not all of the stream is kept.
@@ -40,6 +41,7 @@ class StreamLines:
         self._native = bytearray()
         self.broken: Failure | None = None
         self.cut = False
+        self.count = 0
         self.noise = 0
         self.unread = 0
         self.truncated = False
@@ -78,6 +80,7 @@ class StreamLines:
         if not line:
             return
         self._keep(line)
+        self.count += 1
         event = _parsed(line)
         if not _is_event(event):
             self.noise += 1

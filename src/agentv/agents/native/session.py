@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentv.agents.conversation import new_messages
-from agentv.agents.failures import LIMIT, failed
+from agentv.agents.failures import API, LIMIT, failed
 from agentv.agents.limits import SessionLimits
 from agentv.agents.native.directories import TrialDirectories
 from agentv.agents.native.endings import Turn, failure_of
@@ -147,26 +147,48 @@ class NativeSession:
         """Wait for the end of a turn, or end it at a limit."""
         limits, process = self._limits, running.process
         reading = asyncio.ensure_future(running.lines.read(process))
-        exit_ = asyncio.ensure_future(process.wait(None))
+        exiting = asyncio.ensure_future(process.wait(None))
         try:
-            both = (reading, exit_, limits.reached)
-            await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
-            why = limits.reached.result() if limits.reached.done() else ""
-            if not why and not reading.done() and not exit_.done():
-                why = f"no answer after {request.timeout_s:g} s"
-            if why:
+            lingers = await self._until_over(running, reading, exiting)
+            over = lingers or reading.done() or exiting.done()
+            why = "" if over else f"no answer after {request.timeout_s:g} s"
+            why = limits.reached.result() if limits.reached.done() else why
+            if why or lingers:
                 await process.end(limits.grace_s)
             await asyncio.wait((reading,), timeout=min(DRAIN_S, limits.remaining_s))
-            status = None if why else await process.wait(min(EXIT_S, limits.left_s))
+            status = None if why or lingers else await process.wait(min(EXIT_S, limits.left_s))
             if running.report:
                 running.lines.take_report(await asyncio.to_thread(self._directories.read, running.report))
                 why = why or (limits.reached.result() if limits.reached.done() else "")
             if why:
-                return self._failure(Failure(LIMIT, why), running, None)
+                return self._limited(why, running)
             return self._judged(running, request, status)
         finally:
-            for one in (reading, exit_):
+            for one in (reading, exiting):
                 one.cancel()
+
+    async def _until_over(
+        self, running: _Running, reading: asyncio.Future[None], exiting: asyncio.Future[int | None]
+    ) -> bool:
+        """Wait until the stream ends, the program exits or a limit is reached; whether it lingers after its result."""
+        limits, seen = self._limits, -1
+        both = (reading, exiting, limits.reached)
+        while limits.left_s > 0:
+            done, _ = await asyncio.wait(both, timeout=min(EXIT_S, limits.left_s), return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                return False
+            if running.lines.count == seen and running.reader.ending().complete:
+                return True
+            seen = running.lines.count
+        return False
+
+    def _limited(self, why: str, running: _Running) -> Failure:
+        """The failure of a turn that was ended at a limit: what its model's API did comes first."""
+        ending = replace(running.reader.ending(), complete=False)
+        failure = ending.failure
+        if failure is not None and failure.code == API:
+            return self._failure(replace(failure, message=f"{failure.message}; {why}"), running, ending)
+        return self._failure(Failure(LIMIT, why), running, ending)
 
     def _judged(self, running: _Running, request: TargetRequest, status: int | None) -> TargetResponse | Failure:
         lines, recording = running.lines, running.recording
@@ -190,17 +212,16 @@ class NativeSession:
         self._session_id = ending.session_id or self._session_id
         return self._response(running, ending)
 
-    def _failure(self, failure: Failure, running: _Running, ending: Ending | None) -> Failure:
+    def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
         stderr = running.lines.masked(running.process.stderr)
         response = self._response(running, ending)
         return failed(failure.code, failure.message, response, b"" if failure.code == LIMIT else stderr)
 
-    def _response(self, running: _Running, ending: Ending | None) -> TargetResponse:
+    def _response(self, running: _Running, ending: Ending) -> TargetResponse:
         trace = self._trace(running, ending)
         recording, stderr = running.recording, running.lines.masked(running.process.stderr)
-        output = ending.output if ending is not None else None
         return TargetResponse(
-            recording.answer if output is None else output,
+            recording.answer if ending.output is None else ending.output,
             messages=tuple(one for one in messages_of(trace) if one.role != "user"),
             token_usage=trace.tokens,
             cost_usd=trace.cost_usd,
@@ -211,32 +232,32 @@ class NativeSession:
             logs={"stderr.txt": stderr} if stderr else {},
         )
 
-    def _trace(self, running: _Running, ending: Ending | None) -> Trace:
-        recording, lines, ended = running.recording, running.lines, ending or Ending()
-        steps, facts = recording.steps(cancelled=ending is None), recording.facts
-        if ended.tokens is not None or ended.cost_usd is not None:
+    def _trace(self, running: _Running, ending: Ending) -> Trace:
+        recording, lines = running.recording, running.lines
+        steps, facts = recording.steps(cancelled=not ending.complete), recording.facts
+        if ending.tokens is not None or ending.cost_usd is not None:
             steps = tuple(one for one in steps if not isinstance(one, UsageStep))
-            steps = (*steps, UsageStep(facts.model or None, ended.tokens, ended.cost_usd))
+            steps = (*steps, UsageStep(facts.model or None, ending.tokens, ending.cost_usd))
         name = self._settings.program.name
         return Trace(
             steps,
             source=name,
             agent=facts.name or name,
             agent_version=facts.version,
-            session_id=ended.session_id,
-            stop_reason=ended.stop_reason,
+            session_id=ending.session_id,
+            stop_reason=ending.stop_reason,
             duration_ms=recording.now_ms,
-            metadata=self._facts(running, ended),
+            metadata=self._facts(running, ending),
             native=lines.native(),
             native_name=f"{name}.jsonl",
-            partial="" if ended.complete else "the agent was ended, or ended, before its stream was complete",
+            partial="" if ending.complete else "the agent was ended, or ended, before its stream was complete",
         )
 
-    def _facts(self, running: _Running, ended: Ending) -> dict[str, Any]:
+    def _facts(self, running: _Running, ending: Ending) -> dict[str, Any]:
         """What is known of the agent beside its steps."""
         facts, lines = running.recording.facts, running.lines
         known: dict[str, Any] = {
-            "session_id": ended.session_id,
+            "session_id": ending.session_id,
             "agent": facts.name or self._settings.program.name,
             "agent_version": facts.version,
             "model": facts.model,
