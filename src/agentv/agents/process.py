@@ -46,6 +46,7 @@ class AgentProcess:
         self._stderr = bytearray()
         self._log = asyncio.ensure_future(self._keep_stderr())
         self._ending: asyncio.Future[None] | None = None
+        self._feeding: asyncio.Future[None] | None = None
 
     @property
     def stderr(self) -> bytes:
@@ -67,6 +68,10 @@ class AgentProcess:
             if not await self._fill():
                 return None
         return self._lines.pop()
+
+    def discount(self, size: int) -> None:
+        """Let bytes that were read not count as printed."""
+        self._read -= size
 
     @property
     def partial(self) -> bytes:
@@ -102,14 +107,27 @@ class AgentProcess:
         stdin.write(line + b"\n")
         await stdin.drain()
 
+    def feed(self, text: bytes) -> None:
+        """Write all of its standard input, in the background, and close it. It need not read it."""
+        self._feeding = asyncio.ensure_future(self._feed(text))
+
+    async def _feed(self, text: bytes) -> None:
+        stdin = self._process.stdin
+        if stdin is None:
+            return
+        with suppress(OSError):
+            stdin.write(text)
+            await stdin.drain()
+        stdin.close()
+
     async def _keep_stderr(self) -> None:
         stderr = self._process.stderr
         while stderr is not None and (chunk := await stderr.read(_CHUNK)):
             self._stderr += chunk
             del self._stderr[:-STDERR_KEPT]
 
-    async def wait(self, timeout_s: float) -> int | None:
-        """Its exit status, if it ends by itself in that time."""
+    async def wait(self, timeout_s: float | None) -> int | None:
+        """Its exit status, if it ends by itself in that time; None: however long that takes."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self._process.wait()
@@ -142,6 +160,8 @@ class AgentProcess:
                 ):  # a pipe that somebody else holds open is not waited for
                     await asyncio.shield(self._log)
             self._log.cancel()
+            if self._feeding is not None:
+                self._feeding.cancel()
             transport = getattr(self._process, "_transport", None)
             if transport is not None:
                 transport.close()
@@ -155,10 +175,23 @@ async def start_agent(command: Command, request: TargetRequest, cwd: str) -> Age
         request: whose environment it gets.
         cwd: absolute.
     """
-    argv = argv_of(command)
+    return await start_argv(argv_of(command), request, cwd, environment_of(request))
+
+
+async def start_argv(
+    argv: tuple[str, ...], request: TargetRequest, cwd: str, env: Mapping[str, str]
+) -> AgentProcess | Failure:
+    """Start an agent's program by its command line, confined by the sandbox of the request.
+
+    Args:
+        argv: program and arguments.
+        request: of the trial.
+        cwd: absolute.
+        env: its complete environment.
+    """
     confined = Command(argv if request.sandbox is None else tuple(request.sandbox.argv(argv, cwd)), cwd=cwd)
     try:
-        return AgentProcess(await start_program(confined, env=environment_of(request)))
+        return AgentProcess(await start_program(confined, env=env))
     except (OSError, ValueError) as error:
         return Failure("cannot-start", f"cannot start {argv[0]}: {error}")
 

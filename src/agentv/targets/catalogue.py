@@ -41,6 +41,15 @@ PROVIDERS = {
     },
     "local": "agentv.targets.local:Local",
     "acp": "agentv.agents.acp.target:Acp",
+    "claude": "agentv.agents.native.claude:Claude",
+    "codex": "agentv.agents.native.codex:Codex",
+    "gemini-cli": "agentv.agents.native.gemini_cli:GeminiCliSettings",
+    **dict.fromkeys(("copilot-cli", "copilot", "copilot-sdk"), "agentv.agents.native.copilot_cli:CopilotCliSettings"),
+    **dict.fromkeys(
+        ("pi-cli", "pi", "pi-rpc", "pi-sdk", "pi-coding-agent"), "agentv.agents.native.pi_cli:PiCliSettings"
+    ),
+    "opencode": "agentv.agents.native.opencode:OpenCodeSettings",
+    **dict.fromkeys(("mini-swe-agent", "mini-swe"), "agentv.agents.native.mini_swe_agent:MiniSweAgentSettings"),
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
@@ -49,32 +58,19 @@ CODING_AGENTS = frozenset(
         "acp",
         "cc-mirror",
         "claude",
-        "claude-cli",
-        "claude-code",
-        "claude-sdk",
         "codex",
-        "codex-app-server",
-        "codex-cli",
-        "codex-sdk",
-        "copilot",
         "copilot-cli",
         "copilot-log",
-        "copilot-sdk",
         "gemini-cli",
-        "mini-swe",
         "mini-swe-agent",
         "opencode",
-        "pi",
         "pi-cli",
-        "pi-coding-agent",
-        "pi-rpc",
-        "pi-sdk",
         "transcript",
         "vscode",
         "vscode-insiders",
     }
 )
-"""Coding agents and readers of their logs, by AgentV's names too (its `providers/types.ts`)."""
+"""Coding agents and readers of their logs, those of AgentV too (its `providers/types.ts`)."""
 
 NOT_YET = CODING_AGENTS - PROVIDERS.keys()
 

@@ -60,12 +60,6 @@ def _link(block: DocumentBlock) -> Any:
     return resource_link_block(Path(block.path).name, Path(block.path).as_uri(), mime_type=block.media_type)
 
 
-def new_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages after the agent's last answer: those that its session has not seen."""
-    answers = [place for place, one in enumerate(messages) if one.role == "assistant"]
-    return messages[answers[-1] + 1 :] if answers else messages
-
-
 def mcp_servers(servers: Sequence[McpServer], agent: InitializeResponse) -> list[Any] | Failure:
     """MCP servers as `session/new` takes them; a Failure `no-tools` where the agent does not speak their transport."""
     from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio

@@ -13,14 +13,15 @@ from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementatio
 from pydantic import ValidationError
 
 from agentv.agents.acp.client import AcpClient
-from agentv.agents.acp.content import mcp_servers, new_messages, prompt_blocks
+from agentv.agents.acp.content import mcp_servers, prompt_blocks
 from agentv.agents.acp.settings import AcpSettings
-from agentv.agents.acp.trace_builder import TraceBuilder, did_work, model_in, usage_of
+from agentv.agents.acp.trace_builder import TraceBuilder, model_in, usage_of
 from agentv.agents.acp.transport import AcpTransport
+from agentv.agents.conversation import new_messages
+from agentv.agents.denials import denials_of, did_nothing
 from agentv.agents.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, failed
 from agentv.agents.limits import SessionLimits
 from agentv.agents.process import GRACE_S, AgentProcess, start_agent
-from agentv.agents.workspace_files import changed_since
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
@@ -179,7 +180,7 @@ class AcpSession:
             return failed("refused", "the agent refused, and said nothing", response)
         if self._did_nothing(response, moment):
             message = "a permission was denied, and the agent reports success though it changed nothing"
-            return failed(DENIED, f"{message}: {self._denials()}", response)
+            return failed(DENIED, f"{message}: {denials_of(self._traced(''))}", response)
         self._limits.end(self._trace.turns, len(self._trace.calls))
         self._earlier_cost_usd = self._trace.cost_usd or self._earlier_cost_usd
         used = response.token_usage
@@ -190,11 +191,7 @@ class AcpSession:
     def _did_nothing(self, response: TargetResponse, moment: float) -> bool:
         if self._settings.on_denied == "grade" or not self._trace.denied or response.trace is None:
             return False
-        return not any(map(did_work, response.trace.steps)) and not changed_since(self._root, moment)
-
-    def _denials(self) -> str:
-        denied = [f"{one.tool} ({one.reason})" for one in self._traced("").denials]
-        return ", ".join(denied[:5])
+        return did_nothing(response.trace, self._root, moment)
 
     async def _stopped(self, asking: asyncio.Future[Any], why: str) -> Failure:
         """Have the agent end its turn, and give what it has done until then."""

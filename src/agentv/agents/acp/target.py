@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agentv.agents.acp.settings import AcpSettings
 from agentv.agents.failures import NO_SESSION
 from agentv.agents.process import GRACE_S
+from agentv.agents.trials import TrialKey, trial_key
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
@@ -17,8 +18,6 @@ from agentv.user_code.processes.leftovers import temporary_prefix
 
 if TYPE_CHECKING:
     from agentv.agents.acp.session import AcpSession
-
-SessionKey = tuple[str | int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +37,11 @@ class AcpTarget:
 
     def __init__(self, settings: Acp) -> None:
         self._settings = settings
-        self._sessions: dict[SessionKey, tuple[AcpSession, TemporaryDirectory[str] | None]] = {}
+        self._sessions: dict[TrialKey, tuple[AcpSession, TemporaryDirectory[str] | None]] = {}
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask the session of the trial. It goes on after an answer to one of several turns, and ends otherwise."""
-        key = _key(request)
+        key = trial_key(request)
         answer: TargetResponse | Failure | None = None
         try:
             session = await self._session(key, request)
@@ -53,7 +52,7 @@ class AcpTarget:
                 await self._end(key, in_time=True, at_once=answer is None)
         return answer
 
-    async def _session(self, key: SessionKey, request: TargetRequest) -> AcpSession | Failure:
+    async def _session(self, key: TrialKey, request: TargetRequest) -> AcpSession | Failure:
         if request.turn is not None and request.turn > 1:
             found = self._sessions.get(key)
             if found is None or not found[0].usable:
@@ -75,7 +74,7 @@ class AcpTarget:
         self._sessions[key] = session, directory
         return session
 
-    async def _end(self, key: SessionKey, *, in_time: bool = False, at_once: bool = False) -> None:
+    async def _end(self, key: TrialKey, *, in_time: bool = False, at_once: bool = False) -> None:
         """End a session. `in_time`: before the time of its call is over; `at_once`: nobody waits for it any more."""
         found = self._sessions.pop(key, None)
         if found is None:
@@ -88,18 +87,11 @@ class AcpTarget:
 
     async def end_session(self, request: TargetRequest) -> None:
         """End the session of a trial that asks nothing more."""
-        await self._end(_key(request))
+        await self._end(trial_key(request))
 
     async def close(self) -> None:
         """End all sessions."""
         await asyncio.gather(*(self._end(key) for key in tuple(self._sessions)))
-
-
-def _key(request: TargetRequest) -> SessionKey:
-    """What the requests of one trial have in common."""
-    if request.workspace_path is not None:
-        return (request.workspace_path,)
-    return (request.suite, request.case_id, request.prompt_id, request.variant, request.sample)
 
 
 def _remove(directory: TemporaryDirectory[str] | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentv.agents.acp.tool_call import READING_KINDS, AcpToolCall
-from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep
+from agentv.model.values.trace import MessageStep, PermissionStep, Step
 from agentv.model.values.usage import TokenUsage
 
 _CALLS = frozenset({"tool_call", "tool_call_update"})
@@ -166,11 +166,6 @@ class TraceBuilder:
             self._on_progress()
 
 
-def did_work(step: Step) -> bool:
-    """Whether a step is a completed call of an MCP tool, which works elsewhere than in files."""
-    return isinstance(step, ToolCallStep) and step.status == "completed" and "." in step.name
-
-
 def model_in(options: Any) -> str | None:
     """The model that a session is set to, out of its options."""
     for one in options if isinstance(options, list) else ():
@@ -192,4 +187,4 @@ def usage_of(usage: Any) -> TokenUsage | None:
     )
 
 
-__all__ = ["READING_KINDS", "TraceBuilder", "did_work", "model_in", "usage_of"]
+__all__ = ["READING_KINDS", "TraceBuilder", "model_in", "usage_of"]

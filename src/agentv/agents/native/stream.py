@@ -20,12 +20,18 @@ class Directories:
     Attributes:
         workspace: its working directory.
         home: its HOME: new for each trial, unless the suite says `home: host`.
-        fresh_home: HOME belongs to the trial, so that settings files may be written there.
+        config: where `Launch.files` are written: HOME where it belongs to the trial, else an empty directory of the
+            trial, so that nothing of the user's is overwritten.
     """
 
     workspace: str
     home: str
-    fresh_home: bool = True
+    config: str
+
+    @property
+    def fresh_home(self) -> bool:
+        """Whether HOME belongs to the trial, so that settings files in it are read by this agent alone."""
+        return self.config == self.home
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +39,25 @@ class Launch:
     """How an agent is started for one turn.
 
     Attributes:
-        argv: program and arguments.
+        argv: arguments of the program, without its name; those of the setting `args` are added behind them.
         env: further variables of its environment.
-        files: path relative to HOME → text of a settings file, written before the start, readable by the user alone.
-        stdin: what it reads; None: its standard input is closed.
+        files: path relative to `Directories.config` → text of a settings file, written before the start, readable by
+            the user alone.
+        skills: directory relative to `Directories.config` where the agent finds skills; those of the setting are
+            copied there. Empty: nowhere.
+        stdin: what it reads.
+        report: file relative to `Directories.config` that the program writes beside its stdout: JSON lines, or one
+            JSON document. Its events are read after those of stdout, when the program has ended. Empty: there is none.
+        discarded: how lines begin that only repeat others: neither read nor kept, however many there are.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
-    stdin: bytes | None = None
+    skills: str = ""
+    stdin: bytes = field(default=b"", repr=False)
+    report: str = ""
+    discarded: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +69,10 @@ class Ending:
         failure: why it is no answer, whatever the exit status says (`agent-limit`, `agent-api`, `permission-denied`);
             None: the stream reports success.
         session_id: by which the next turn resumes it.
-        tokens, cost_usd: totals of the turn, as the agent reports them.
+        tokens, cost_usd: totals of the turn, as the agent reports them; None: the sum of the usages.
+        stop_reason: why it ended, in the agent's terms.
         complete: the stream has its own last event. Without it the turn is errored `agent-stopped`.
+        repeated: it has more than one where one is due, so that nobody knows which of them holds.
     """
 
     output: str | None = None
@@ -65,6 +82,7 @@ class Ending:
     cost_usd: float | None = None
     stop_reason: str = ""
     complete: bool = False
+    repeated: bool = False
 
 
 class TraceRecorder(Protocol):
@@ -74,8 +92,13 @@ class TraceRecorder(Protocol):
         """The agent says something; the texts of one non-empty `message_id` are one message."""
         ...
 
-    def tool_call(self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None) -> None:
-        """It calls a tool; a second one with the same `call_id` completes the first one's arguments."""
+    def tool_call(
+        self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None, name: str = ""
+    ) -> None:
+        """It calls a tool; a second one with the same `call_id` completes the first one's arguments.
+
+        `name`: the canonical one, where the agent tells more than the native one does; empty: that of the native one.
+        """
         ...
 
     def tool_result(self, call_id: str, result: Json, *, error: str | None = None, status: str = "") -> None:
@@ -86,8 +109,8 @@ class TraceRecorder(Protocol):
         """One call of its model has ended, as the agent reports it."""
         ...
 
-    def denied(self, native_name: str, reason: str) -> None:
-        """A permission was refused."""
+    def denied(self, native_name: str, reason: str, call_id: str = "") -> None:
+        """A permission was refused; `call_id` of the call that it was asked for."""
         ...
 
     def agent(self, name: str = "", version: str = "", model: str = "") -> None:

@@ -1,0 +1,68 @@
+"""What an agent's launch is made of, in the same terms for every agent: its model API, tools by their native names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated
+
+from agentv.agents.native.settings import API_URLS, NativeAgentSettings
+from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.values.tool_names import TOOLS
+from agentv.ports import TargetRequest
+from agentv.registry.fields import Doc, Issue
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAccess:
+    """Where an agent sends the calls of its model, in which protocol and with which key."""
+
+    protocol: ModelProtocol
+    base_url: str
+    api_key: str
+
+    def url(self, versions: Mapping[ModelProtocol, str]) -> str:
+        """The base URL, with the version of the protocol, such as `/v1`, added where it does not end with it."""
+        version, url = versions.get(self.protocol, ""), self.base_url.rstrip("/")
+        return url if url.endswith(version) else f"{url}{version}"
+
+
+def model_access(settings: NativeAgentSettings, request: TargetRequest, protocol: ModelProtocol) -> ModelAccess | None:
+    """The model API of a turn; None: the agent finds it by itself, signed in as it is."""
+    if request.gateway is not None:
+        return ModelAccess(protocol, request.gateway.base_url(protocol), request.gateway.token)
+    if not settings.base_url and not settings.api_key:
+        return None
+    return ModelAccess(protocol, settings.base_url or API_URLS[protocol], settings.api_key or "none")
+
+
+@dataclass(frozen=True, slots=True)
+class AnyModelSettings(NativeAgentSettings):
+    """Base of the settings of an agent that calls models of several providers."""
+
+    api: Annotated[ModelProtocol, Doc("protocol of the model's API: `openai`, `anthropic` or `gemini`")] = "openai"
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports a model API without a model."""
+        yield from NativeAgentSettings.validate(self)
+        if (self.base_url or self.api_key) and not self.model:
+            yield Issue(("model",), f"{self.title} needs 'model' with 'base_url' or 'api_key'")
+
+    def upstream(self) -> ModelUpstream | None:
+        """The model API that the gateway calls for the agent; None: the agent calls it itself."""
+        if not self.api_key:
+            return None
+        return ModelUpstream(self.api, self.base_url or API_URLS[self.api], self.api_key)
+
+
+def native_tools(agent: str, names: Iterable[str]) -> Iterator[str]:
+    """Tools by their names in an agent: `shell` is `bash` in one and `run_shell_command` in another."""
+    for name in names:
+        yield from TOOLS.get(name, {}).get(agent, ()) or (name,)
+
+
+def rules_issue(settings: NativeAgentSettings) -> Iterator[Issue]:
+    """Reports rules of permissions, for an agent that takes none."""
+    if not isinstance(settings.permissions, str):
+        message = f"{settings.title} takes no rules for permissions; set 'allow' or 'deny', and 'allowed_tools'"
+        yield Issue(("permissions",), message)

@@ -1,0 +1,245 @@
+"""Recorder of one turn: what the lines of a stream mean becomes the steps of a trace."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.values.activity import AgentActivity
+from agentv.model.values.tool_names import canonical_name
+from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, UsageStep
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+
+Progress = Callable[[AgentActivity], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """What an agent says of itself; empty where it does not.
+
+    Attributes:
+        tools: native names of the tools that it offers its model; None: it does not list them.
+    """
+
+    name: str = ""
+    version: str = ""
+    model: str = ""
+    tools: tuple[str, ...] | None = None
+
+
+class _Texts:
+    """The texts of a message that is being streamed."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+
+
+class Recording:
+    """A `TraceRecorder` for one turn.
+
+    Args:
+        prompt: what the agent is asked.
+        before: activity of the turns before this one.
+        on_progress: called after each step, with the activity of all turns.
+
+    Attributes:
+        facts: what the agent says of itself.
+        turns: calls of its model, as far as the stream shows them: one begins with a new message, or where the agent
+            says or calls something after the result of a tool.
+        tool_calls: how many tools it has called.
+        tokens: the sum of the usages; None: there are none.
+    """
+
+    def __init__(
+        self, prompt: str, before: AgentActivity | None = None, on_progress: Progress = lambda _: None
+    ) -> None:
+        self._start = time.monotonic()
+        self._before = before or AgentActivity()
+        self._on_progress = on_progress
+        self._steps: list[Step] = [MessageStep("user", prompt, started_ms=0.0)]
+        self._calls: dict[str, int] = {}
+        self._open: dict[str | None, tuple[str, int]] = {}
+        self._after_result: dict[str | None, bool] = {}
+        self._last_tool = self._before.last_tool
+        self._texts: dict[int, _Texts] = {}
+        self._usages = 0
+        self._unpriced = False
+        self._cost = 0.0
+        self.tokens: TokenUsage | None = None
+        self.facts = AgentFacts()
+        self.turns = 0
+        self.tool_calls = 0
+
+    @property
+    def now_ms(self) -> float:
+        """Milliseconds since the start."""
+        return round((time.monotonic() - self._start) * 1000, 3)
+
+    def message(self, text: str, *, reasoning: str = "", message_id: str = "", parent: str | None = None) -> None:
+        """The agent says something; the texts of one non-empty `message_id` are one message."""
+        identity, place = self._open.get(parent, ("", -1))
+        follows = bool(message_id) and identity == message_id
+        if not follows:
+            self._begin_turn(parent, new=bool(message_id))
+        self._after_result[parent] = False
+        if text or reasoning:
+            place = self._said(text, reasoning, place if follows else -1, parent)
+        self._open[parent] = (message_id, place if text or reasoning or follows else -1)
+        self._progress()
+
+    def tool_call(
+        self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None, name: str = ""
+    ) -> None:
+        """It calls a tool; a second one with the same `call_id` completes the first one's arguments."""
+        place = self._calls.get(call_id) if call_id else None
+        if place is not None:
+            self._replace(place, native_name, arguments)
+        else:
+            self._begin_turn(parent)
+            name = name or canonical_name(native_name)
+            step = ToolCallStep(
+                name, arguments, native_name, id=call_id or None, started_ms=self.now_ms, parent=parent or None
+            )
+            self._calls[call_id or f"#{len(self._steps)}"] = len(self._steps)
+            self._steps.append(step)
+            self.tool_calls += 1
+            self._last_tool = name
+        self._progress()
+
+    def _replace(self, place: int, native_name: str, arguments: JsonObject) -> None:
+        step = self._steps[place]
+        if isinstance(step, ToolCallStep):
+            native = native_name or step.native_name
+            merged = {**step.arguments, **arguments}
+            self._steps[place] = replace(step, name=canonical_name(native), native_name=native, arguments=merged)
+
+    def tool_result(
+        self, call_id: str, result: Json, *, error: str | None = None, status: ToolStatus | str = ""
+    ) -> None:
+        """The tool has ended. `status` as in `ToolStatus`; empty: `completed`, or `failed` with an error."""
+        place = self._calls.get(call_id)
+        step = self._steps[place] if place is not None else None
+        if place is None or not isinstance(step, ToolCallStep):
+            return
+        ended: ToolStatus = _status(status) or ("failed" if error is not None else "completed")
+        if step.status == "denied" and error is not None:
+            ended = "denied"
+        started = step.started_ms
+        self._steps[place] = replace(
+            step,
+            result=result,
+            error=error,
+            status=ended,
+            duration_ms=None if started is None else round(self.now_ms - started, 3),
+        )
+        self._after_result[step.parent] = True
+        self._open.pop(step.parent, None)
+        self._progress()
+
+    def usage(self, model: str | None, tokens: TokenUsage | None, cost_usd: float | None = None) -> None:
+        """One call of its model has ended, as the agent reports it."""
+        self._steps.append(UsageStep(model, tokens, cost_usd, started_ms=self.now_ms))
+        self._usages += 1
+        self._unpriced = self._unpriced or cost_usd is None
+        self._cost += cost_usd or 0.0
+        if tokens is not None:
+            self.tokens = tokens if self.tokens is None else self.tokens + tokens
+        self._progress()
+
+    def denied(self, native_name: str, reason: str, call_id: str = "") -> None:
+        """A permission was refused; `call_id` of the call that it was asked for."""
+        place = self._calls.get(call_id) if call_id else None
+        step = self._steps[place] if place is not None else None
+        parent = None
+        if place is not None and isinstance(step, ToolCallStep):
+            parent = step.parent
+            self._steps[place] = replace(step, status="denied")
+        self._steps.append(PermissionStep(canonical_name(native_name), False, reason or None, self.now_ms, parent))
+        self._progress()
+
+    def agent(self, name: str = "", version: str = "", model: str = "") -> None:
+        """What the agent says of itself."""
+        known = self.facts
+        self.facts = replace(
+            known, name=name or known.name, version=version or known.version, model=model or known.model
+        )
+
+    def tools(self, native_names: tuple[str, ...]) -> None:
+        """The tools that the agent offers its model, where its stream lists them: without ours, it is `no-tools`."""
+        self.facts = replace(self.facts, tools=native_names)
+
+    @property
+    def answer(self) -> str:
+        """The text of the agent's last message that has any, not that of a sub-agent."""
+        for place in range(len(self._steps) - 1, 0, -1):
+            step = self._steps[place]
+            if isinstance(step, MessageStep) and step.parent is None and any(self._texts[place].text):
+                return "".join(self._texts[place].text)
+        return ""
+
+    def steps(self, *, cancelled: bool = False) -> tuple[Step, ...]:
+        """All steps so far; `cancelled`: the agent was ended before its calls were over."""
+        return tuple(self._finished(place, step, cancelled) for place, step in enumerate(self._steps))
+
+    def _finished(self, place: int, step: Step, cancelled: bool) -> Step:
+        if isinstance(step, MessageStep) and place in self._texts:
+            said = self._texts[place]
+            return replace(step, text="".join(said.text), reasoning="".join(said.reasoning) or None)
+        if cancelled and isinstance(step, ToolCallStep) and step.status == "unknown":
+            return replace(step, status="cancelled")
+        return step
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The sum of the costs; None where one is unknown."""
+        return self._cost if self._usages and not self._unpriced else None
+
+    @property
+    def activity(self) -> AgentActivity:
+        """What the agent has done in all its turns."""
+        before = self._before
+        return AgentActivity(
+            self._last_tool,
+            before.turns + self.turns,
+            before.tool_calls + self.tool_calls,
+            before.tokens if self.tokens is None else (before.tokens or 0) + count_of(self.tokens),
+            before.cost_usd if self.cost_usd is None else (before.cost_usd or 0.0) + self.cost_usd,
+        )
+
+    def _said(self, text: str, reasoning: str, place: int, parent: str | None) -> int:
+        if place < 0:
+            place = len(self._steps)
+            self._steps.append(MessageStep("assistant", "", None, self.now_ms, parent or None))
+            self._texts[place] = _Texts()
+        self._texts[place].text.append(text)
+        self._texts[place].reasoning.append(reasoning)
+        return place
+
+    def _begin_turn(self, parent: str | None, *, new: bool = False) -> None:
+        if new or self._after_result.get(parent, True):
+            self.turns += 1
+            self._after_result[parent] = False
+
+    def _progress(self) -> None:
+        self._on_progress(self.activity)
+
+
+def _status(status: str) -> ToolStatus | None:
+    return next((one for one in ("completed", "failed", "denied", "cancelled", "unknown") if one == status), None)
+
+
+def count_of(tokens: TokenUsage) -> int:
+    """All tokens of a usage, as one number."""
+    return tokens.total if tokens.total is not None else (tokens.input or 0) + (tokens.output or 0)
+
+
+def text_of(value: object) -> str:
+    """A value of a stream as text: a text as it is, nothing for None, else its JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)

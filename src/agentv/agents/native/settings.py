@@ -1,0 +1,91 @@
+"""Settings of agents that print a JSON stream of their own, and what each agent says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from agentv.agents.native.programs import AgentProgram
+from agentv.agents.settings import ModelAgentSettings
+from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.suite import TargetSpec
+from agentv.ports import Executor, Target
+from agentv.registry.fields import Command, Doc, Issue
+
+if TYPE_CHECKING:
+    from agentv.agents.native.stream import NativeAgent
+
+API_URLS: Mapping[ModelProtocol, str] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+"""Protocol → base URL of its provider, as the provider's SDK takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeAgentSettings(ModelAgentSettings):
+    """Base of the settings of one agent. An adapter sets the class attributes and `agent`.
+
+    Attributes:
+        title: name of the agent in messages, such as `Claude Code`.
+        program: where it is found without `command`.
+        protocol: which model API it calls; None: it depends on its configuration, so that the gateway is not used.
+        unsupported: setting that the agent has no counterpart of → what to do instead, as the end of a sentence.
+    """
+
+    short: ClassVar[str | None] = "model"
+    title: ClassVar[str] = ""
+    program: ClassVar[AgentProgram] = AgentProgram("")
+    protocol: ClassVar[ModelProtocol | None] = None
+    unsupported: ClassVar[Mapping[str, str]] = {}
+
+    command: Annotated[Command, Doc("the agent's program; default: the installed one")] = Command()
+
+    def agent(self) -> NativeAgent:
+        """The adapter with these settings."""
+        raise NotImplementedError
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports settings that the agent cannot follow, and a program that is not installed."""
+        yield from ModelAgentSettings.validate(self)
+        defaults = {one.name: _default(one) for one in fields(self)}
+        for name, instead in self.unsupported.items():
+            if getattr(self, name) != defaults[name]:
+                yield Issue((name,), f"{self.title} has no setting for '{name}'; {instead}")
+        if not self.has_command:
+            missing = self.program.missing(self.title)
+            if missing is not None:
+                yield missing
+
+    @property
+    def has_command(self) -> bool:
+        """Whether `command` is set."""
+        return bool(self.command.argv or self.command.shell)
+
+    @property
+    def started(self) -> Command:
+        """The program, without arguments: the adapter's come first, then those of `args`."""
+        return self.command if self.has_command else Command((self.program.find(),))
+
+    def upstream(self) -> ModelUpstream | None:
+        """The model API that the gateway calls for the agent; None: the agent calls it itself, signed in as it is."""
+        if self.protocol is None or not self.api_key:
+            return None
+        return ModelUpstream(self.protocol, self.base_url or API_URLS[self.protocol], self.api_key)
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target that starts the agent for each turn."""
+        from agentv.agents.native.target import NativeTarget
+
+        del spec, executor
+        return NativeTarget(self)
+
+
+def _default(field: object) -> object:
+    from dataclasses import MISSING
+
+    factory = getattr(field, "default_factory", MISSING)
+    return factory() if factory is not MISSING else getattr(field, "default", MISSING)
