@@ -167,7 +167,8 @@ async def ask(
         call.begin()
     if answer is None:
         target = run_context.target(trial.target)
-        answer = await call.record(attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'"))
+        given = attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'")
+        answer = await call.record(given if work is None else work.counted(given))
         if work is not None:
             work.note(answer)
     return answer
