@@ -209,7 +209,8 @@ class ForwardedCall:
         if not reader.complete:
             return CallFailure("bad-answer", "the stream ended early")
         limits = None if reply is None else session.apis.limits(reply.headers)
-        return TargetResponse(None, token_usage=tokens, cost_usd=call.cost_usd, limits=limits)
+        cost = 0.0 if call.cost_usd is None and session.apis.is_local(session.upstream) else call.cost_usd
+        return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
 
     def _keep(self, reply: ClientResponse, data: bytes) -> None:
         """Record the exchange, where that is wanted."""
