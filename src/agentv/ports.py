@@ -202,6 +202,10 @@ class GatewaySession(Protocol):
         """What the report says of them, such as a replay whose prompts differ from the recorded ones."""
         ...
 
+    async def failed(self) -> None:
+        """Return when no further call of the trial is made, since its budget or the run's is spent."""
+        ...
+
     async def close(self) -> None:
         """End the calls that are still running; the token is refused from now on."""
         ...
@@ -234,6 +238,7 @@ class GatewayTrial:
             `loopback`: the gateway also listens on a socket there, says so in `GatewaySession.forwards`, and its URL
             has `SANDBOX_PORT`. Empty: the network is the host's.
         budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
+        key: of the trial, the same in every run of the same case.
     """
 
     case_id: str
@@ -242,6 +247,7 @@ class GatewayTrial:
     variant: str | None = None
     socket_directory: str = ""
     budget_usd: float | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from agentv.ports import (
     Embedder,
     Executor,
     JavaScriptHost,
+    ModelGateway,
     ScriptedTools,
     Target,
     WorkArchive,
@@ -63,6 +64,11 @@ class RunContext(Protocol):
     @property
     def scripted_tools(self) -> ScriptedTools:
         """Starts scripted tools; loaded when the first trial needs one."""
+        ...
+
+    @property
+    def gateway(self) -> ModelGateway:
+        """Between agents and their models; loaded when the first trial needs it."""
         ...
 
     def target(self, spec: TargetSpec) -> Target:

@@ -176,7 +176,7 @@ async def ask(
             request = agents.begin(trial, request)
         try:
             given = attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'")
-            answer = await call.record(given)
+            answer = await call.record(given if work is None else work.counted(given))
         finally:
             if is_agent:
                 agents.end(trial)

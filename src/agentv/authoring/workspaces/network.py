@@ -21,14 +21,16 @@ def check_network(
             report.error("bad-value", spec.span, f"'network: none' {message}", hint=LOOPBACK)
     elif spec.network == "loopback":
         for target in targets:
-            if _calls_model(target) and getattr(target.settings, "gateway", None) is False:
+            settings = target.settings
+            is_without = getattr(settings, "gateway", None) is False
+            if is_without and getattr(settings, "model_protocol", None) is not None:
                 message = f"'network: loopback' reaches the gateway only, and '{target.name}' has 'gateway: false'"
                 report.error("bad-value", spec.span, message, hint="remove 'gateway: false'")
 
 
 def _without_model(targets: Iterable[TargetSpec]) -> Iterator[str]:
     for target in targets:
-        if _calls_model(target):
+        if target.upstream is not None:
             yield f"keeps the agent of '{target.name}' from its model"
 
 
@@ -36,9 +38,3 @@ def _without_tools(tools: Iterable[ScriptedServer]) -> Iterator[str]:
     for server in tools:
         if server.transport == "http":
             yield f"keeps agents from the tools of '{server.name}', which are served over HTTP"
-
-
-def _calls_model(target: TargetSpec) -> bool:
-    """Whether the target is an agent whose model calls would pass the gateway."""
-    upstream = getattr(target.settings, "upstream", None)
-    return callable(upstream) and upstream() is not None
