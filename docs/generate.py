@@ -54,6 +54,7 @@ from agentv.authoring.workspaces.tool_schema import AuthoredServer, AuthoredTool
 from agentv.cli.main import COMMANDS, cli
 from agentv.codes import FILES, RUNS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
+from agentv.registry.fields import Command
 from agentv.reports.diagnostics.explanations import render_markdown
 
 PAGES = Path(__file__).parent / "reference"
@@ -104,7 +105,7 @@ def older_note(spellings: Iterable[str]) -> str:
 
 def shown_default(value: object) -> str:
     """A default as written in YAML; empty if there is no default value."""
-    if value in (None, MISSING, (), "") or isinstance(value, Mapping):
+    if value in (None, MISSING, (), "", Command()) or isinstance(value, Mapping):
         return ""
     return f"`{json.dumps(value)}`"
 

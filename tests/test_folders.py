@@ -34,6 +34,7 @@ NOT_IN_FOLDERS = {
         ["status-too-low", "unknown-file"], "`agentv prompt doctor` and `check` say it; see tests/unit/app/prompts"
     ),
     "no-docker": "whether containers run is this machine's; see tests/unit/authoring/workspaces/test_reader.py",
+    "missing-agent": "which programs are installed is this machine's; see tests/unit/agents/native",
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
     **dict.fromkeys(
         ["bad-plugin", "shadowed-plugin"], "it needs an installed package; see tests/unit/app/plugins and tests/e2e"

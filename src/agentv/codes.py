@@ -68,6 +68,7 @@ FILES: Mapping[str, str] = {
     "judge-prompt-without-output": "A judge prompt does not contain the answer to grade.",
     "judge-prompt-without-rubric": "A judge prompt does not contain the rubric of the assertion.",
     "lfs-pointer": "A file is stored in Git LFS, and only its pointer is present.",
+    "missing-agent": "A target needs the program of a coding agent, which is not installed.",
     "missing-cluster": "Some cases lack the key that `cluster` uses to tell which cases depend on each other.",
     "missing-extra": "An assertion or a target needs a library from an optional extra, which is not installed.",
     "missing-file": "A referenced file does not exist or cannot be read.",

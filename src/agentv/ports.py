@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import TrialResult
@@ -19,6 +19,9 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.trace import ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import EMPTY, Json, JsonObject
+
+if TYPE_CHECKING:
+    from asyncio import Future  # which validation does without
 
 T = TypeVar("T")
 
@@ -232,6 +235,8 @@ class TargetRequest:
         max_turns, max_tool_calls: what an agent may do in its trial; one that can stop sooner than we see it does.
         gateway: how the agent reaches its model; None: by its own settings.
         on_activity: gets what the agent has done so far, whenever that changes; None: nobody asks.
+        interruption: done when the run is interrupted: the agent is to be ended in good order, and its answer is a
+            failure `interrupted` with the trace so far. None: nothing interrupts it.
         workspace_key: hash of what its workspace is made of; empty: there is none.
         root: absolute path of the repository, which the paths of attached files count from in its key.
         schema: JSON Schema that the answer must obey, in the strict form that model APIs take: every object closed,
@@ -263,6 +268,7 @@ class TargetRequest:
     max_tool_calls: int | None = None
     gateway: GatewayAccess | None = None
     on_activity: Callable[[AgentActivity], None] | None = None
+    interruption: Future[None] | None = field(default=None, repr=False)
 
 
 class Target(Protocol):

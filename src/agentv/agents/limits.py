@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
+from agentv.agents.failures import LIMIT
 from agentv.agents.process import GRACE_S
 from agentv.agents.settings import AgentSettings
+from agentv.model.values.response import INTERRUPTED
 from agentv.ports import TargetRequest
 
 _MARGIN_S = 10.0
@@ -20,7 +22,8 @@ class SessionLimits:
         request: the first of the session; the lower limit holds.
 
     Attributes:
-        reached: which limit was passed, as soon as one is.
+        reached: which limit was passed, as soon as one is, or that the run was interrupted.
+        is_interrupted: it is the latter.
     """
 
     def __init__(self, settings: AgentSettings, request: TargetRequest) -> None:
@@ -28,6 +31,8 @@ class SessionLimits:
         self._max_tool_calls = _least(settings.max_tool_calls, request.max_tool_calls)
         self._turns = 0
         self._tool_calls = 0
+        self.is_interrupted = False
+        self._interruption: asyncio.Future[None] | None = None
         self.reached: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.begin(request)
 
@@ -35,6 +40,40 @@ class SessionLimits:
         """A turn begins."""
         self._began = time.monotonic()
         self._timeout_s = request.timeout_s
+        self._forget_interruption()
+        self._interruption = request.interruption
+        if self._interruption is not None:
+            self._interruption.add_done_callback(self._interrupt)
+
+    def close(self) -> None:
+        """The session has ended."""
+        self._forget_interruption()
+        self.reached.cancel()
+
+    @property
+    def code(self) -> str:
+        """The code of the failure of an agent that `reached` ended, or its time: `agent-limit`, or `interrupted`."""
+        return INTERRUPTED if self.is_interrupted else LIMIT
+
+    @property
+    def total_turns(self) -> int:
+        """Calls of the model in the turns that have ended."""
+        return self._turns
+
+    @property
+    def total_tool_calls(self) -> int:
+        """Calls of tools in the turns that have ended."""
+        return self._tool_calls
+
+    def _interrupt(self, interruption: asyncio.Future[None]) -> None:
+        if not interruption.cancelled() and not self.reached.done():
+            self.is_interrupted = True
+            self.reached.set_result("the run was interrupted")
+
+    def _forget_interruption(self) -> None:
+        if self._interruption is not None:
+            self._interruption.remove_done_callback(self._interrupt)
+            self._interruption = None
 
     def end(self, turns: int, tool_calls: int) -> None:
         """A turn has ended, and took so much."""

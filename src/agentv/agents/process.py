@@ -12,10 +12,13 @@ from pathlib import Path
 from agentv.model.values.response import Failure
 from agentv.ports import Sandbox, TargetRequest
 from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import STDERR_KEPT, end_program, start_program
+from agentv.user_code.processes.processes import STDERR_KEPT, end_program, interrupt_program, start_program
 
 GRACE_S = 5.0
 """Seconds between SIGTERM and SIGKILL."""
+
+INTERRUPT_S = 2.0
+"""Seconds between SIGINT and SIGTERM."""
 
 STREAM_LIMIT = 64_000_000
 """Bytes that an agent may print in all."""
@@ -129,6 +132,10 @@ class AgentProcess:
             async with asyncio.timeout(timeout_s):
                 await self._process.wait()
         return self._process.returncode
+
+    async def interrupt(self, wait_s: float = INTERRUPT_S) -> None:
+        """Have it end as Ctrl-C does, so that it says what it has done; what it prints can still be read."""
+        await interrupt_program(self._process, wait_s)
 
     async def end(self, grace_s: float = GRACE_S) -> None:
         """End it, and all that it started; at once where it has ended already. Two calls end it once."""

@@ -25,6 +25,7 @@ from agentv.errors import LoadError, UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import (
+    AgentProgress,
     Event,
     RunInterrupted,
     RunRegrades,
@@ -47,9 +48,13 @@ from agentv.user_code.processes.supervised import note_resume
 
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams
+    from agentv.reports.run.agents import AgentsView
 
 QUIET_S = 10.0
 """Seconds between two lines of progress where nobody watches a bar."""
+
+AGENTS_QUIET_S = 30.0
+"""The same while agents are working, which takes minutes."""
 
 
 class Live(Protocol):
@@ -171,7 +176,12 @@ def _larger(use: BudgetUse | None) -> tuple[str, ...]:
 
 def _sink(view: RunView, live: Live, trials: _Trials | None, *, quiet: bool) -> Callable[[Event], None]:
     def take(event: Event) -> None:
-        if isinstance(event, TrialFinished):
+        if isinstance(event, AgentProgress):
+            if view.agents is None:
+                view.agents = _agents_view()
+            view.agents.take(event)
+            live.update(view)
+        elif isinstance(event, TrialFinished):
             view.add(event.result)
             if trials is not None:
                 trials.show(view, event.result)
@@ -180,16 +190,28 @@ def _sink(view: RunView, live: Live, trials: _Trials | None, *, quiet: bool) -> 
             view.planned = event.trials + view.earlier
         elif isinstance(event, TrialKept):
             view.add_earlier(event.result)
-        elif isinstance(event, RunResumed | RunRegrades) and not quiet:
-            _print(_resuming(event) if isinstance(event, RunResumed) else _regrading(event))
-        elif isinstance(event, TargetStopped):
-            _print(_without(event))
-        elif isinstance(event, TargetPaused):
-            _print(f"waiting for '{one_line(event.name)}': {one_line(event.reason)}")
-        elif isinstance(event, RunInterrupted):
-            _print(_stopping(event))
+        elif (message := _message(event, quiet=quiet)) is not None:
+            _print(message)
 
     return take
+
+
+def _message(event: Event, *, quiet: bool) -> str | None:
+    """What is printed of an event at once."""
+    if isinstance(event, RunResumed | RunRegrades):
+        text = _resuming(event) if isinstance(event, RunResumed) else _regrading(event)
+        return None if quiet else text
+    if isinstance(event, TargetStopped):
+        return _without(event)
+    if isinstance(event, TargetPaused):
+        return f"waiting for '{one_line(event.name)}': {one_line(event.reason)}"
+    return _stopping(event) if isinstance(event, RunInterrupted) else None
+
+
+def _agents_view() -> AgentsView:
+    from agentv.reports.run.agents import AgentsView  # few suites have agents
+
+    return AgentsView(time.monotonic)
 
 
 def _print(text: str) -> None:
@@ -287,16 +309,21 @@ def _live() -> AbstractContextManager[Live]:
 class _ProgressLines:
     """Progress as a line now and then, for logs."""
 
-    def __init__(self, *, hidden: bool) -> None:
+    def __init__(self, *, hidden: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._silent = hidden
-        self._next = time.monotonic() + QUIET_S
+        self._clock = clock
+        self._last = clock()
 
     def update(self, view: RunView) -> None:
         """Print a line if the last one is old."""
-        if self._silent or time.monotonic() < self._next:
+        if self._silent:
             return
-        self._next = time.monotonic() + QUIET_S
-        click.echo(progress_line(view), err=True)
+        now, agents = self._clock(), view.agents
+        if now < self._last + (AGENTS_QUIET_S if agents else QUIET_S):
+            return
+        self._last = now
+        working = f"; working: {agents.log_line()}" if agents else ""
+        click.echo(f"{progress_line(view)}{working}", err=True)
 
 
 class _Trials:

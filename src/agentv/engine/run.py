@@ -105,13 +105,15 @@ class Run:
         """Start the workers. Whatever ends, or is found out about a target, is something to report."""
         changed = self._state.changed
         self._tasks = [asyncio.create_task(self._workers.work()) for _ in range(number)]
-        self._run_context.throttle.noticed = changed.set
+        throttle = self._run_context.throttle
+        throttle.noticed = throttle.agents.noticed = changed.set
         for task in self._tasks:
             task.add_done_callback(lambda _task: changed.set())
 
     def _calls_news(self) -> Iterator[Event]:
-        """What calls have found out about targets: servers that want a long wait, targets that are stopped."""
+        """What calls have found out: what agents do, servers that want a long wait, targets that are stopped."""
         throttle = self._run_context.throttle
+        yield from throttle.agents.news()
         while throttle.paused:
             yield TargetPaused(*throttle.paused.popleft())
         while throttle.stopped:

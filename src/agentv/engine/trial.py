@@ -166,8 +166,16 @@ async def ask(
     else:
         call.begin()
     if answer is None:
-        target = run_context.target(trial.target)
-        answer = await call.record(attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'"))
+        target, agents = run_context.target(trial.target), run_context.throttle.agents
+        is_agent = work is not None or getattr(trial.target.settings, "is_agent", False)
+        if is_agent:
+            request = agents.begin(trial, request)
+        try:
+            given = attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'")
+            answer = await call.record(given)
+        finally:
+            if is_agent:
+                agents.end(trial)
         if work is not None:
             work.note(answer)
     return answer
@@ -235,14 +243,19 @@ def result_of(
         retries=retries,
         judge_token_usage=used,
         reused=answer is not None and answer.earlier,
-        work=_work_of(answer) if answer is not None and answer.trace is not None else None,
+        work=_work_of(answer, error),
     )
 
 
-def _work_of(answer: TargetResponse) -> AgentWork:
+def _work_of(answer: TargetResponse | None, error: Failure | None) -> AgentWork | None:
+    """The trace of an agent without a workspace, also of one that gave no answer."""
+    if answer is None and isinstance(error, CallFailure):
+        answer = error.response
+    if answer is None or answer.trace is None:
+        return None
     from agentv.model.run.work import AgentWork  # few answers have a trace
 
-    return AgentWork(trace=answer.trace)
+    return AgentWork(trace=answer.trace, logs=answer.logs)
 
 
 def _outcome(trial: Trial, scores: tuple[Score, ...]) -> tuple[float | None, Status, Failure | None]:

@@ -101,12 +101,15 @@ class TrialRunner:
         return self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
 
     def _counted(self, trial: Trial, result: TrialResult) -> TrialResult | None:
-        """The result as it counts: a call that could not be made is none; None where the trial was broken off."""
+        """The result as it counts: a call that could not be made is none; None where the trial was broken off.
+
+        An agent that was interrupted leaves a row for its trace, and its trial runs again when the run is resumed.
+        """
         error = result.error
         if error is None:
             return result
         if is_interrupted(error):
-            return None
+            return result if result.work is not None and result.work.trace is not None else None
         if is_unaffordable(error):
             self._state.stop("budget")  # it leaves no row either: a run that resumes a larger budget takes it up again
             return None

@@ -13,11 +13,12 @@ from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import field, replace
 from hashlib import sha256
 
+from agentv.engine.calls.circuit_breaker import is_interrupted
 from agentv.engine.run_context import RunContext
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
-from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.workspace import Hooks, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
@@ -201,7 +202,7 @@ class TrialWork:
     async def close(self, result: TrialResult) -> TrialResult:
         """End the tools, and remove the workspace or keep it; the result with the work."""
         self._closed = True
-        kept = await _whole(self._close(self._keeps(result.status)))
+        kept = await _whole(self._close(self._keeps(result)))
         work = AgentWork(
             self._sandbox(),
             self.trace,
@@ -227,10 +228,10 @@ class TrialWork:
             self._closed = True
             await _whole(self._close(keep=False))
 
-    def _keeps(self, status: Status) -> bool:
-        spec = self.trial.case.workspace
+    def _keeps(self, result: TrialResult) -> bool:
+        spec, interrupted = self.trial.case.workspace, is_interrupted(result.error)
         policy = spec.keep if spec is not None else "none"
-        return policy == "all" or (policy == "failed" and status in ("failed", "errored"))
+        return policy == "all" or (policy == "failed" and result.status in ("failed", "errored") and not interrupted)
 
     async def _close(self, keep: bool) -> str | Failure | None:
         try:

@@ -69,6 +69,7 @@ class ProviderSettings(Declared):
         answers: it can be used as a target and as a judge.
         free: its calls cost nothing and use no tokens, so budgets ignore them.
         confined: it works on a case by a program that it starts inside the sandbox of the request.
+        is_agent: it works on a case for minutes, so that people see what it does and can end it.
     """
 
     __slots__ = ()
@@ -78,6 +79,7 @@ class ProviderSettings(Declared):
     answers: ClassVar[bool] = True
     free: ClassVar[bool] = False
     confined: ClassVar[bool] = False
+    is_agent: ClassVar[bool] = False
 
     def spares(self) -> Collection[str]:
         """Of the settings that only the environment could give still, those that are not needed as the others are.

@@ -56,32 +56,19 @@ CODING_AGENTS = frozenset(
         "acp",
         "cc-mirror",
         "claude",
-        "claude-cli",
-        "claude-code",
-        "claude-sdk",
         "codex",
-        "codex-app-server",
-        "codex-cli",
-        "codex-sdk",
-        "copilot",
         "copilot-cli",
         "copilot-log",
-        "copilot-sdk",
         "gemini-cli",
-        "mini-swe",
         "mini-swe-agent",
         "opencode",
-        "pi",
         "pi-cli",
-        "pi-coding-agent",
-        "pi-rpc",
-        "pi-sdk",
         "transcript",
         "vscode",
         "vscode-insiders",
     }
 )
-"""Coding agents and readers of their logs, by AgentV's names too (its `providers/types.ts`)."""
+"""Coding agents and readers of their logs, those of AgentV too (its `providers/types.ts`)."""
 
 NOT_YET = CODING_AGENTS - PROVIDERS.keys()
 

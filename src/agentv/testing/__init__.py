@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agentv.model.values.message import ToolCall
     from agentv.model.values.usage import TokenUsage
+    from agentv.testing.agents.script import AgentScript
     from agentv.testing.calls import ModelCall
     from agentv.testing.server import ModelServer
     from agentv.testing.steps import (
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
         Together,
         Truncated,
         WrongType,
+        use_tool,
     )
 
 _PLACES = {
+    "AgentScript": "agentv.testing.agents.script",
     "Answer": "agentv.testing.steps",
     "ClosedConnection": "agentv.testing.steps",
     "ContentFilter": "agentv.testing.steps",
@@ -47,9 +50,11 @@ _PLACES = {
     "ToolCall": "agentv.model.values.message",
     "Truncated": "agentv.testing.steps",
     "WrongType": "agentv.testing.steps",
+    "use_tool": "agentv.testing.steps",
 }
 
 __all__ = [
+    "AgentScript",
     "Answer",
     "ClosedConnection",
     "ContentFilter",
@@ -67,6 +72,7 @@ __all__ = [
     "ToolCall",
     "Truncated",
     "WrongType",
+    "use_tool",
 ]
 
 

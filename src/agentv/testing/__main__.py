@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 from threading import Event
 
 import click
@@ -20,9 +21,19 @@ from agentv.testing.steps import Answer
 @click.option("--delay-ms", type=click.FloatRange(0), default=0.0, help="Milliseconds before each answer.")
 @click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests per second to accept; others get 429.")
 @click.option("--text", help="Text of every answer. Default: the text of the call's last message.")
-def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> None:
+@click.option(
+    "--script",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Steps for coding agents, in YAML or JSON.",
+)
+def main(port: int, delay_ms: float, rate: float | None, text: str | None, script: Path | None) -> None:
     """Speak the protocols of OpenAI, Anthropic, Gemini, Azure and Ollama on 127.0.0.1, until Ctrl-C."""
+    if text is not None and script is not None:
+        raise click.UsageError("--text and --script exclude each other")
     reply: Script = _echo if text is None else Answer(text)
+    if script is not None:
+        reply = _scripted(script)
     server = ModelServer(reply, rate=rate, delay_s=delay_ms / 1000, keep=0)
     try:
         server.start(port)
@@ -35,6 +46,17 @@ def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> No
     sys.stdout.flush()  # whoever starts it in a pipe waits for the addresses
     ended.wait()
     server.stop()
+
+
+def _scripted(path: Path) -> Script:
+    from agentv.testing.agents.script_file import read_script
+
+    try:
+        return read_script(path)
+    except OSError as error:
+        raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise click.ClickException(f"{path}: {error}") from error
 
 
 def _echo(call: ModelCall) -> str:

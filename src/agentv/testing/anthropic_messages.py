@@ -46,6 +46,8 @@ def message_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
 def _blocks(step: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
     if not isinstance(step, Answer):
         return
+    if step.reasoning:
+        yield {"type": "thinking", "thinking": step.reasoning, "signature": f"signature-{number}"}
     text = step.text if step.refusal is None else step.refusal
     if text or not step.tool_calls:
         yield {"type": "text", "text": text, "citations": None}
@@ -90,11 +92,14 @@ def message_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
 
 
 def _block_events(index: int, block: dict[str, Any]) -> Iterator[bytes]:
+    deltas: list[dict[str, Any]]
     if block["type"] == "text":
-        empty, deltas = (
-            {**block, "text": ""},
-            [{"type": "text_delta", "text": word} for word in stream_pieces(block["text"])],
-        )
+        empty = {**block, "text": ""}
+        deltas = [{"type": "text_delta", "text": word} for word in stream_pieces(block["text"])]
+    elif block["type"] == "thinking":
+        empty = {**block, "thinking": "", "signature": ""}
+        deltas = [{"type": "thinking_delta", "thinking": word} for word in stream_pieces(block["thinking"])]
+        deltas.append({"type": "signature_delta", "signature": block["signature"]})
     else:
         empty = {**block, "input": {}}
         pieces = stream_pieces(json.dumps(block["input"]))

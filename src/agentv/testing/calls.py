@@ -53,7 +53,7 @@ class ModelCall:
         """The text of the last message only."""
         turns = next((self.body[key] for key in _TURNS if key in self.body), ())
         last = turns[-1:] if isinstance(turns, Sequence) and not isinstance(turns, str) else turns
-        return "\n".join(_pieces(last))
+        return "\n".join(pieces_of(last))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -63,19 +63,19 @@ class ModelCall:
 
 def text_of(body: JsonObject) -> str:
     """The text of all messages of a request, in any of the protocols; instructions to the system come first."""
-    return "\n".join(piece for key in _HOLDERS for piece in _pieces(body.get(key))) or "\n".join(_embedded(body))
+    return "\n".join(piece for key in _HOLDERS for piece in pieces_of(body.get(key))) or "\n".join(_embedded(body))
 
 
-def _pieces(value: Json) -> Iterator[str]:
+def pieces_of(value: Json) -> Iterator[str]:
     """Every text under the keys that hold text, in order: not those of pictures, tools' arguments and ids."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for key in _INNER:
-            yield from _pieces(value.get(key))
+            yield from pieces_of(value.get(key))
     elif isinstance(value, Sequence):
         for one in value:
-            yield from _pieces(one)
+            yield from pieces_of(one)
 
 
 def _embedded(body: JsonObject) -> Iterator[str]:
@@ -83,14 +83,14 @@ def _embedded(body: JsonObject) -> Iterator[str]:
     requests = body.get("requests")
     if isinstance(requests, Sequence) and not isinstance(requests, str):
         for one in requests:
-            yield "\n".join(_pieces(one))  # each holds its `content`
+            yield "\n".join(pieces_of(one))  # each holds its `content`
     elif "input" in body:
         given = body["input"]
         many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         # Tokens, which OpenAI takes as well as texts, are as good a text as any.
         yield from ([json.dumps(given)] if many and isinstance(many[0], int) else map(_as_text, many))
     elif "content" in body:
-        yield "\n".join(_pieces(body["content"]))
+        yield "\n".join(pieces_of(body["content"]))
 
 
 def _as_text(value: Json) -> str:

@@ -41,6 +41,8 @@ def generated_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
 
 
 def _parts(answer: Answer) -> Iterator[dict[str, Any]]:
+    if answer.reasoning:
+        yield {"text": answer.reasoning, "thought": True}
     text = answer.text if answer.refusal is None else answer.refusal
     if text or not answer.tool_calls:
         yield {"text": text}
@@ -85,7 +87,7 @@ def _partial(body: JsonObject) -> Iterator[dict[str, Any]]:
 
 
 def _pieces(part: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"text": word} for word in stream_pieces(part["text"])] or [part] if "text" in part else [part]
+    return [{**part, "text": word} for word in stream_pieces(part["text"])] or [part] if "text" in part else [part]
 
 
 def gemini_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:

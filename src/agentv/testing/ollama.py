@@ -39,7 +39,8 @@ def _text(answer: Answer) -> str:
 
 def _message(answer: Answer) -> dict[str, Any]:
     calls = [{"function": {"name": one.name, "arguments": dict(one.arguments)}} for one in answer.tool_calls]
-    return {"role": "assistant", "content": _text(answer), **({"tool_calls": calls} if calls else {})}
+    thought = {"thinking": answer.reasoning} if answer.reasoning else {}
+    return {"role": "assistant", "content": _text(answer), **thought, **({"tool_calls": calls} if calls else {})}
 
 
 def _end(step: ReplyStep) -> dict[str, Any]:
@@ -60,7 +61,9 @@ def lines(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
     whole: dict[str, Any] = dict(body)
     head = {**_head(call), "done": False}
     if "message" in whole:
-        message = whole["message"]
+        message = {**whole["message"]}
+        for word in stream_pieces(message.pop("thinking", "")):
+            yield _line({**head, "message": {"role": "assistant", "content": "", "thinking": word}})
         for word in stream_pieces(message["content"]):
             yield _line({**head, "message": {"role": "assistant", "content": word}})
         whole["message"] = {**message, "content": ""}

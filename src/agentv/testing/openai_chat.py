@@ -46,6 +46,8 @@ def _choices(step: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
             "refusal": step.refusal,
             "annotations": [],
         }
+        if step.reasoning:
+            message["reasoning_content"] = step.reasoning
         if calls:
             message["tool_calls"] = calls
         yield _choice(message, step.finish_reason or ("tool_calls" if calls else "stop"))
@@ -98,6 +100,7 @@ def _part(delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
 
 def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": "" if message["content"] is not None else None, "refusal": None}
+    yield from ({"reasoning_content": word} for word in stream_pieces(message.get("reasoning_content", "")))
     yield from ({"content": word} for word in stream_pieces(message["content"] or ""))
     yield from ({"refusal": word} for word in stream_pieces(message["refusal"] or ""))
     for index, one in enumerate(message.get("tool_calls", ())):

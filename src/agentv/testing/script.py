@@ -24,11 +24,16 @@ def script_of(script: Script) -> Callable[[ModelCall], Step]:
             return lambda call: _prompt_text(script, call)
         if isinstance(script, Sequence):
             return _InOrder(script).next
-    step = _step(script)
+    step = step_of(script)
     return lambda _call: step
 
 
-def _step(step: str | Step) -> Step:
+def step_of(step: str | Step) -> Step:
+    """The step; a text is an answer.
+
+    Raises:
+        TypeError: it is neither.
+    """
     if isinstance(step, str):
         return Answer(step)
     if isinstance(step, STEPS):
@@ -39,7 +44,7 @@ def _step(step: str | Step) -> Step:
 def _prompt_text(function: Callable[[ModelCall], str | Step], call: ModelCall) -> Step:
     try:
         with foreign_code("target-raised", "the reply function"):
-            return _step(function(call))
+            return step_of(function(call))
     except ForeignError as raised:
         return Status(500, raised.failure.message)
 
@@ -50,7 +55,7 @@ class _InOrder:
     def __init__(self, steps: Sequence[str | Step]) -> None:
         if not steps:
             raise ValueError("a ModelServer needs at least one step to reply with")
-        self._steps = tuple(map(_step, steps))
+        self._steps = tuple(map(step_of, steps))
         self._next = 0
 
     def next(self, _call: ModelCall) -> Step:

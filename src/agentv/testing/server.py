@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall, text_of
 from agentv.testing.delivery import deliver
+from agentv.testing.given_tokens import GivenTokens
 from agentv.testing.keys import key_in
 from agentv.testing.listings import listing_of
 from agentv.testing.plan import over_limit, refusal, reply_of
@@ -22,12 +23,20 @@ from agentv.testing.routes import ADDRESSES, Route, provider_of, route_of
 from agentv.testing.running import Running
 from agentv.testing.script import Script, script_of
 from agentv.testing.steps import Answer, Status, Step, Together
+from agentv.testing.token_counts import count_of
 
 if TYPE_CHECKING:
     from aiohttp.web import Request, StreamResponse
 
+    from agentv.model.values.usage import TokenUsage
+
 STATS = "/stats"
-"""Where a GET tells in JSON what came in: `requests`, `most_at_once`, `statuses`, `seconds` from first to last."""
+"""Where a GET tells in JSON what came in and what was given.
+
+`requests`, `most_at_once`, `statuses`, `seconds` from first to last, `tokens` (also `by_key` and `by_conversation`).
+"""
+
+_NO_WEBSOCKET = Status(426, "This server speaks HTTP only; there is no WebSocket.", headers={"Connection": "close"})
 
 
 class ModelServer:
@@ -105,6 +114,21 @@ class ModelServer:
     def most_at_once(self) -> int:
         """The largest number of requests that waited for their reply at the same time."""
         return self._log.most
+
+    @property
+    def tokens(self) -> TokenUsage:
+        """The tokens that the replies so far have reported, without those that were cut."""
+        return self._log.tokens.total
+
+    @property
+    def tokens_by_key(self) -> Mapping[str, TokenUsage]:
+        """The same by API key; an empty one where the request had none."""
+        return dict(self._log.tokens.by_key)
+
+    @property
+    def tokens_by_conversation(self) -> Mapping[str, TokenUsage]:
+        """The same by the session that the program names in its requests, else by a digest of how it began."""
+        return dict(self._log.tokens.by_conversation)
 
     def start(self, port: int = 0) -> Self:
         """Serve until `stop`.
@@ -188,6 +212,8 @@ class ModelServer:
         delay = self._delay_s + (step.delay_s if isinstance(step, Answer) else 0.0)
         if delay > 0:
             await asyncio.sleep(delay)
+        # Before it is sent: a caller that has its whole answer finds it counted.
+        self._log.tokens.add(call, self._key(request, route.provider), step)
         return await self._send(request, reply_of(route, call, step, number), step, headers)
 
     async def _send(
@@ -198,14 +224,22 @@ class ModelServer:
         return await deliver(request, reply, step, headers or {})
 
     def _accepted(self, request: Request, provider: ModelApi) -> bool:
-        return self._keys is None or key_in(provider.name, _lower(request.headers), request.query) in self._keys
+        return self._keys is None or self._key(request, provider) in self._keys
+
+    def _key(self, request: Request, provider: ModelApi) -> str:
+        return key_in(provider.name, _lower(request.headers), request.query)
 
     async def _no_call(self, request: Request) -> StreamResponse:
-        """What takes no step: lists of models, this server's own counts, and paths that no provider has."""
+        """What takes no step: lists of models, counts of tokens, this server's own, paths that no provider has."""
         provider = provider_of(request.path)
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            return await self._send_error(request, _NO_WEBSOCKET)
         if request.path == STATS and request.method == "GET":
             return await deliver(request, Reply(200, (encoded(self._log.counts()),)), None, {})
-        listed = listing_of(request.path) if request.method == "GET" else None
+        if request.method == "POST":
+            listed = count_of(request.path, _object(await request.read()) or {})
+        else:
+            listed = listing_of(request.path) if request.method in ("GET", "HEAD") else None
         if listed is None:
             unknown = f"Unknown request URL: {request.method} {request.path}"
             return await self._send_error(request, Status(404, unknown))
@@ -225,6 +259,7 @@ class _CallLog:
         self.calls: deque[ModelCall] = deque(maxlen=keep)
         self.number = 0
         self.statuses: Counter[int] = Counter()
+        self.tokens = GivenTokens()
         self.most = 0
         self._here = 0
         self._arrival = asyncio.Event()
@@ -255,7 +290,13 @@ class _CallLog:
         """The body of `GET /stats`."""
         statuses = {str(status): count for status, count in sorted(self.statuses.items())}
         seconds = self._last_at - self._first_at
-        return {"requests": self.number, "most_at_once": self.most, "statuses": statuses, "seconds": seconds}
+        return {
+            "requests": self.number,
+            "most_at_once": self.most,
+            "statuses": statuses,
+            "seconds": seconds,
+            "tokens": self.tokens.counts(),
+        }
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import ToolCall
 from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json
 
 DEFAULT_USAGE = TokenUsage(input=10, output=5, total=15, cached=0, reasoning=0)
 
@@ -29,6 +30,7 @@ class Answer:
         headers: further headers of the reply.
         vectors: the result of an embedding call, one per text. By default, texts that share words get similar
             vectors, and the same text always gets the same vector.
+        reasoning: what the model thought before the answer, where the protocol can say it.
     """
 
     text: str = ""
@@ -39,6 +41,7 @@ class Answer:
     refusal: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     vectors: tuple[tuple[float, ...], ...] = ()
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,16 @@ class Together:
     answer: Answer = Answer("together")
 
 
+def use_tool(tool: str, /, **arguments: Json) -> Answer:
+    """An answer that calls one tool; `AgentScript` says what names it knows.
+
+    Args:
+        tool: its name.
+        arguments: of the call.
+    """
+    return Answer(tool_calls=(ToolCall(tool, arguments),))
+
+
 def usage_in(usage: object) -> TokenUsage | None:
     """The tokens of an answer; the usual ones where there is a reply without an answer."""
     return usage.usage if isinstance(usage, Answer) else DEFAULT_USAGE
@@ -145,3 +158,5 @@ STEPS = (
     *(Answer, Status, ContentFilter, EmptyChoices, Together),
     *(Truncated, MalformedJson, WrongType, ClosedConnection, SlowDrip, StoppedStream, Hang),
 )
+HOLDERS = (Together, Truncated, MalformedJson, SlowDrip, StoppedStream)
+"""Steps that deliver an answer in their own way."""

@@ -1,4 +1,4 @@
-"""The line that goes on with an interrupted run."""
+"""The line that goes on with an interrupted run, and progress as a log shows it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from agentv.cli.progress import resuming
+from agentv.cli.progress import _ProgressLines, resuming
 from agentv.model.run.budget import BudgetUse
+from agentv.model.run.events import AgentProgress
+from agentv.model.values.activity import AgentActivity
+from agentv.reports.run.agents import AgentsView
+from agentv.reports.run.view import RunView
 
 OUTCOME = cast(
     "Any", SimpleNamespace(run_id="r-1", directory=Path("/x/.agentv/results/r-1"), budget=None, uncounted=False)
@@ -49,3 +53,35 @@ def test_without_a_price_a_larger_budget_in_dollars_is_no_way_to_go_on():
     outcome = cast("Any", SimpleNamespace(**{**vars(OUTCOME), "budget": use, "uncounted": True}))
     said = resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"])
     assert said == "agentv eval a --budget-usd 5 -q --budget-tokens=MORE --resume=r-1"
+
+
+class _Time:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def lines_of(capsys, *, hidden=False, agents=True):
+    """What a log shows of a run of a minute whose agents report every second."""
+    clock = _Time()
+    lines, view = _ProgressLines(hidden=hidden, clock=clock), RunView(9)
+    if agents:
+        view.agents = AgentsView(clock)
+        view.agents.take(AgentProgress("k", "tax", "agent", activity=AgentActivity("edit", 3)))
+    for _ in range(65):
+        clock.now += 1
+        lines.update(view)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_a_log_names_working_agents_every_half_minute(capsys):
+    assert lines_of(capsys) == [
+        "0/9 trials: 0 passed, 0 failed, 0 errored; working: tax: edit, turn 3, 30 s",
+        "0/9 trials: 0 passed, 0 failed, 0 errored; working: tax: edit, turn 3, 1 min 00 s",
+    ]
+
+
+def test_a_log_is_quiet_where_that_is_asked_for_and_as_it_was_without_agents(capsys):
+    assert lines_of(capsys, hidden=True) == []
+    assert lines_of(capsys, agents=False) == ["0/9 trials: 0 passed, 0 failed, 0 errored"] * 6

@@ -11,13 +11,13 @@ from agentv.targets.catalogue import NOT_YET, PROVIDERS, _provider, registry
 def test_every_name_stands_for_its_settings():
     found = {name: registry().find(name) for name in PROVIDERS}
     assert {name: provider.name for name, provider in found.items()} == {name: name for name in PROVIDERS}
-    assert {name for name, provider in found.items() if provider.bare} == {"echo", "mock"}
+    assert {name for name, provider in found.items() if provider.bare} == {"claude", "codex", "echo", "mock"}
 
 
 def test_what_is_to_come_is_known_and_not_found():
-    assert {"claude-cli", "codex", "copilot-cli", "pi-coding-agent", "vscode"} <= NOT_YET
+    assert {"cc-mirror", "copilot-log", "vscode"} <= NOT_YET
     assert not NOT_YET & set(PROVIDERS)
-    assert registry().find("claude-code") is None
+    assert registry().find("vscode") is None
     assert registry().find("no-such-provider") is None
 
 

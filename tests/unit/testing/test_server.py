@@ -157,6 +157,7 @@ def test_how_many_waited_at_once_and_what_the_counts_tell():
         with urlopen(server.openai.replace("/openai/v1", "/stats")) as reply:
             counts = json.load(reply)
         assert 0 <= counts.pop("seconds") < 5
+        assert counts.pop("tokens")["total"] == 75
         assert counts == {"requests": 5, "most_at_once": 5, "statuses": {"200": 5}}
 
 

@@ -22,10 +22,12 @@ from agentv.agents.denials import denials_of, did_nothing
 from agentv.agents.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, failed
 from agentv.agents.limits import SessionLimits
 from agentv.agents.process import GRACE_S, AgentProcess, start_agent
+from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import Step, Trace, UsageStep
 from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from agentv.version import __version__
 
@@ -53,7 +55,7 @@ class AcpSession:
         self._process = process
         self._root = root
         self._limits = SessionLimits(settings, request)
-        self._trace = TraceBuilder(prompt_text(request.messages), self._check_limits)
+        self._trace = TraceBuilder(prompt_text(request.messages), self._progressed)
         self._client = AcpClient(settings, request, root)
         self._client.trace = self._trace
         self._transport = AcpTransport(process, self._updated)
@@ -62,6 +64,8 @@ class AcpSession:
         self._id = ""
         self._model: str | None = None
         self._earlier_cost_usd = 0.0
+        self._earlier_tokens: TokenUsage | None = None
+        self._on_activity = request.on_activity
         self.usable = False
 
     def _updated(self, told: Mapping[str, Any]) -> str | None:
@@ -69,13 +73,21 @@ class AcpSession:
 
     async def open(self, request: TargetRequest) -> Failure | None:
         """Initialize, authenticate where that takes nothing, and begin the session; why that fails."""
+        limits = self._limits
+        opening = asyncio.ensure_future(self._opened(request))
+        opening.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
         try:
-            async with asyncio.timeout(self._limits.left_s):
-                return await self._opened(request)
-        except TimeoutError:
+            both = (opening, limits.reached)
+            await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
+            if opening.done():
+                return opening.result()
+            if limits.reached.done():
+                return self._failed(limits.code, f"{limits.reached.result()} before the agent began its session")
             return self._failed(LIMIT, f"the agent did not begin a session within {request.timeout_s:g} s")
         except (RequestError, ConnectionError, ValidationError) as error:
             return await self._lost(error, "before its session began")
+        finally:
+            opening.cancel()
 
     @property
     def grace_s(self) -> float:
@@ -130,7 +142,8 @@ class AcpSession:
         messages = new_messages(request.messages) if follows else request.messages
         if follows:
             self._limits.begin(request)
-            self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._check_limits)
+            self._on_activity = request.on_activity
+            self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
         self.usable = False
         moment = time.time()
         blocks = prompt_blocks(messages, self._agent)
@@ -142,7 +155,7 @@ class AcpSession:
             limits = self._limits
             both = (asking, limits.reached)
             await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
-            if limits.reached.done():
+            if limits.reached.done() and not (asking.done() and limits.is_interrupted):
                 return await self._stopped(asking, limits.reached.result())
             if not asking.done():
                 return await self._stopped(asking, f"no answer after {request.timeout_s:g} s")
@@ -170,6 +183,8 @@ class AcpSession:
             return failed(DENIED, f"{message}: {denials_of(self._traced(''))}", response)
         self._limits.end(self._trace.turns, len(self._trace.calls))
         self._earlier_cost_usd = self._trace.cost_usd or self._earlier_cost_usd
+        used = response.token_usage
+        self._earlier_tokens = used if self._earlier_tokens is None else self._earlier_tokens + (used or TokenUsage())
         self.usable = True
         return response
 
@@ -184,7 +199,7 @@ class AcpSession:
             async with asyncio.timeout(min(CANCEL_S, self._limits.remaining_s * 0.3)):
                 await self._connection.cancel(self._id)
                 await asyncio.wait([asking])
-        return failed(LIMIT, why, self._response("cancelled", None))
+        return failed(self._limits.code, why, self._response("cancelled", None))
 
     async def _lost(self, error: Exception, when: str) -> Failure:
         """Why a call of the agent gave nothing."""
@@ -268,13 +283,26 @@ class AcpSession:
         whole = self._trace.cost_usd
         return None if whole is None else max(0.0, whole - self._earlier_cost_usd)
 
-    def _check_limits(self) -> None:
-        self._limits.check(self._trace.turns, len(self._trace.calls))
+    def _progressed(self) -> None:
+        trace, limits = self._trace, self._limits
+        limits.check(trace.turns, len(trace.calls))
+        if self._on_activity is None:
+            return
+        used = self._earlier_tokens
+        self._on_activity(
+            AgentActivity(
+                trace.latest.name if trace.latest is not None else "",
+                limits.total_turns + trace.turns,
+                limits.total_tool_calls + len(trace.calls),
+                None if used is None else used.total,
+                trace.cost_usd if trace.cost_usd is not None else self._earlier_cost_usd or None,
+            )
+        )
 
     async def close(self, grace_s: float = GRACE_S) -> None:
         """End the agent and its terminals."""
         self.usable = False
-        self._limits.reached.cancel()
+        self._limits.close()
         try:
             await self._process.end(grace_s)
         finally:

@@ -35,13 +35,14 @@ class TraceBuilder:
 
     Args:
         prompt: what the agent is asked.
-        on_progress: called after each update that counts for a limit.
+        on_progress: called after each update that counts for a limit, or costs.
 
     Attributes:
         turns: calls of the model, as far as updates show them: one begins where the agent says or calls something
             after results of tools.
         cost_usd: of the session so far; None where the agent does not say.
         model: its name, where the agent says.
+        latest: the call that was last told of.
     """
 
     def __init__(self, prompt: str, on_progress: Callable[[], None] = lambda: None) -> None:
@@ -55,6 +56,7 @@ class TraceBuilder:
         self.turns = 0
         self.cost_usd: float | None = None
         self.model: str | None = None
+        self.latest: AcpToolCall | None = None
 
     @property
     def now_ms(self) -> float:
@@ -126,6 +128,7 @@ class TraceBuilder:
             self._parts.append(call)
             self._count_turn()
         call.update(told, self.now_ms)
+        self.latest = call
         if call.ended:
             self._after_result = True
         self._on_progress()
@@ -160,6 +163,7 @@ class TraceBuilder:
         amount = cost.get("amount") if isinstance(cost, Mapping) and cost.get("currency") == "USD" else None
         if isinstance(amount, int | float) and not isinstance(amount, bool) and amount >= 0:
             self.cost_usd = float(amount)
+            self._on_progress()
 
 
 def model_in(options: Any) -> str | None:

@@ -25,6 +25,7 @@ _PROVIDER = "agentv"
 _KEY = "OPENAI_API_KEY"
 _DIRECTORY = ".codex"
 _TEMPORARY = ".agentv/tmp"
+_READ_ONLY = "Read-only file system"
 _INSTRUCTIONS = ".agentv/instructions.md"
 
 
@@ -75,6 +76,7 @@ class CodexExec:
 
     def __init__(self, settings: Codex) -> None:
         self._settings = settings
+        self._session_usage: dict[str, int] = {}
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """Its command line; the configuration is a file in a HOME of the trial's own, else flags."""
@@ -97,7 +99,7 @@ class CodexExec:
 
     def reader(self, recorder: TraceRecorder) -> CodexStream:
         """A reader for one turn."""
-        return CodexStream(recorder)
+        return CodexStream(recorder, self._session_usage, reads_only=self._settings.permissions == "deny")
 
     def _config(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
         """Key of its configuration → value, as TOML spells it."""
@@ -136,10 +138,18 @@ class CodexExec:
 
 
 class CodexStream:
-    """Reads the events of one turn: items that begin, change and are completed."""
+    """Reads the events of one turn: items that begin, change and are completed.
 
-    def __init__(self, recorder: TraceRecorder) -> None:
+    Args:
+        recorder: of the turn.
+        session_usage: counts of the session so far, which each turn's usage includes; kept up to date.
+        reads_only: its sandbox lets it write nothing, which its stream shows in what its commands print alone.
+    """
+
+    def __init__(self, recorder: TraceRecorder, session_usage: dict[str, int], *, reads_only: bool = False) -> None:
         self._recorder = recorder
+        self._session_usage = session_usage
+        self._reads_only = reads_only
         self._session_id = ""
         self._ended = 0
         self._failure: Failure | None = None
@@ -155,7 +165,7 @@ class CodexStream:
             self._item(mapping(event, "item"), done=kind == "item.completed")
         elif kind == "turn.completed":
             self._ended += 1
-            self._recorder.usage(None, _tokens(mapping(event, "usage")))
+            self._recorder.usage(None, _tokens(self._of_turn(mapping(event, "usage"))))
         elif kind == "turn.failed":
             self._ended += 1
             self._failure = Failure(API, f"the agent reports an error: {_message(mapping(event, 'error'))}")
@@ -175,6 +185,14 @@ class CodexStream:
             repeated=self._ended > 1,
         )
 
+    def _of_turn(self, usage: JsonObject) -> JsonObject:
+        """The counts of the turn, out of those of the session."""
+        counts = {key: count(usage, key) for key in usage}
+        earlier = dict(self._session_usage)
+        self._session_usage.update(counts)
+        includes = all(counts.get(key, 0) >= number for key, number in earlier.items())
+        return {key: number - earlier.get(key, 0) for key, number in counts.items()} if includes else usage
+
     def _item(self, item: JsonObject, *, done: bool) -> None:
         kind = text(item, "type")
         if kind != "error":
@@ -192,6 +210,8 @@ class CodexStream:
     def _end_call(self, item: JsonObject, kind: str, name: str) -> None:
         status, call_id = text(item, "status"), text(item, "id")
         result, error = _result(item, kind)
+        if self._reads_only and kind == "command_execution" and _READ_ONLY in text_of(result):
+            self._recorder.denied(name, _READ_ONLY, call_id)
         if status == "declined":
             self._recorder.denied(name, error or "declined", call_id)
             error = error or "declined"

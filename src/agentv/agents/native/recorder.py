@@ -127,7 +127,7 @@ class Recording:
         if place is None or not isinstance(step, ToolCallStep):
             return
         ended: ToolStatus = _status(status) or ("failed" if error is not None else "completed")
-        if step.status == "denied":
+        if step.status == "denied" and error is not None:
             ended = "denied"
         started = step.started_ms
         self._steps[place] = replace(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentv.agents.conversation import new_messages
-from agentv.agents.failures import API, LIMIT, failed
+from agentv.agents.failures import API, failed
 from agentv.agents.limits import SessionLimits
 from agentv.agents.native.directories import TrialDirectories
 from agentv.agents.native.endings import Turn, failure_of
@@ -18,7 +18,7 @@ from agentv.agents.native.reading import StreamLines
 from agentv.agents.native.recorder import Recording
 from agentv.agents.native.settings import NativeAgentSettings
 from agentv.agents.native.stream import Ending, Launch, StreamReader
-from agentv.agents.process import AgentProcess, argv_of, environment_of, start_argv
+from agentv.agents.process import INTERRUPT_S, AgentProcess, argv_of, environment_of, start_argv
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import prompt_text
@@ -153,6 +153,8 @@ class NativeSession:
             over = lingers or reading.done() or exiting.done()
             why = "" if over else f"no answer after {request.timeout_s:g} s"
             why = limits.reached.result() if limits.reached.done() else why
+            if why and limits.is_interrupted:
+                await process.interrupt(min(INTERRUPT_S, limits.remaining_s * 0.3))
             if why or lingers:
                 await process.end(limits.grace_s)
             await asyncio.wait((reading,), timeout=min(DRAIN_S, limits.remaining_s))
@@ -186,9 +188,9 @@ class NativeSession:
         """The failure of a turn that was ended at a limit: what its model's API did comes first."""
         ending = replace(running.reader.ending(), complete=False)
         failure = ending.failure
-        if failure is not None and failure.code == API:
+        if failure is not None and failure.code == API and not self._limits.is_interrupted:
             return self._failure(replace(failure, message=f"{failure.message}; {why}"), running, ending)
-        return self._failure(Failure(LIMIT, why), running, ending)
+        return self._failure(Failure(self._limits.code, why), running, ending)
 
     def _judged(self, running: _Running, request: TargetRequest, status: int | None) -> TargetResponse | Failure:
         lines, recording = running.lines, running.recording
@@ -215,7 +217,7 @@ class NativeSession:
     def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
         stderr = running.lines.masked(running.process.stderr)
         response = self._response(running, ending)
-        return failed(failure.code, failure.message, response, b"" if failure.code == LIMIT else stderr)
+        return failed(failure.code, failure.message, response, b"" if failure.code == self._limits.code else stderr)
 
     def _response(self, running: _Running, ending: Ending) -> TargetResponse:
         trace = self._trace(running, ending)
@@ -277,7 +279,7 @@ class NativeSession:
     async def close(self, grace_s: float) -> None:
         """End the agent, if it runs, and remove the directories."""
         self.usable = False
-        self._limits.reached.cancel()
+        self._limits.close()
         try:
             if self._running is not None:
                 await self._running.process.end(grace_s)

@@ -36,6 +36,7 @@ class NativeAgentSettings(ModelAgentSettings):
         unsupported: setting that the agent has no counterpart of → what to do instead, as the end of a sentence.
     """
 
+    short: ClassVar[str | None] = "model"
     title: ClassVar[str] = ""
     program: ClassVar[AgentProgram] = AgentProgram("")
     protocol: ClassVar[ModelProtocol | None] = None

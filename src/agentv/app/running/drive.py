@@ -18,9 +18,10 @@ from agentv.engine.run_state import RunLimits
 from agentv.engine.trial import not_run
 from agentv.engine.trial_queue import IndependentTrials, TrialQueue
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.events import Event, RunFinished, TargetPaused, TargetStopped, TrialFinished
+from agentv.model.run.events import AgentProgress, Event, RunFinished, TargetPaused, TargetStopped, TrialFinished
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import Trial
+from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import Failure
 from agentv.user_code.processes.interrupts import acting_on_signals
 
@@ -133,6 +134,8 @@ async def _consume(run: Run, started: StartedRun) -> RunFinished:
             started.open.totals.add_result(stored)
             if result is not event.result:
                 shown = TrialFinished(result, event.result.trial)  # what is shown holds no secret
+        elif isinstance(event, AgentProgress):
+            shown = _without_secrets(event, redactor)
         elif isinstance(event, TargetStopped | TargetPaused):
             shown = type(event)(event.name, redactor.redact(event.reason))
         elif isinstance(event, RunFinished):
@@ -140,6 +143,20 @@ async def _consume(run: Run, started: StartedRun) -> RunFinished:
         started.open.sink(shown)
     assert last is not None  # noqa: S101  # a run's last event
     return last
+
+
+def _without_secrets(event: AgentProgress, redactor: Redactor) -> AgentProgress:
+    if not redactor:
+        return event
+    done = event.activity
+    return replace(
+        event,
+        case=redactor.redact(event.case),
+        target=redactor.redact(event.target),
+        variant=event.variant and redactor.redact(event.variant),
+        prompt_id=event.prompt_id and redactor.redact(event.prompt_id),
+        activity=done and replace(done, last_tool=redactor.redact(done.last_tool)),
+    )
 
 
 def _report_not_drawn(draws: Draws, started: StartedRun) -> None:

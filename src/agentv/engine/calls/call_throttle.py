@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from agentv.engine.calls.circuit_breaker import CircuitBreaker
 from agentv.engine.calls.interruptible_sleep import InterruptibleSleep
+from agentv.engine.calls.running_agents import RunningAgents
 from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.suite.suite import DEFAULT_WORKERS, TargetSpec
@@ -41,6 +42,7 @@ class CallThrottle:
         stopped: those of them that have not been reported yet, with the reason.
         paused: targets whose server asks for a long wait, with the reason for an earlier retry; removed by the run.
         noticed: called when one is added.
+        agents: that are working.
         budget_limiter: the budget's limiter; None if there is no budget.
 
     Args:
@@ -60,6 +62,7 @@ class CallThrottle:
         self.stopped: deque[tuple[str, Failure]] = deque()
         self.paused: deque[tuple[str, str]] = deque()
         self.noticed: Callable[[], None] = _nothing
+        self.agents = RunningAgents()
         self._workers = workers
         self._chance = chance
         self._limiters: dict[str, ServerLimiter] = {}
@@ -86,7 +89,8 @@ class CallThrottle:
         return paced(target, channel)
 
     def interrupt(self) -> None:
-        """Let no call wait for another attempt, or for a server, any more."""
+        """Let no call wait for another attempt, or for a server, any more, and have agents end their work."""
+        self.agents.interrupt()
         self._sleeper.end()
         if self.budget_limiter is not None:
             self.budget_limiter.close()

@@ -8,10 +8,11 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.values import response
 from agentv.model.values.response import CallFailure, Failure
 
 STOPPED = "target-stopped"
-INTERRUPTED = Failure("interrupted", "the run was interrupted while a call waited")
+INTERRUPTED = Failure(response.INTERRUPTED, "the run was interrupted while a call waited")
 UNAFFORDABLE = "budget-spent"
 
 

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.values.activity import AgentActivity
 
 StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast", "budget", "decided"]
 
@@ -87,6 +88,25 @@ class TargetStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentProgress:
+    """What the agent of a running trial has done so far. Sent when that changes, and now and then while it does not.
+
+    Attributes:
+        key: of the trial within the run.
+        activity: None: its call has ended.
+    """
+
+    key: str
+    case: str
+    target: str
+    prompt_id: str | None = None
+    variant: str | None = None
+    sample: int = 1
+    repeat: int = 1
+    activity: AgentActivity | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunInterrupted:
     """No more trials start; `running` ones finish. `why`: details for the user."""
 
@@ -113,6 +133,7 @@ Event: TypeAlias = (
     | RunRegrades
     | TrialKept
     | TrialFinished
+    | AgentProgress
     | TargetPaused
     | TargetStopped
     | RunInterrupted

@@ -11,6 +11,9 @@ from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
 
+INTERRUPTED = "interrupted"
+"""Code of a failure of a call that the user ended early. Its trial runs again when the run is resumed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

@@ -83,6 +83,7 @@ TOOLS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "subagent": {
             "claude": ("Task", "Agent"),
             "codex": ("spawn_agent",),
+            "gemini": ("invoke_agent",),
             "copilot": ("task",),
             "opencode": ("task",),
         },

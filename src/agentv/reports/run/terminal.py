@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 REFRESHES = 8
 """Drawings of the live line in a second."""
 
+SPARED_LINES = 3
+"""Lines of a terminal that agents leave to the bar and to what was printed before."""
+
 SHOWN = 100
 """Trials of one kind that are listed: laying out a thousand takes seconds, and nobody reads them in a terminal."""
 
@@ -52,14 +55,21 @@ class LiveProgress:
     Args:
         file: the terminal.
         clock: seconds from some fixed point.
-        width: columns to use; None: as many as the terminal has.
+        width, height: columns and lines to use; None: as many as the terminal has.
     """
 
-    def __init__(self, file: TextIO, clock: Callable[[], float] = time.monotonic, *, width: int | None = None) -> None:
+    def __init__(
+        self,
+        file: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        width: int | None = None,
+        height: int | None = None,
+    ) -> None:
         self._view = RunView(0)
         self._file = file
         self._clock = clock
-        self._width = width
+        self._looks = {"width": width, "height": height}
         self._started = 0.0
         self._live: Live | None = None
 
@@ -67,13 +77,18 @@ class LiveProgress:
         """Draw this one from now on. Drawing happens elsewhere, so this costs nothing."""
         self._view = view
 
+    def refresh(self) -> None:
+        """Draw it now."""
+        if self._live is not None:
+            self._live.refresh()
+
     def __enter__(self) -> Self:
         from rich.live import Live
 
         self._started = self._clock()
         self._live = Live(
             get_renderable=self._drawn,
-            console=_console(self._file, width=self._width),
+            console=_console(self._file, **self._looks),
             refresh_per_second=REFRESHES,
             transient=True,
             redirect_stdout=sys.stdout.isatty(),  # what a program reads goes to stdout untouched
@@ -88,7 +103,15 @@ class LiveProgress:
             self._live.stop()
 
     def _drawn(self) -> RenderableType:
-        return progress(self._view, self._clock() - self._started)
+        line, agents = progress(self._view, self._clock() - self._started), self._view.agents
+        if not agents or self._live is None:
+            return line
+        from rich.console import Group
+        from rich.text import Text
+
+        size = self._live.console.size
+        lines = agents.lines(size.width, size.height - SPARED_LINES)
+        return Group(line, *(Text(one, _STYLES["dim"], no_wrap=True) for one in lines))
 
 
 def live_progress() -> LiveProgress:

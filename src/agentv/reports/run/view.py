@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field, replace
 from math import isnan
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
@@ -22,6 +22,9 @@ from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 from agentv.reports.text.escaping import apart
 from agentv.stats.samples.deciding import Rule, verdict_over
+
+if TYPE_CHECKING:
+    from agentv.reports.run.agents import AgentsView  # few runs have agents
 
 KEPT = 1000
 """Trials of one kind that are held; the rest is counted."""
@@ -136,6 +139,7 @@ class RunView:
         stopped: why targets were stopped → how many trials were skipped for it; these are not held one by one.
         earlier: trials among them that an interrupted run had finished before this one went on.
         cost_usd: US dollars spent on targets and judges; None as long as no call said.
+        agents: that are working; None: there were none.
     """
 
     planned: int
@@ -148,6 +152,7 @@ class RunView:
     earlier: int = 0
     stopped: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
+    agents: AgentsView | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
     _targets: set[str] = field(default_factory=set)
     _samples: dict[tuple[object, ...], _Samples] = field(default_factory=dict)

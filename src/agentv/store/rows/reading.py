@@ -16,6 +16,7 @@ from agentv.errors import StoreError
 from agentv.model.run.cases import RequiredGrade
 from agentv.model.run.trial import SCHEMA_VERSION, Status
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
+from agentv.model.values.response import INTERRUPTED
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.lines import read_placed_lines
 
@@ -43,8 +44,9 @@ class StoredRow(Struct, gc=False):
 
 
 class ErrorFacts(Struct, gc=False):
-    """What a resume needs of an error: whether it stopped the target."""
+    """What a resume needs of an error: whether its trial runs again."""
 
+    code: str = ""
     stops: bool = False
 
 
@@ -174,11 +176,15 @@ def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
 
 
 def finished_keys(path: Path) -> Iterator[str]:
-    """The keys of the trials that passed, failed or errored, but for those whose error stopped their target.
+    """The keys of the trials that passed, failed or errored, but for interrupted ones and those that stopped a target.
 
     Whatever made it refuse everything, such as a wrong key, is fixed before the run is resumed.
 
     Raises:
         StoreError: as `read_rows`.
     """
-    return (row.key for row in read_rows(path) if row.status != "skipped" and not (row.error and row.error.stops))
+    return (row.key for row in read_rows(path) if row.status != "skipped" and not _runs_again(row.error))
+
+
+def _runs_again(error: ErrorFacts | None) -> bool:
+    return error is not None and (bool(error.stops) or error.code == INTERRUPTED)

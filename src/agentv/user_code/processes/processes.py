@@ -115,6 +115,15 @@ async def start_program(command: Command, *, env: Mapping[str, str], stdout: int
     return process
 
 
+async def interrupt_program(process: Process, wait_s: float) -> None:
+    """Have a program of `start_program` end as Ctrl-C does, and wait for that. It may still run then."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGINT)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(wait_s):
+            await process.wait()
+
+
 async def end_program(process: Process, grace_s: float) -> None:
     """End a program of `start_program` and all that it started: asked by SIGTERM, and killed after `grace_s` seconds.
 

@@ -42,6 +42,7 @@ WITHOUT_EXAMPLE = {
     "not-utf-8": "what is no text cannot stand in one",
     "ambiguous-ref": "it needs a repository on a git host",
     "git-failed": "it needs a machine without git",
+    "missing-agent": "which programs are installed is this machine's",
     "missing-extra": "the libraries of all extras are there where this runs",
     "missing-ref": "it needs a repository on a git host",
     "missing-repository": "it needs a git host",

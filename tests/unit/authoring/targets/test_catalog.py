@@ -81,7 +81,7 @@ def test_one_hint_for_each_file_lists_what_is_passed_over(tmp_path):
         ".agentv/config.yaml": "$schema: x\nresults: {repo: a/b}\nexecution: {verbose: true, workers: 2}\n",
         ".agentv/targets.yaml": (
             "schema: x\ntargets:\n  - {name: a, provider: echo, verbose: true, runtime: host}\n"
-            "  - {name: b, provider: codex, log_dir: x}\n"
+            "  - {name: b, provider: vscode, log_dir: x}\n"
         ),
     }
     _, config, reading = project(tmp_path, files, hints=True)

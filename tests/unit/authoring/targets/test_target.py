@@ -68,7 +68,7 @@ def test_a_target_without_a_name_is_called_as_its_provider(tmp_path):
         ("{name: a, provider: [x]}", [("bad-value", 21)]),
         ("{name: a, provider: 7}", [("unknown-provider", 21)]),
         ("{name: a, provider: mokc}", [("unknown-provider", 21)]),
-        ("{name: a, provider: codex}", [("not-yet", 21)]),
+        ("{name: a, provider: vscode}", [("not-yet", 21)]),
         ("{name: a, provider: mock}", [("missing-key", 1)]),
         ("{name: a, provider: echo, response: hi}", [("unknown-key", 27)]),
         ("{name: a, provider: 'echo:x'}", [("bad-target", 21)]),

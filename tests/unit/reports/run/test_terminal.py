@@ -8,7 +8,10 @@ from pathlib import Path
 import pyte
 import pytest
 
+from agentv.model.run.events import AgentProgress
+from agentv.model.values.activity import AgentActivity
 from agentv.model.values.response import Failure
+from agentv.reports.run.agents import AgentsView
 from agentv.reports.run.samples import HEADING
 from agentv.reports.run.terminal import SHOWN, LiveProgress, render_terminal
 from agentv.reports.run.view import RunView
@@ -144,3 +147,22 @@ def test_samples_stand_under_a_heading_with_their_rates_and_flaky_ones_marked():
     assert "always passed: 1 case with 5 samples (95% CI of the rate of each 56.6% to 100.0%)" in lines
     assert "steady" not in text
     assert "flaky: 1 of 2 cases (50.0%, 95% CI 9.5% to 90.5%)" in lines
+
+
+def test_working_agents_stand_below_the_bar_as_many_as_fit_and_are_gone_in_the_end():
+    view = RunView(9)
+    view.agents = AgentsView(lambda: 0.0)
+    for number in range(9):
+        done = AgentActivity("\x1b[2Jedit", number)
+        view.agents.take(AgentProgress(f"{number}", f"case-{number}", "agent", activity=done))
+    file = Terminal()
+    with LiveProgress(file, width=60, height=8) as live:
+        live.update(view)
+        live.refresh()
+        drawn = seen(file.getvalue(), width=60, height=8)
+    assert drawn[0].split()[-6:] == ["0", "passed", "0", "failed", "0", "errored"]
+    assert [line.split()[0] for line in drawn[1:6]] == ["case-0", "case-1", "case-2", "case-3", "and"]
+    assert drawn[5] == "  and 5 more agents"
+    assert drawn[6:] == ["", ""]
+    assert "\\x1b[2Jedit" in drawn[1]
+    assert seen(file.getvalue(), width=60, height=8) == [""] * 8

@@ -1,0 +1,113 @@
+"""Agents that work on trials: what each has done so far, and the interruption that ends them early."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from threading import get_ident
+
+from agentv.model.run.events import AgentProgress
+from agentv.model.run.trial import Trial
+from agentv.model.values.activity import AgentActivity
+from agentv.ports import TargetRequest
+
+TICK_S = 10.0
+"""Seconds after which agents that do nothing visible are reported again."""
+
+
+class RunningAgents:
+    """The agents of one run. Used from one event loop; an agent may report from another thread.
+
+    Attributes:
+        noticed: called when there is news; None: nobody watches, and no news is kept.
+    """
+
+    def __init__(self) -> None:
+        self.noticed: Callable[[], None] | None = None
+        self._working: dict[str, AgentProgress] = {}
+        self._news: dict[str, AgentProgress] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._interruption: asyncio.Future[None] | None = None
+        self._is_interrupted = False
+
+    def begin(self, trial: Trial, request: TargetRequest) -> TargetRequest:
+        """An agent is asked; the request by which it reports what it does, and learns that the run is interrupted."""
+        request = replace(request, interruption=self._interruption_of_loop())
+        if self.noticed is None:
+            return request
+        first = _progress(trial)
+        self._working[first.key] = first
+        self._report(first)
+        self._start_timer()
+        return replace(request, on_activity=self._reporter(first))
+
+    def end(self, trial: Trial) -> None:
+        """The call of a trial's agent has ended."""
+        last = self._working.pop(_key(trial), None)
+        if last is not None:
+            self._report(replace(last, activity=None))
+        if not self._working and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def news(self) -> Iterator[AgentProgress]:
+        """The latest of each agent that changed since the last time."""
+        news, self._news = self._news, {}
+        return iter(news.values())
+
+    def interrupt(self) -> None:
+        """Have all agents end their work, and those that begin later."""
+        self._is_interrupted = True
+        if self._interruption is not None and not self._interruption.done():
+            self._interruption.set_result(None)
+
+    def _interruption_of_loop(self) -> asyncio.Future[None]:
+        if self._interruption is None:
+            self._interruption = asyncio.get_running_loop().create_future()
+            if self._is_interrupted:
+                self._interruption.set_result(None)
+        return self._interruption
+
+    def _reporter(self, first: AgentProgress) -> Callable[[AgentActivity], None]:
+        loop, thread = asyncio.get_running_loop(), get_ident()
+
+        def take(activity: AgentActivity) -> None:
+            if first.key in self._working:  # else it reports after its end
+                self._working[first.key] = latest = replace(first, activity=activity)
+                self._report(latest)
+
+        def report(activity: AgentActivity) -> None:
+            if get_ident() == thread:
+                take(activity)
+            elif not loop.is_closed():
+                loop.call_soon_threadsafe(take, activity)
+
+        return report
+
+    def _report(self, progress: AgentProgress) -> None:
+        if self.noticed is not None:
+            self._news[progress.key] = progress
+            self.noticed()
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        for progress in self._working.values():
+            self._report(progress)
+        if self._working:
+            self._start_timer()
+
+
+def _key(trial: Trial) -> str:
+    return f"{trial.suite.path}\0{trial.key}"
+
+
+def _progress(trial: Trial) -> AgentProgress:
+    """What is known of an agent that has just been asked."""
+    case = trial.case
+    names = (case.id, trial.target.name, case.prompt_id, trial.variant_name)
+    return AgentProgress(_key(trial), *names, trial.sample, trial.repeat, AgentActivity())

@@ -1,0 +1,180 @@
+"""The agents that are working in a run, a line each, as wide as there is room.
+
+Names of tools come from agents, and names of cases from files: none of them steers the terminal, however long it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.events import AgentProgress
+from agentv.model.values.activity import AgentActivity
+from agentv.model.values.formatting import ELLIPSIS, money, plural
+from agentv.reports.text.escaping import cells, one_line
+
+LISTED = 3
+"""Agents that a line of a log names."""
+
+_LONGEST = 100
+"""Characters of a name that are looked at."""
+
+_LOG_NAME = 40
+"""Columns of a name in a log."""
+
+_GAP = 2
+_NAMES_AT_LEAST = 40
+"""Columns for the names of the case and of the tool, before numbers get any."""
+
+_WIDEST_TOOL = 24
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingAgent:
+    """One agent that is working.
+
+    Attributes:
+        began: when it was first asked, in seconds of the view's clock.
+    """
+
+    progress: AgentProgress
+    activity: AgentActivity
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A number that is shown of an agent; the first ones of the table give way last."""
+
+    width: int
+    text: Callable[[AgentActivity], str]
+
+
+_COLUMNS = (
+    _Column(8, lambda one: f"turn {one.turns}" if one.turns else ""),
+    _Column(8, lambda one: money(one.cost_usd) if one.cost_usd is not None else ""),
+    _Column(12, lambda one: tokens(one.tokens) if one.tokens is not None else ""),
+)
+_ELAPSED = 11
+
+
+class AgentsView:
+    """The agents of a run, in the order in which they began.
+
+    Args:
+        clock: seconds from some fixed point.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._began: dict[str, float] = {}
+        self._working: dict[str, WorkingAgent] = {}
+        self._targets: set[str] = set()
+
+    def take(self, progress: AgentProgress) -> None:
+        """Take in what an agent reports."""
+        self._targets.add(progress.target)
+        if progress.activity is None:
+            self._working.pop(progress.key, None)
+            return
+        began = self._began.setdefault(progress.key, self._clock())
+        self._working[progress.key] = WorkingAgent(progress, progress.activity, began)
+
+    def __len__(self) -> int:
+        """How many are working."""
+        return len(self._working)
+
+    def lines(self, width: int, most: int) -> list[str]:
+        """At most so many lines of so many columns; the last one counts those that have none."""
+        working = list(self._working.values())
+        if most < 1 or not working:
+            return []
+        shown = working if len(working) <= most else working[: most - 1]
+        now = self._clock()
+        found = [self._line(one, shown, now, width) for one in shown]
+        more = len(working) - len(shown)
+        return [*found, cut(f"  and {plural(more, 'more agent')}", width)] if more else found
+
+    def log_line(self) -> str:
+        """What the first of them do, for a log: `total as bare: edit, turn 3, 1 min 05 s; and 2 more agents`."""
+        now = self._clock()
+        working = list(self._working.values())
+        parts = [self._logged(one, now) for one in working[:LISTED]]
+        more = len(working) - LISTED
+        return "; ".join([*parts, *([f"and {plural(more, 'more agent')}"] if more > 0 else [])])
+
+    def _logged(self, one: WorkingAgent, now: float) -> str:
+        numbers = [text for column in _COLUMNS if (text := column.text(one.activity))]
+        words = [cut(_tool(one.activity), _LOG_NAME), *numbers, elapsed(now - one.began)]
+        return f"{self._name(one.progress, _LOG_NAME)}: {', '.join(words)}"
+
+    def _name(self, progress: AgentProgress, width: int) -> str:
+        """The case, and what tells its trial from others of it: of a long case, its end gives way."""
+        rest = ""
+        if progress.prompt_id is not None:
+            rest += f" with {one_line(progress.prompt_id, _LONGEST)}"
+        if len(self._targets) > 1:
+            rest += f" on {one_line(progress.target, _LONGEST)}"
+        if progress.variant is not None:
+            rest += f" as {one_line(progress.variant, _LONGEST)}"
+        rest += f" #{progress.sample}" if progress.repeat > 1 else ""
+        case = one_line(progress.case, _LONGEST)
+        return cut(cut(case, max(width // 3, width - cells(rest))) + rest, width)
+
+    def _line(self, one: WorkingAgent, shown: Sequence[WorkingAgent], now: float, width: int) -> str:
+        """The names left, the numbers right, in columns that stay where they are while agents work."""
+        left = width - _ELAPSED - 2 * _GAP
+        numbers = []
+        for column in _COLUMNS:
+            if left - column.width - _GAP >= _NAMES_AT_LEAST and any(column.text(other.activity) for other in shown):
+                left -= column.width + _GAP
+                numbers.append(column)
+        tool_width = min(_WIDEST_TOOL, max(1, left // 3))
+        name_width = max(1, left - tool_width - _GAP)
+        cells_of_line = [
+            fitted(self._name(one.progress, name_width), name_width),
+            fitted(_tool(one.activity), tool_width),
+            *(cut(column.text(one.activity), column.width).rjust(column.width) for column in numbers),
+            elapsed(now - one.began).rjust(_ELAPSED),
+        ]
+        return cut(" " * _GAP + (" " * _GAP).join(cells_of_line), width)
+
+
+def _tool(activity: AgentActivity) -> str:
+    return one_line(activity.last_tool, _LONGEST) or "working"
+
+
+def tokens(number: int) -> str:
+    """`950 tokens`, `12.3k tokens`, `1.2M tokens`."""
+    if number < 1000:
+        return plural(number, "token")
+    shown, unit = (number / 1e3, "k") if number < 999_950 else (number / 1e6, "M")
+    return f"{shown:.1f}{unit} tokens"
+
+
+def elapsed(seconds: float) -> str:
+    """`5 s`, `2 min 05 s`, `1 h 02 min`: whole seconds, so that it changes once a second."""
+    whole = int(max(0.0, seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def cut(text: str, width: int) -> str:
+    """Safe text in so many columns; `…` stands for what does not fit."""
+    if cells(text) <= width:
+        return text
+    found, used = [], 0
+    for letter in text:
+        used += cells(letter)
+        if used > width - 1:
+            break
+        found.append(letter)
+    return "".join(found) + ELLIPSIS if width > 0 else ""
+
+
+def fitted(text: str, width: int) -> str:
+    """Safe text in exactly so many columns."""
+    text = cut(text, width)
+    return text + " " * (width - cells(text))

@@ -1,0 +1,1 @@
+"""Scripts of several steps for coding agents."""

@@ -1,0 +1,194 @@
+"""Calls of tools by their canonical names, as calls of the tools that a request offers.
+
+A script says `shell`, `write`, `edit`, `read` or `shop.get_order`; each agent has names and arguments of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from agentv.model.values.message import ToolCall
+from agentv.model.values.tool_names import TOOLS, canonical_name
+from agentv.model.values.values import Json
+from agentv.testing.agents.offered_tools import OfferedTool
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "command": ("cmd",),
+    "path": ("file_path", "filePath", "dir_path", "target_file"),
+    "content": ("file_text", "contents"),
+    "old": ("old_string", "oldString", "old_str", "oldText"),
+    "new": ("new_string", "newString", "new_str", "newText"),
+    "prompt": ("message",),
+    "agent": ("subagent_type", "agent_type", "agent_name"),
+    "name": ("skill",),
+}
+"""Argument in a script → how agents call it."""
+
+_NO_FILE_TOOLS = frozenset({"view_image"})
+_REQUIRED = {"agent_type": "general-purpose", "subagent_type": "general", "agent_name": "generalist"}
+_DIRECTORY = re.compile(r"(?:<cwd>|[Ww]orking directory: ?|Workspace Directories:\*\*\s+- )(?P<path>/[^\n<]*)")
+_REPLACE = (
+    "import pathlib,sys;p=pathlib.Path(sys.argv[1]);t=p.read_text();"
+    "sys.exit('not found: '+sys.argv[2]) if sys.argv[2] not in t else p.write_text(t.replace(*sys.argv[2:4],1))"
+)
+
+
+class NotOfferedError(Exception):
+    """The request offers no tool for a call."""
+
+
+SEARCH_ID = "search_"
+"""How the id of a search for a tool begins that the script does not hold."""
+
+
+def as_offered(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolCall:
+    """The call as the agent understands it.
+
+    Args:
+        call: by a canonical name, or the agent's own.
+        tools: that its request offers.
+        text: of the request, which tells the working directory.
+
+    Raises:
+        NotOfferedError: no tool fits.
+    """
+    own = next((tool for tool in tools if call.name in (tool.name, tool.full_name)), None)
+    tool = own or _tool_of(call.name, tools)
+    if tool is None:
+        return _by_other_means(call, tools, text)
+    known = call.name in TOOLS or canonical_name(call.name) in TOOLS
+    return _made(call, tool, _arguments(call.arguments, tool, text) if known else dict(call.arguments))
+
+
+def _made(call: ToolCall, tool: OfferedTool, arguments: Mapping[str, Json]) -> ToolCall:
+    return ToolCall(tool.full_name, arguments, call.id)
+
+
+def _tool_of(name: str, tools: Sequence[OfferedTool]) -> OfferedTool | None:
+    """The tool with a canonical name, in the order of the table of names; or the tool of an MCP server."""
+    natives = [native for agent in TOOLS.get(name, {}).values() for native in agent if native not in _NO_FILE_TOOLS]
+    fitting = {tool.name: tool for tool in tools if not tool.custom}
+    found = next((fitting[native] for native in natives if native in fitting), None)
+    if found is not None or name in TOOLS:
+        return found
+    plain = _plain(name)
+    return next((tool for tool in tools if plain in (_plain(tool.full_name), _plain(tool.name))), None)
+
+
+def _plain(name: str) -> str:
+    """`mcp__shop__get_order`, `mcp_shop_get_order`, `shop-get_order` → `shop_get_order`."""
+    return re.sub(r"\W+|_+", "_", name).strip("_").removeprefix("mcp_")
+
+
+def _arguments(given: Mapping[str, Json], tool: OfferedTool, text: str) -> dict[str, Json]:
+    """The arguments under the tool's names, paths absolute, with what the tool requires."""
+    offered = tool.arguments
+    given = {key: _absolute(value, text) if key == "path" else value for key, value in given.items()}
+    if "edits" in offered and {"old", "new"} <= given.keys():
+        inner = {"oldText": given.pop("old"), "newText": given.pop("new")}
+        given["edits"] = [inner]
+    found = {_name(key, offered): value for key, value in given.items()}
+    command = found.get("command")
+    if isinstance(command, str) and _type(offered.get("command")) == "array":
+        found["command"] = ["bash", "-lc", command]
+    return {**found, **{key: _filler(key, offered.get(key)) for key in tool.required if key not in found}}
+
+
+def _name(key: str, offered: Mapping[str, Json]) -> str:
+    return key if key in offered else next((one for one in ALIASES.get(key, ()) if one in offered), key)
+
+
+def _type(schema: Json) -> Json:
+    return schema.get("type") if isinstance(schema, Mapping) else None
+
+
+def _filler(key: str, schema: Json) -> Json:
+    """A value for an argument that an agent requires and a script leaves out."""
+    choices = schema.get("enum") if isinstance(schema, Mapping) else None
+    if isinstance(choices, Sequence) and choices:
+        return _REQUIRED[key] if _REQUIRED.get(key) in choices else choices[0]
+    fillers: dict[Json, Json] = {"boolean": False, "number": 0, "integer": 0, "array": [], "object": {}}
+    kind = _type(schema)
+    return fillers[kind] if isinstance(kind, str) and kind in fillers else _REQUIRED.get(key, "step")
+
+
+def _absolute(path: Json, text: str) -> Json:
+    directory = _DIRECTORY.search(text)
+    if not isinstance(path, str) or directory is None:
+        return path
+    return str(PurePosixPath(directory["path"].strip()) / path)
+
+
+def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolCall:
+    """A file written or edited by a patch or the shell; a command run by JavaScript (Codex)."""
+    patch = next((tool for tool in tools if tool.custom and tool.name == "apply_patch"), None)
+    if patch is not None and call.name in ("write", "edit"):
+        return _made(call, patch, {"input": _patch(call)})
+    shell = _tool_of("shell", tools)
+    if shell is not None and call.name in ("write", "edit", "read"):
+        command = _command(call, codex="cmd" in shell.arguments)
+        return _made(call, shell, _arguments({"command": command}, shell, text))
+    script = next((tool for tool in tools if tool.custom and "tools.exec_command" in tool.description), None)
+    if script is None:
+        search = _search(call, tools)
+        if search is not None:
+            return search
+        offered = ", ".join(tool.full_name for tool in tools) or "none"
+        raise NotOfferedError(f"the request offers no tool for '{call.name}'; its tools: {offered}")
+    return _made(call, script, {"input": _javascript(call)})
+
+
+def _search(call: ToolCall, tools: Sequence[OfferedTool]) -> ToolCall | None:
+    """A search for a tool that the agent has, but has not declared yet (Claude Code, Codex)."""
+    identity = SEARCH_ID + _plain(call.name)
+    if any(tool.search for tool in tools):
+        return ToolCall("tool_search", {"query": call.name.replace(".", " ").replace("_", " "), "limit": 8}, identity)
+    if any(tool.name == "ToolSearch" for tool in tools):
+        natives = TOOLS[call.name].get("claude", ()) if call.name in TOOLS else ()
+        names = ",".join(natives) or ("mcp__" + call.name.replace(".", "__") if "." in call.name else call.name)
+        return ToolCall("ToolSearch", {"query": f"select:{names}", "max_results": 5}, identity)
+    return None
+
+
+def _text(call: ToolCall, key: str) -> str:
+    return str(call.arguments.get(key, ""))
+
+
+def _command(call: ToolCall, *, codex: bool) -> str:
+    path = _text(call, "path")
+    if call.name == "read":
+        return f"cat {shlex.quote(path)}"
+    if codex:
+        return f"apply_patch <<'PATCH'\n{_patch(call)}PATCH"
+    if call.name == "edit":
+        return shlex.join(["python3", "-c", _REPLACE, path, _text(call, "old"), _text(call, "new")])
+    folder = shlex.quote(str(PurePosixPath(path).parent))
+    return f"mkdir -p {folder} && printf %s {shlex.quote(_text(call, 'content'))} > {shlex.quote(path)}"
+
+
+def _patch(call: ToolCall) -> str:
+    """The change as Codex's patch; an edit takes whole lines."""
+
+    def lines(mark: str, key: str) -> str:
+        return "".join(f"{mark}{line}\n" for line in _text(call, key).splitlines())
+
+    path = _text(call, "path")
+    if call.name == "write":
+        change = f"*** Add File: {path}\n{lines('+', 'content')}"
+    else:
+        change = f"*** Update File: {path}\n@@\n{lines('-', 'old')}{lines('+', 'new')}"
+    return f"*** Begin Patch\n{change}*** End Patch\n"
+
+
+def _javascript(call: ToolCall) -> str:
+    if call.name in ("write", "edit"):
+        return f"text(await tools.apply_patch({json.dumps(_patch(call))}))"
+    if call.name in ("shell", "read"):
+        command = _text(call, "command") if call.name == "shell" else _command(call, codex=True)
+        return f"text(await tools.exec_command({json.dumps({'cmd': command})}))"
+    name = "mcp__" + call.name.replace(".", "__") if "." in call.name else call.name
+    return f"text(await tools.{name}({json.dumps(dict(call.arguments))}))"

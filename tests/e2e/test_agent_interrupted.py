@@ -1,0 +1,105 @@
+"""Ctrl-C while agents work: the first asks them to cancel and keeps what they did, the second ends all at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from doubles.agents import AGENT
+from doubles.processes_alive import alive, ids_in
+
+STARTED = f"""\
+import asyncio, json, os, runpy, sys
+from pathlib import Path
+
+sys.argv = [{str(AGENT)!r}, Path(os.environ["SCRIPT"]).read_text()]
+with open(os.environ["PIDS"], "a") as pids:
+    pids.write(f"{{os.getpid()}}\\n")
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+CALL = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Bash", "status": "completed"}
+
+
+@pytest.fixture
+def shop(project, tmp_path_factory):
+    """Two agents that work until they are asked to cancel, or that hear nothing."""
+    apart = tmp_path_factory.mktemp("apart")
+    (apart / "tmp").mkdir()
+    project.write("agent.py", STARTED)
+    project.write(
+        "a.eval.yaml",
+        f"target: {{provider: acp, command: [{sys.executable}, agent.py]}}\nsandbox: none\nworkspace: {{}}\n"
+        f"env: {{SCRIPT: '{apart / 'script.json'}', PIDS: '{apart / 'pids'}'}}\n"
+        "tests:\n  - {id: a, input: go, assert: [contains: done]}\n  - {id: b, input: go, assert: [contains: done]}\n",
+    )
+    return project, apart
+
+
+def begun(shop, *steps):
+    """A run whose agents are at work."""
+    project, apart = shop
+    (apart / "script.json").write_text(json.dumps({"prompts": [[{"update": CALL}, *steps]]}))
+    process = project.start("eval", "a.eval.yaml", "--out", "out", env={"TMPDIR": str(apart / "tmp")})
+    agents = ids_in(apart / "pids", 2)
+    return process, agents
+
+
+def when_working(apart: Path, count: int) -> None:
+    """Both agents have said in their workspaces that they are at work."""
+    deadline = time.monotonic() + 60
+    while len(list((apart / "tmp").rglob("at-work"))) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_one_ctrl_c_keeps_what_the_agents_did_and_their_trials_run_again(shop):
+    project, apart = shop
+    process, agents = begun(shop, {"file": ["at-work", ""]}, {"hang": "until cancelled"})
+    when_working(apart, 2)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert "ERRORED a: interrupted: the run was interrupted" in stderr
+    assert "--resume=out" in stderr
+    assert not any(map(alive, agents))
+    rows = project.rows("out")
+    assert {(row["test_id"], row["status"], row["error"]["code"]) for row in rows} == {
+        ("a", "errored", "interrupted"),
+        ("b", "errored", "interrupted"),
+    }
+    for row in rows:
+        trace = json.loads((project.path / "out" / row["trace_path"]).read_text())
+        assert [one["name"] for one in trace["steps"] if "name" in one] == ["shell"]
+        assert "session/cancel" in (project.path / "out" / row["native_path"]).read_text()
+        assert row.get("workspace_path") is None, "it is no failed trial whose workspace is kept"
+    assert list((apart / "tmp").glob("agentv-*")) == []
+
+    (apart / "script.json").write_text(json.dumps({"prompts": [[{"say": "done"}]]}))
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 0, resumed.stderr
+    assert "0 trials complete, 2 to run" in resumed.stderr
+    assert [row["status"] for row in project.rows("out")] == ["passed", "passed"]
+    summary = json.loads((project.path / "out/summary.json").read_text())
+    assert (summary["trials"]["total"], summary["trials"]["errored"]) == (2, 0)
+
+
+def test_a_second_ctrl_c_ends_agents_that_hear_nothing_at_once(shop):
+    project, apart = shop
+    process, agents = begun(shop, {"file": ["at-work", ""]}, {"hang": "deaf"})
+    when_working(apart, 2)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    before = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert time.monotonic() - before < 5
+    assert "Traceback" not in stderr
+    assert not any(map(alive, agents))
+    assert list((apart / "tmp").glob("agentv-*")) == []
+    assert project.rows("out") == []

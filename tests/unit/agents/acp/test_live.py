@@ -1,0 +1,102 @@
+"""What an agent reports while it works, and how an interrupted run ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse
+from doubles.agents import acp, call
+from doubles.asking import request, spec_of
+from doubles.processes_alive import all_gone
+
+USED = {"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": {"amount": 0.25, "currency": "USD"}}
+
+
+def test_activity_counts_tools_turns_and_cost_over_all_turns_of_a_session():
+    counts = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
+    first = [call("1"), call("2", title="mcp__shop__get_order"), {"update": USED}, {"usage": counts}]
+    settings = acp(prompts=[first, [call("3", title="Edit a.txt", kind="edit"), {"say": "done"}]])
+    talk = (Message("user", "a"), Message("assistant", ""), Message("user", "b"))
+    seen = []
+
+    async def ask():
+        target = settings.connect(spec_of(settings), None)
+        await target.answer(request("a", turn=1, on_activity=seen.append))
+        number = len(seen)
+        await target.answer(request("a b", messages=talk, turn=2, on_activity=seen.append))
+        await target.close()
+        return number
+
+    number = asyncio.run(ask())
+    assert [one.last_tool for one in seen[:number]] == ["shell", "shop.get_order", "shop.get_order"]
+    last = seen[number - 1]
+    assert (last.turns, last.tool_calls, last.tokens, last.cost_usd) == (2, 2, None, 0.25)
+    end = seen[-1]
+    assert (end.last_tool, end.turns, end.tool_calls, end.tokens, end.cost_usd) == ("edit", 4, 3, 15, 0.25)
+
+
+async def interrupted(settings, asked, *, when):
+    """What an interrupted call gives, how long that takes, and what the agent reported."""
+    target = settings.connect(spec_of(settings), None)
+    interruption = asyncio.get_running_loop().create_future()
+    begun = asyncio.Event()
+    asked = replace(asked, interruption=interruption, on_activity=lambda _: begun.set())
+    calling = asyncio.ensure_future(target.answer(asked))
+    if when == "working":
+        await begun.wait()
+    began = time.monotonic()
+    interruption.set_result(None)
+    found = await calling
+    await target.close()
+    return found, time.monotonic() - began
+
+
+def test_an_interrupted_agent_is_asked_to_cancel_and_its_trace_is_kept():
+    settings = acp(call("1"), {"hang": "until cancelled"})
+    found, took_s = asyncio.run(interrupted(settings, request(timeout_s=60), when="working"))
+    assert isinstance(found, Failure)
+    assert (found.code, found.retryable) == ("interrupted", False)
+    trace = found.response.trace
+    assert [one.name for one in trace.tool_calls] == ["shell"]
+    assert trace.stop_reason == "cancelled"
+    assert b'"session/cancel"' in trace.native
+    assert took_s < 2
+
+
+@pytest.mark.parametrize("kind", ["child", "deaf"])
+def test_an_agent_that_hears_nothing_is_ended_with_all_that_it_started(tmp_path, kind):
+    asked = request(timeout_s=8, workspace_path=str(tmp_path))
+    settings = acp(call("1"), {"hang": kind})
+    found, took_s = asyncio.run(interrupted(settings, asked, when="working"))
+    assert (found.code, len(found.response.trace.tool_calls)) == ("interrupted", 1)
+    agent, child = Path(tmp_path, "pids").read_text().split()
+    assert all_gone([agent])
+    assert kind == "child" or all_gone([child])
+    assert took_s < 10
+
+
+def test_an_agent_that_has_not_begun_its_session_is_ended():
+    settings = acp(begin={"hang": True})
+    found, took_s = asyncio.run(interrupted(settings, request(timeout_s=60), when="at once"))
+    assert found.code == "interrupted"
+    assert "before the agent began its session" in found.message
+    assert took_s < 10
+
+
+def test_an_answer_that_is_there_already_counts():
+    async def main():
+        interruption = asyncio.get_running_loop().create_future()
+        settings = acp({"say": "done"})
+        target = settings.connect(spec_of(settings), None)
+        found = await target.answer(request(interruption=interruption))
+        interruption.set_result(None)
+        await target.close()
+        return found
+
+    assert isinstance(asyncio.run(main()), TargetResponse)
