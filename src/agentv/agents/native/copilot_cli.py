@@ -33,7 +33,7 @@ _KINDS = {"shell": "shell", "edit": "write", "write": "write"}
 
 
 @dataclass(frozen=True, slots=True)
-class CopilotCliSettings(AnyModelSettings):
+class CopilotCli(AnyModelSettings):
     """Starts GitHub Copilot CLI."""
 
     title: ClassVar[str] = "Copilot CLI"
@@ -51,13 +51,13 @@ class CopilotCliSettings(AnyModelSettings):
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
-        return CopilotCli(self)
+        return CopilotCliAdapter(self)
 
 
-class CopilotCli:
+class CopilotCliAdapter:
     """How Copilot CLI is started, and what its stream means."""
 
-    def __init__(self, settings: CopilotCliSettings) -> None:
+    def __init__(self, settings: CopilotCli) -> None:
         self._settings = settings
         self._totals: dict[str, TokenUsage] = {}
 

@@ -22,7 +22,7 @@ from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Issue
 
-_SETTINGS = ".gemini/agentv-settings.json"
+_SETTINGS = ".gemini/settings.json"
 _SYSTEM_PROMPT = ".gemini/agentv-system.md"
 _INSTRUCTIONS = ".gemini/GEMINI.md"
 
@@ -35,7 +35,7 @@ _BUILT_IN = frozenset(name for agents in TOOLS.values() for name in agents.get("
 
 
 @dataclass(frozen=True, slots=True)
-class GeminiCliSettings(NativeAgentSettings):
+class GeminiCli(NativeAgentSettings):
     """Starts Gemini CLI."""
 
     title: ClassVar[str] = "Gemini CLI"
@@ -51,17 +51,17 @@ class GeminiCliSettings(NativeAgentSettings):
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
-        return GeminiCli(self)
+        return GeminiCliAdapter(self)
 
 
-class GeminiCli:
+class GeminiCliAdapter:
     """How Gemini CLI is started, and what its stream means."""
 
-    def __init__(self, settings: GeminiCliSettings) -> None:
+    def __init__(self, settings: GeminiCli) -> None:
         self._settings = settings
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn. Settings stand where they win over the user's and over the workspace's."""
+        """One headless turn. With the HOME of the user, settings stand where they are added to the user's own."""
         settings = self._settings
         access = model_access(settings, request, "gemini")
         config: dict[str, Any] = {
@@ -69,10 +69,9 @@ class GeminiCli:
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
         }
-        env = {
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
-            "GEMINI_CLI_SYSTEM_SETTINGS_PATH": f"{directories.config}/{_SETTINGS}",
-        }
+        env = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        if not directories.fresh_home:
+            env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = f"{directories.config}/{_SETTINGS}"
         if access is not None:
             env |= {"GEMINI_API_KEY": access.api_key, "GOOGLE_GEMINI_BASE_URL": access.base_url}
         if access is not None or "GEMINI_API_KEY" in request.env:
