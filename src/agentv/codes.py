@@ -128,6 +128,7 @@ FILES: Mapping[str, str] = {
     "unknown-provider": "No target provider has this name.",
     "unknown-tag": "A YAML tag is not supported.",
     "unknown-target": "No target has this name.",
+    "unmatched-glob": "A glob of `protected` matches no file of the workspace.",
     "unpinned-repository": "A repository of a workspace has no commit, so the workspace can change between runs.",
     "unset-environment": "A placeholder names an environment variable that is not set.",
     "untrusted-data": "A data row would run code, start a command or read the environment.",

@@ -22,7 +22,8 @@ from agentv.workspaces.changes.baseline import Baselines
 from agentv.workspaces.changes.diff import shown_path
 from agentv.workspaces.changes.planted_modules import plants_modules
 from agentv.workspaces.changes.protected import changed_paths, changed_protected, without
-from agentv.workspaces.changes.snapshot import LINK, Snapshot, take
+from agentv.workspaces.changes.runner_config import changed_test_config, has_sections, sections
+from agentv.workspaces.changes.snapshot import LINK, Snapshot, content, take
 from agentv.workspaces.commands import run_confined, run_hooks
 from agentv.workspaces.directories import grading
 from agentv.workspaces.environment import SAFE_PATH
@@ -122,11 +123,29 @@ class LocalWorkspace:
         changes = await self._changes(now)
         if isinstance(changes, Failure):
             return changes
+        config = await self._test_config(now)
         failure = await asyncio.to_thread(place_files, self._spec.hidden, self.path)
         if failure is not None or not self._spec.hidden:
             return failure or changes
         links = await asyncio.to_thread(self._links_to_hidden, now)
-        return replace(changes, protected=tuple(dict.fromkeys((*changes.protected, *links))))
+        return replace(changes, protected=tuple(dict.fromkeys((*changes.protected, *links))), test_config=config)
+
+    async def _test_config(self, now: Snapshot) -> tuple[str, ...]:
+        """The files that the agent changed which decide how hidden tests run. They are not copied in yet."""
+        if not self._spec.hidden:
+            return ()
+        before = self._baseline
+        found = []
+        for path in changed_test_config(
+            (path for one in self._spec.hidden for path in _placed(one)), before.snapshot, now
+        ):
+            if has_sections(path):
+                there = path in before.snapshot.files
+                earlier = await self._storage.baselines.text(before.commit, path) if there else ""
+                if sections(earlier) == sections(await asyncio.to_thread(_text, self.path, path, now)):
+                    continue
+            found.append(shown_path(path))
+        return tuple(found)
 
     def _links_to_hidden(self, now: Snapshot) -> tuple[str, ...]:
         """Links of the agent that lead to hidden files: whoever reads them takes the hidden files for its work."""
@@ -217,6 +236,16 @@ class LocalWorkspace:
         except OSError as error:
             return Failure("workspace-failed", f"the workspace cannot be kept: {error.strerror}")
         return place
+
+
+def _text(directory: str, path: bytes, now: Snapshot) -> str:
+    """The text of a regular file; empty where there is none."""
+    if path not in now.files:
+        return ""
+    try:
+        return content(directory, path).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _without_secrets(place: str, redactor: Redactor) -> list[str]:

@@ -101,6 +101,7 @@ def _changes_of(changes: WorkspaceChanges | None) -> dict[str, Any] | None:
     return {
         "files": [asdict(one) for one in changes.files],
         "protected": list(changes.protected),
+        "test_config": list(changes.test_config),
         "cut": changes.cut,
     }
 
@@ -172,7 +173,8 @@ class KeptWorks:
         if patch is None:
             return self._changed(DIFF)
         files = tuple(FileChange(**one) for one in changes["files"])
-        return WorkspaceChanges(files, patch.decode(), tuple(changes["protected"]), cut=changes["cut"])
+        protected, config = tuple(changes["protected"]), tuple(changes["test_config"])
+        return WorkspaceChanges(files, patch.decode(), protected, changes["cut"], config)
 
     def _changed(self, what: str) -> Failure:
         message = f"{what} of the run {self._journal.run_id} was changed or removed after it was written"
