@@ -18,7 +18,7 @@ from agentv.model.run.trial import SCHEMA_VERSION, Status
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.model.values.usage import TokenUsage
-from agentv.store.files.lines import read_placed_lines
+from agentv.store.files.lines import read_lines, read_placed_lines
 
 R = TypeVar("R", bound="StoredRow")
 
@@ -80,6 +80,9 @@ class _ScoreFacts(Struct, gc=False, rename={"passed": "pass"}):
     passed: bool | None = None
     required: bool | float = False
 
+
+_OF_INTERRUPTED = f'"error":{{"code":"{RUN_INTERRUPTED}"'.encode()
+"""How a row begins its error; a text in which this stands has its quotes escaped."""
 
 _scores = msgspec.json.Decoder(list[_ScoreFacts])
 _rows = msgspec.json.Decoder(RowFacts)
@@ -184,6 +187,15 @@ def finished_keys(path: Path) -> Iterator[str]:
         StoreError: as `read_rows`.
     """
     return (row.key for row in read_rows(path) if row.status != "skipped" and not _runs_again(row.error))
+
+
+def count_interrupted(path: Path) -> int:
+    """The number of rows of agents that were interrupted, whose trials run again.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    return sum(_OF_INTERRUPTED in line for _, line in read_lines(path))
 
 
 def _runs_again(error: ErrorFacts | None) -> bool:
