@@ -7,9 +7,9 @@ from e2e.command import Project
 
 
 @pytest.fixture
-def project(tmp_path) -> Project:
+def project(request, tmp_path) -> Project:
     (tmp_path / ".git").mkdir()
-    return Project(tmp_path)
+    return Project(tmp_path, libraries=request.node.get_closest_marker("libraries") is not None)
 
 
 @pytest.fixture(scope="module")

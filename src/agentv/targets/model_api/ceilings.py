@@ -47,7 +47,7 @@ where they differ within a family, the largest."""
 
 @dataclass(frozen=True, slots=True)
 class RequestSettings:
-    """How a model is asked.
+    """Settings of a model request.
 
     Attributes:
         prices: its provider as `cost_of` takes it; None: its calls have no price.
@@ -66,7 +66,7 @@ class RequestSettings:
     self_hosted: bool = False
 
     def ceiling(self, request: TargetRequest) -> Ceiling:
-        """Of one call."""
+        """Most that one call can use."""
         longest = self._longest()
         if longest is None:
             return Ceiling(0.0) if self.self_hosted else UNKNOWN
@@ -89,7 +89,7 @@ class RequestSettings:
         return Ceiling(self._price(usage), usage.total)
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
-        """Of the calls that embed these texts."""
+        """Most that the calls that embed these texts can use."""
         input_tokens = sum(map(_bytes, texts))
         return Ceiling(self._price(TokenUsage(input_tokens, 0, input_tokens)), input_tokens)
 
