@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from agentv.agents.failures import AGENT_STOPPED, API, LIMIT
 from agentv.agents.native.events import count, mapping, text
@@ -20,7 +20,7 @@ from agentv.model.values.tool_names import TOOLS
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Issue
+from agentv.registry.fields import Doc, FromEnvironment, Issue, Secret, Text
 
 _SETTINGS = ".gemini/settings.json"
 _SYSTEM_PROMPT = ".gemini/agentv-system.md"
@@ -43,6 +43,13 @@ class GeminiCli(NativeAgentSettings):
         "gemini", npm="@google/gemini-cli", version_argv=("--version",), tested=("0.61",)
     )
     protocol: ClassVar[ModelProtocol | None] = "gemini"
+
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment(("GEMINI_API_KEY",), required=False),
+        Doc("key of the model's API; defaults to GEMINI_API_KEY"),
+    ] = None
 
     def validate(self) -> Iterable[Issue]:
         """Reports what Gemini CLI has no counterpart of."""
@@ -93,7 +100,7 @@ class GeminiCliAdapter:
     def _arguments(self, session_id: str) -> tuple[str, ...]:
         settings = self._settings
         mode = "yolo" if settings.permissions == "allow" else "default"
-        allowed = ",".join(native_tools("gemini", settings.allowed_tools))
+        allowed = ",".join(native_tools("gemini", settings.allowed_tools, "mcp_{server}_{tool}"))
         return (
             *("--output-format", "stream-json", "--approval-mode", mode),
             *(("--model", settings.model) if settings.model else ()),

@@ -54,10 +54,17 @@ class AnyModelSettings(NativeAgentSettings):
         return self.api if self.model else None
 
 
-def native_tools(agent: str, names: Iterable[str]) -> Iterator[str]:
-    """Tools by their names in an agent: `shell` is `bash` in one and `run_shell_command` in another."""
+def native_tools(agent: str, names: Iterable[str], of_server: str) -> Iterator[str]:
+    """Tools by their names in an agent: `shell` is `bash` in one and `run_shell_command` in another.
+
+    Args:
+        agent: as in the table of names.
+        names: canonical or native.
+        of_server: the form of `server.tool`, such as `mcp_{server}_{tool}`.
+    """
     for name in names:
-        yield from TOOLS.get(name, {}).get(agent, ()) or (name,)
+        server, dot, tool = name.partition(".")
+        yield from (of_server.format(server=server, tool=tool),) if dot else TOOLS.get(name, {}).get(agent, (name,))
 
 
 def rules_issue(settings: NativeAgentSettings) -> Iterator[Issue]:

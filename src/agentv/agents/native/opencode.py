@@ -111,7 +111,7 @@ class OpenCodeAdapter:
     def _permissions(self) -> Mapping[str, str]:
         if self._settings.permissions == "allow":
             return {"*": "allow"}
-        allowed = (*_HARMLESS, *native_tools("opencode", self._settings.allowed_tools))
+        allowed = (*_HARMLESS, *native_tools("opencode", self._settings.allowed_tools, "{server}_{tool}"))
         return {"*": "ask", **dict.fromkeys(allowed, "allow")}
 
     def reader(self, recorder: TraceRecorder) -> StreamReader:
