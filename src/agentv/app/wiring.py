@@ -20,7 +20,7 @@ from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import AnswerLookup, Call, Embedder, ScriptedTools, Target, Workspaces
+from agentv.ports import AnswerLookup, Call, Embedder, ModelExchanges, ScriptedTools, Target, Workspaces
 from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
@@ -75,11 +75,13 @@ class Answers:
     Attributes:
         no_target, no_judge: failures for calls without a stored answer, of targets, and of judges and embedders;
             None: the calls are made.
+        exchanges: recorded model calls of agents; None: there are none, and none are recorded.
     """
 
     store: AnswerLookup
     no_target: Unanswered | None = None
     no_judge: Unanswered | None = None
+    exchanges: ModelExchanges | None = None
 
 
 class NoAnswers:
@@ -151,6 +153,7 @@ class Connections:
         self.answers = answers or Answers(NoAnswers())
         self.store = self.answers.store
         self.unanswered = self.answers.no_target
+        self.exchanges = self.answers.exchanges
         self.clock = SystemClock()
         self.executor = DaemonThreads()
         self.throttle = CallThrottle(workers, budget_limiter=budget_limiter)

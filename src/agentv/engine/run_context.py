@@ -9,7 +9,17 @@ from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
-from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, ScriptedTools, Target, Workspaces
+from agentv.ports import (
+    AnswerLookup,
+    Clock,
+    Embedder,
+    Executor,
+    JavaScriptHost,
+    ModelExchanges,
+    ScriptedTools,
+    Target,
+    Workspaces,
+)
 
 
 class RunContext(Protocol):
@@ -38,6 +48,11 @@ class RunContext(Protocol):
     @property
     def unanswered(self) -> Unanswered | None:
         """Failure of a target's call without a recorded answer; None: the target is called."""
+        ...
+
+    @property
+    def exchanges(self) -> ModelExchanges | None:
+        """Recorded model calls of agents; None: there are none, and none are recorded."""
         ...
 
     @property
