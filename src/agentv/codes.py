@@ -167,6 +167,7 @@ RUNS: Mapping[str, str] = {
     "exit-status": "A command exited with a status other than 0.",
     "file-changed": "An eval file was changed during the run.",
     "grader-changed": "A file that grades, or a target's code, was changed during the run.",
+    "gateway-failed": "The gateway between agents and their models could not listen.",
     "hook-failed": "A hook of a workspace failed.",
     "http-status": "A server responded with an error status.",
     "internal-error": "A bug in agentv; `AGENTV_DEBUG=1` shows where.",

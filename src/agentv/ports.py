@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import TrialResult
@@ -15,11 +15,13 @@ from agentv.model.suite.tools import McpServer, ScriptedServer
 from agentv.model.suite.workspace import SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
-from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import Message
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.trace import ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import EMPTY, Json, JsonObject
+
+if TYPE_CHECKING:
+    from agentv.gateway_ports import TrialExchanges
 
 T = TypeVar("T")
 
@@ -162,6 +164,10 @@ class GatewaySession(Protocol):
         """What the report says of them, such as a replay whose prompts differ from the recorded ones."""
         ...
 
+    async def failed(self) -> None:
+        """Return when no further call of the trial is made, since its budget or the run's is spent."""
+        ...
+
     async def close(self) -> None:
         """End the calls that are still running; the token is refused from now on."""
         ...
@@ -193,6 +199,7 @@ class GatewayTrial:
         socket_directory: a directory that the sandbox shows to the agent under the same path; the gateway also listens
             on a socket there where the sandbox has no network of the host. Empty: it has.
         budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
+        key: of the trial, the same in every run of the same case.
         exchanges: the recording of its calls, which are replayed from it or recorded to it; None: neither.
     """
 
@@ -202,64 +209,8 @@ class GatewayTrial:
     variant: str | None = None
     socket_directory: str = ""
     budget_usd: float | None = None
+    key: str = ""
     exchanges: TrialExchanges | None = None
-
-
-class TrialExchanges(Protocol):
-    """The recording of the model calls of one trial.
-
-    Where it `replays`, the gateway gives every reply from it: nothing is forwarded, delayed, charged or failed on
-    purpose. Elsewhere each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
-    """
-
-    @property
-    def replays(self) -> bool:
-        """Whether replies come from the recording."""
-        ...
-
-    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
-        """The recorded reply to the next request; a Failure: there is none, which `finish` reports too."""
-        ...
-
-    def begin(self, request: ModelRequest) -> int:
-        """The number of a request that is forwarded."""
-        ...
-
-    def keep(self, number: int, reply: ModelReply) -> None:
-        """Record the reply to a request. A request without one ended with its trial."""
-        ...
-
-    def set_placeholders(self, texts: Mapping[str, str]) -> None:
-        """Name texts that are new for each trial, such as the path of its workspace, so that prompts can be compared.
-
-        Args:
-            texts: text → what stands for it.
-        """
-        ...
-
-    def finish(self, *, complete: bool) -> Failure | None:
-        """The agent has ended: keep the trial, or say why its replay cannot count.
-
-        Args:
-            complete: it gave an answer that is graded; anything less is not recorded.
-        """
-        ...
-
-    def notes(self) -> tuple[str, ...]:
-        """How the requests of a replay differ from the recorded ones."""
-        ...
-
-
-class ModelExchanges(Protocol):
-    """The recorded model calls of a run: a cassette."""
-
-    def open(self, call: Call) -> TrialExchanges | Failure:
-        """The recording of a trial, to be replayed or made; why it cannot be replayed.
-
-        Args:
-            call: the first call of the trial; its key covers all turns.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Protocol
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import GraderCheck
+from agentv.gateway_ports import ModelExchanges
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.ports import (
@@ -15,7 +16,7 @@ from agentv.ports import (
     Embedder,
     Executor,
     JavaScriptHost,
-    ModelExchanges,
+    ModelGateway,
     ScriptedTools,
     Target,
     Workspaces,
@@ -63,6 +64,11 @@ class RunContext(Protocol):
     @property
     def scripted_tools(self) -> ScriptedTools:
         """Starts scripted tools; loaded when the first trial needs one."""
+        ...
+
+    @property
+    def gateway(self) -> ModelGateway:
+        """Between agents and their models; loaded when the first trial needs it."""
         ...
 
     def target(self, spec: TargetSpec) -> Target:

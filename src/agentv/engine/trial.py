@@ -161,13 +161,15 @@ async def ask(
         request = work.request(request)
     call = RecordedCall(trial.target, request, run_context.store, run_context.unanswered)
     answer = None
-    if request.workspace_path is None and not request.mcp_servers:
+    runs_again = work is not None and work.runs_recorded
+    if request.workspace_path is None and not request.mcp_servers and not runs_again:
         answer = await call.found()
     else:
         call.begin()
     if answer is None:
         target = run_context.target(trial.target)
-        answer = await call.record(attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'"))
+        given = attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'")
+        answer = await call.record(given if work is None else work.counted(given))
         if work is not None:
             work.note(answer)
     return answer

@@ -58,7 +58,7 @@ class AnswerSources:
 
         recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
         unanswered = recorded or (no_answer if self.earlier else None)
-        return Answers(LayeredStore(journal, shelves), unanswered, recorded, self.exchanges)
+        return Answers(LayeredStore(journal, shelves), unanswered, recorded, exchanges=self.exchanges)
 
     def notes(self) -> tuple[str, ...]:
         """Notes about the cache, and about replayed agents, for the end of the run."""

@@ -25,7 +25,7 @@ from agentv.store.cassettes.recorded_trials import (
 
 _NO_REPLY = ModelReply(0, "", complete=False)
 _OVERLOADED = frozenset({408, 409, 425, 429})
-_SYSTEM_SHOWN = 300
+SYSTEM_SHOWN = 300
 """Characters of a system prompt that a cassette shows."""
 
 
@@ -137,7 +137,7 @@ def _lines(prompts: list[Prompt], replies: list[ReplyLine], trial: TrialLine) ->
                 [message.digest for message in new],
             ),
             asked=[ShownMessage(one.role, shortened(one.text)) for one in new if not (one.is_reply and after)],
-            system=prompt.system_text[:_SYSTEM_SHOWN] if known is None and prompt.system_text else UNSET,
+            system=prompt.system_text[:SYSTEM_SHOWN] if known is None and prompt.system_text else UNSET,
             tools=list(prompt.tool_names) if known is None and prompt.tool_names else UNSET,
             reply=reply,
         )

@@ -17,7 +17,7 @@ from agentv.model.values.response import Failure
 from agentv.store.cassettes.placeholders import Placeholders
 from agentv.store.cassettes.prompts import Prompt, prompt_of, shared, shortened
 from agentv.store.cassettes.recorded_trials import ExchangeLine, RecordedTrial, RequestLine
-from agentv.store.cassettes.trial_recording import conversation_of
+from agentv.store.cassettes.trial_recording import SYSTEM_SHOWN, conversation_of
 
 _BEFORE, _BEHIND = 20, 60
 """Characters of a text that are quoted around the first difference."""
@@ -201,7 +201,7 @@ def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Ite
         if asked.model != prompt.model:
             yield f"model '{prompt.model}' instead of '{asked.model}'"
         if asked.system != prompt.system:
-            yield f"the system prompt{_excerpt(line.system or '', prompt.system_text[: len(line.system or '')])}"
+            yield f"the system prompt{_excerpt(line.system or '', prompt.system_text[:SYSTEM_SHOWN])}"
         if asked.tools != prompt.tools:
             yield f"the tools{_other_tools(line.tools or [], prompt.tool_names)}"
     if asked.parameters != prompt.parameters:

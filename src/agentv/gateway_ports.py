@@ -1,0 +1,137 @@
+"""Ports of the gateway: what it needs of the engine, the price list and the store. `ports` has those that it offers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+from agentv.model.run.budget import Ceiling
+from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.exchange import ModelReply, ModelRequest
+from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
+from agentv.model.values.trace import UsageStep
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+from agentv.ports import Call
+
+
+class TrialExchanges(Protocol):
+    """The recording of the model calls of one trial.
+
+    Where it `replays`, the gateway gives every reply from it: nothing is forwarded, delayed, charged or failed on
+    purpose. Elsewhere each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
+    """
+
+    @property
+    def replays(self) -> bool:
+        """Whether replies come from the recording."""
+        ...
+
+    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
+        """The recorded reply to the next request; a Failure: there is none, which `finish` reports too."""
+        ...
+
+    def begin(self, request: ModelRequest) -> int:
+        """The number of a request that is forwarded."""
+        ...
+
+    def keep(self, number: int, reply: ModelReply) -> None:
+        """Record the reply to a request. A request without one ended with its trial."""
+        ...
+
+    def set_placeholders(self, texts: Mapping[str, str]) -> None:
+        """Name texts that are new for each trial, such as the path of its workspace, so that prompts can be compared.
+
+        Args:
+            texts: text → what stands for it.
+        """
+        ...
+
+    def finish(self, *, complete: bool) -> Failure | None:
+        """The agent has ended: keep the trial, or say why its replay cannot count.
+
+        Args:
+            complete: it gave an answer that is graded; anything less is not recorded.
+        """
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """How the requests of a replay differ from the recorded ones."""
+        ...
+
+
+class ModelExchanges(Protocol):
+    """The recorded model calls of a run: a cassette."""
+
+    def open(self, call: Call) -> TrialExchanges | Failure:
+        """The recording of a trial, to be replayed or made; why it cannot be replayed.
+
+        Args:
+            call: the first call of the trial; its key covers all turns.
+        """
+        ...
+
+
+class ModelApis(Protocol):
+    """What is known of model APIs: prices, limits, the meaning of their errors."""
+
+    def ceiling(self, upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
+        """The most that a call can cost, by its body."""
+        ...
+
+    def usage(self, protocol: ModelProtocol, usage: Json) -> tuple[TokenUsage | None, int]:
+        """The tokens in a `usage` of the API, and how many of them were written to a cache at a price of their own."""
+        ...
+
+    def cost(
+        self, upstream: ModelUpstream, model: str, tokens: TokenUsage | None, *, cache_written: int = 0
+    ) -> float | None:
+        """The price of a call by the price list; None where it is not known."""
+        ...
+
+    def failure(
+        self, upstream: ModelUpstream, status: int, headers: Mapping[str, str], body: bytes, retried: frozenset[int]
+    ) -> CallFailure:
+        """What an error of the API means; `retried`: the statuses after which the target's settings ask again."""
+        ...
+
+    def limits(self, headers: Mapping[str, str]) -> RateLimits | None:
+        """What is left of the rate limits."""
+        ...
+
+
+class ModelCalls(Protocol):
+    """The model calls of one trial's agent: admitted, paced and retried as the calls of a target are."""
+
+    async def call(
+        self, ask: Callable[[], Awaitable[TargetResponse | Failure]], ceiling: Ceiling, size: int
+    ) -> TargetResponse | Failure:
+        """The outcome of a call, once it may be made.
+
+        Args:
+            ask: makes one attempt. A failure that is `retryable` is asked again.
+            ceiling: the most that an attempt can cost.
+            size: bytes of what is asked, for the rate of tokens.
+        """
+        ...
+
+    def stop(self, failure: CallFailure) -> None:
+        """No call of this target can do better: its trials that have not started are not run."""
+        ...
+
+
+class ModelCallLimits(Protocol):
+    """Limits of the model calls of agents: the run's budget, and the rate of each endpoint."""
+
+    def model_calls(self, spec: TargetSpec, upstream: ModelUpstream, budget_usd: float | None) -> ModelCalls:
+        """Those of one trial; `budget_usd`: what they may cost besides."""
+        ...
+
+
+class SpendingLog(Protocol):
+    """Record of what model calls of agents cost, kept as soon as each has ended."""
+
+    def spend(self, case_id: str, target: str, call: UsageStep) -> None:
+        """Keep what one call took."""
+        ...
