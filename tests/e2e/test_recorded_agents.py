@@ -3,15 +3,63 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 
 import pytest
 
 from agentv.model.values.message import ToolCall
-from agentv.testing import Answer, ModelServer
+from agentv.model.values.usage import TokenUsage
+from agentv.testing import Answer, Hang, ModelServer
 
-AGENT = """
+AGENT = r"""
+import json, os, subprocess, sys, threading, time, uuid
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+prompt = sys.stdin.read()
+with open(os.environ["RUNS"], "a") as file:
+    file.write(prompt + "\n")
+
+def read(name):
+    path = Path(os.environ["RUNS"]).with_name(name)
+    return path.read_text() if path.exists() else ""
+
+def ask(system, messages, **more):
+    body = {"model": "gpt-5-mini", "messages": [{"role": "system", "content": system}, *messages], **more}
+    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    request = Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(), headers)
+    with urlopen(request) as reply:
+        return json.load(reply)["choices"][0]["message"]
+
+if read("silent.txt"):
+    sys.exit(print("Done without a model"))
+side = threading.Thread(target=ask, args=("Write a title.", [{"role": "user", "content": prompt}]))
+side.start()
+system = f"Session {uuid.uuid4()} in {os.getcwd()}, home {os.environ['HOME']}, {time.ctime()}. {read('style.txt')}"
+tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("write", "shell")]
+messages = [{"role": "user", "content": prompt}]
+while True:
+    message = ask(system, messages, tools=tools)
+    messages.append(message)
+    for call in message.get("tool_calls") or ():
+        text = json.loads(call["function"]["arguments"])["text"]
+        if call["function"]["name"] == "write":
+            Path("price.txt").write_text(text)
+            found = f"written {Path('price.txt').resolve()}"
+        else:
+            found = subprocess.run(text, shell=True, capture_output=True, text=True).stdout
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": found})
+    if not message.get("tool_calls"):
+        break
+side.join()
+if read("more.txt"):
+    ask(system, [*messages, {"role": "user", "content": "Are you sure?"}])
+print(message["content"])
+"""
+
+SDK_AGENT = """
 import os, subprocess, sys, threading, time, uuid
 from pathlib import Path
 import anthropic
@@ -66,9 +114,9 @@ target:
   name: shop
   provider: cli
   command: [{json.dumps(sys.executable)}, agent.py]
-  gateway: anthropic
+  gateway: openai
 sandbox: none
-env: {{RUNS: "${{{{ RUNS }}}}", RETRIES: "2"}}
+env: {{RUNS: "${{{{ RUNS }}}}"}}
 workspace: {{template: ./repo}}
 tests:
   - {{id: a, input: set a to 2, assert: [contains: Done, {{command: "grep 2 price.txt"}}]}}
@@ -79,10 +127,11 @@ tests:
 
 def model(call):
     """The model: it writes the price, looks at it, and says so. Every reply is another one."""
-    if call.body["system"] == "Write a title.":
+    if "Write a title." in call.text:
         return Answer("A title")
     price = call.text.split(" to ")[1][0]
-    results = sum(message["role"] == "user" for message in call.body["messages"]) - 1
+    roles = [message["role"] for message in call.body["messages"]]
+    results = roles.count("tool") or roles.count("user") - 1
     if results == 0:
         return Answer("I write.", (ToolCall("write", {"text": price}),))
     if results == 1:
@@ -99,11 +148,12 @@ def shop(project):
     return project
 
 
-KEY = "sk-ant-test-1234567890abcdef"
+DEAR = TokenUsage(input=5000, output=5000, total=10000)
+KEY = "sk-test-1234567890abcdef"
 
 
 def run(project, *words, server=None, **env):
-    there = {"ANTHROPIC_BASE_URL": server.anthropic, "ANTHROPIC_API_KEY": KEY} if server is not None else {}
+    there = {"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": KEY} if server is not None else {}
     return project.run("eval", "a.eval.yaml", *words, env={"RUNS": str(project.path / "runs.txt"), **there, **env})
 
 
@@ -159,3 +209,108 @@ def test_a_replay_whose_prompts_differ_says_so_once_and_plainly(recorded):
     assert note.startswith("replayed from run.jsonl with different prompts: 1 of 4 recorded model calls differ; first")
     assert "the system prompt says" in note
     assert "duck" in note
+
+
+def test_a_call_that_was_not_recorded_is_an_error_and_no_model_is_asked(recorded):
+    recorded.write("more.txt", "ask again")
+    with ModelServer(model, keys=[KEY]) as server:
+        ended = run(recorded, "--replay", "run.jsonl", "--out", "out", "--filter", "a", server=server)
+        assert server.calls == []
+    assert ended.status == 3, ended.stderr
+    (row,) = recorded.rows("out")
+    assert (row["status"], row["error"]["code"]) == ("errored", "not-recorded")
+    assert "the agent made a model call that is not recorded (POST openai/chat/completions)" in row["error"]["message"]
+    assert "4 of 4 recorded calls made" in row["error"]["message"]
+
+
+def test_an_agent_that_answers_without_its_model_was_not_replayed(recorded):
+    recorded.write("silent.txt", "be silent")
+    recorded.write("a.eval.yaml", SUITE.replace(', {command: "grep 2 price.txt"}', ""))
+    ended = run(recorded, "--replay", "run.jsonl", "--out", "out", "--filter", "a")
+    assert ended.status == 3, ended.stderr
+    (row,) = recorded.rows("out")
+    assert row["error"]["code"] == "not-replayed"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("set a to 2", "set a to 2 now"), "it has one, but the input changed since"),
+        (("template: ./repo", "template: ./other"), "the workspace, the variant or the tools changed since"),
+        (("gateway: openai", "gateway: openai\n  env: {STYLE: x}"), "the environment or the target's settings changed"),
+        (("id: a,", "id: new,"), "has no recorded trial of 'shop' at the case 'new'"),
+    ],
+)
+def test_a_trial_that_changed_is_not_graded_by_an_old_recording(recorded, change, why):
+    recorded.write("other/price.txt", "0")
+    recorded.write("a.eval.yaml", SUITE.replace(*change))
+    ended = run(recorded, "--replay", "run.jsonl", "--out", "out", "--limit", "1")
+    assert ended.status == 3, ended.stderr
+    (row,) = recorded.rows("out")
+    assert row["error"]["code"] == "not-recorded"
+    assert why in row["error"]["message"]
+    assert runs(recorded) == 0
+
+
+def test_a_trial_that_ran_out_of_its_budget_is_not_recorded(shop):
+    shop.write("a.eval.yaml", SUITE + "limits: {budget_usd: 0.0001}\n")
+    with ModelServer(lambda call: Answer(model(call).text, model(call).tool_calls, usage=DEAR), keys=[KEY]) as server:
+        ended = run(shop, "--record", "run.jsonl", "--out", "recorded", "--filter", "a", server=server)
+    assert ended.status == 3, ended.stderr
+    assert shop.rows("recorded")[0]["status"] == "errored"
+    assert "recorded 0 calls" in ended.stderr
+    assert run(shop, "--replay", "run.jsonl", "--out", "out", "--filter", "a").status == 3
+    assert shop.rows("out")[0]["error"]["code"] == "not-recorded"
+
+
+def test_a_recording_that_is_killed_goes_on_with_the_trial_that_was_cut(shop):
+    words = ("--replay", "run.jsonl", "--replay-mode", "new", "--workers", "1")
+    hung = []
+
+    def hangs(call):
+        if "set b to" in call.text and not hung and "tool" in str(call.body["messages"][-1]["role"]):
+            hung.append(call)
+            return Hang()
+        return model(call)
+
+    with ModelServer(hangs, keys=[KEY]) as server:
+        env = {"RUNS": str(shop.path / "runs.txt"), "OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": KEY}
+        process = shop.start("eval", "a.eval.yaml", *words, env=env)
+        deadline = time.monotonic() + 60
+        while not hung and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=30)
+    trials = [json.loads(line) for line in (shop.path / "run.jsonl").read_text().splitlines()[1:]]
+    assert {one["case"] for one in trials} == {"a"}
+    assert trials[0]["exchanges"] == len(trials) - 1 == 4
+    with ModelServer(model, keys=[KEY]) as server:
+        ended = run(shop, *words, "--out", "out", server=server)
+        assert len(server.calls) == 8, "a is replayed, b and wrong are recorded"
+    assert ended.status == 1, ended.stderr
+    assert "added 2 agent trials to run.jsonl, which now holds 3" in ended.stderr
+    assert [row.get("reused", False) for row in sorted(shop.rows("out"), key=lambda row: row["test_id"])] == [
+        True,
+        False,
+        False,
+    ]
+    assert run(shop, "--replay", "run.jsonl").status == 1
+
+
+def test_an_agent_with_an_sdk_that_streams(shop):
+    shop.write("agent.py", SDK_AGENT)
+    shop.write("a.eval.yaml", SUITE.replace("gateway: openai", "gateway: anthropic"))
+    with ModelServer(model, keys=[KEY]) as server:
+        env = {"ANTHROPIC_BASE_URL": server.anthropic, "ANTHROPIC_API_KEY": KEY}
+        ended = run(shop, "--record", "run.jsonl", "--out", "recorded", "--filter", "a", **env)
+        assert ended.status == 0, ended.stderr
+    ended = run(shop, "--replay", "run.jsonl", "--out", "out", "--filter", "a")
+    assert ended.status == 0, ended.stderr
+    (before,), (after,) = shop.rows("recorded"), shop.rows("out")
+    assert before["output"] == after["output"]
+    assert before["token_usage"] == after["token_usage"]
+    assert "notes" not in after
+    kinds = [
+        json.loads(line)["reply"]["content_type"] for line in (shop.path / "run.jsonl").read_text().splitlines()[2:]
+    ]
+    assert sum(kind.startswith("text/event-stream") for kind in kinds) == 3
