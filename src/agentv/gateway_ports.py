@@ -80,6 +80,10 @@ class ModelApis(Protocol):
         """The most that a call can cost, by its body."""
         ...
 
+    def is_local(self, upstream: ModelUpstream) -> bool:
+        """Whether the API runs on this machine, where nobody is paid unless it says so."""
+        ...
+
     def usage(self, protocol: ModelProtocol, usage: Json) -> tuple[TokenUsage | None, int]:
         """The tokens in a `usage` of the API, and how many of them were written to a cache at a price of their own."""
         ...

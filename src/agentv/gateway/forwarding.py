@@ -205,7 +205,8 @@ class ForwardedCall:
         if not reader.complete:
             return CallFailure("bad-answer", "the stream ended early")
         limits = None if reply is None else session.apis.limits(reply.headers)
-        return TargetResponse(None, token_usage=tokens, cost_usd=call.cost_usd, limits=limits)
+        cost = 0.0 if call.cost_usd is None and session.apis.is_local(session.upstream) else call.cost_usd
+        return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
 
     async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:
         """The recorded reply, counted as if it came now; nobody is paid for it. Without one the trial cannot count."""

@@ -42,8 +42,12 @@ class KnownModelApis:
     def ceiling(self, upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
         """The most that a call can cost, by its body."""
         longest, answers = _limits_in(body)
-        settings = RequestSettings(_prices(upstream), model, longest, self_hosted=_is_own(upstream))
+        settings = RequestSettings(_prices(upstream), model, longest)
         return settings.ceiling_of_body(body, answers=answers)
+
+    def is_local(self, upstream: ModelUpstream) -> bool:
+        """Whether the API runs on this machine, where nobody is paid unless it says so."""
+        return host_of(upstream.base_url) in _LOOPBACK
 
     def usage(self, protocol: ModelProtocol, usage: Json) -> tuple[TokenUsage | None, int]:
         """The tokens in a `usage` of the API, and how many of them were written to a cache."""
@@ -83,10 +87,6 @@ class KnownModelApis:
 def _prices(upstream: ModelUpstream) -> str:
     """The provider as the price list takes it."""
     return other_server(upstream.base_url, _DOMAINS[upstream.protocol]) or _PRICES[upstream.protocol]
-
-
-def _is_own(upstream: ModelUpstream) -> bool:
-    return upstream.protocol == "openai" and host_of(upstream.base_url) in _LOOPBACK
 
 
 def _limits_in(body: JsonObject) -> tuple[int | None, int]:
