@@ -10,8 +10,8 @@ import time
 import pytest
 
 from agentv.model.values.message import ToolCall
-from agentv.model.values.usage import TokenUsage
 from agentv.testing import Answer, Hang, ModelServer
+from doubles.priced_server import PricedServer
 
 AGENT = r"""
 import json, os, subprocess, sys, threading, time, uuid
@@ -148,7 +148,6 @@ def shop(project):
     return project
 
 
-DEAR = TokenUsage(input=5000, output=5000, total=10000)
 KEY = "sk-test-1234567890abcdef"
 
 
@@ -253,8 +252,9 @@ def test_a_trial_that_changed_is_not_graded_by_an_old_recording(recorded, change
 
 
 def test_a_trial_that_ran_out_of_its_budget_is_not_recorded(shop):
-    shop.write("a.eval.yaml", SUITE + "limits: {budget_usd: 0.0001}\n")
-    with ModelServer(lambda call: Answer(model(call).text, model(call).tool_calls, usage=DEAR), keys=[KEY]) as server:
+    shop.write("a.eval.yaml", SUITE + "limits: {budget_usd: 0.25}\n")
+    shop.write("more.txt", "ask twice, three times")
+    with PricedServer(0.1) as server:
         ended = run(shop, "--record", "run.jsonl", "--out", "recorded", "--filter", "a", server=server)
     assert ended.status == 3, ended.stderr
     assert shop.rows("recorded")[0]["status"] == "errored"
