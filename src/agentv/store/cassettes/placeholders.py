@@ -37,7 +37,10 @@ _PATTERNS = {
     "tmp": rf"(?:/private)?/(?:var/)?tmp/{_NAME}|/var/folders/{_NAME}/{_NAME}/T(?:/{_NAME})?",
     "port": r"(?<=127\.0\.0\.1:)\d+|(?<=localhost:)\d+|(?<=\[::1\]:)\d+",
     "hash": r"\b[0-9a-f]{32,}\b",
-    "id": r"\b(?:call|toolu|msg|chatcmpl|resp|ses|prt|req)[_-](?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{8,}",
+    "id": (
+        r"\b(?:call|toolu|msg|chatcmpl|resp|ses|prt|req)[_-](?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{8,}"
+        r"|(?<=\bID: )(?=[A-Za-z_-]*\d|[a-f]+\b)[\w-]{4,}|(?<=\bPID: )\d+|(?<=\bpid )\d+"
+    ),
     "duration": r"\b\d+(?:\.\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|milliseconds?)\b",
 }
 _VOLATILE = lazy_pattern("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS.items()))

@@ -34,6 +34,8 @@ PLACEHOLDERS = Placeholders(
         ("commit 4f3e2d1c4f3e2d1c4f3e2d1c4f3e2d1c4f3e2d1c", "commit 0f3e2d1c4f3e2d1c4f3e2d1c4f3e2d1c4f3e2d1c"),
         ("toolu_01AbCdEfGh", "toolu_09ZzCdEfGh"),
         ("1 passed in 0.03s", "1 passed in 1.27s"),
+        ("Chunk ID: 1ef346", "Chunk ID: abcdef"),
+        ("killed pid 17", "killed pid 4242"),
         ("Wall time: 0.0123 seconds", "Wall time: 2 seconds"),
     ],
 )
@@ -47,6 +49,7 @@ def test_what_is_new_for_each_run_is_left_out(first, second):
         ("order 17 is lost", "order 18 is lost"),
         ("2 failed, 1 passed", "1 failed, 2 passed"),
         ("edit a.py", "edit b.py"),
+        ("ID: order", "ID: refund"),
         ("/tmp/tmpab12/x.py", "/tmp/tmpab12/y.py"),
         ("claude-sonnet-4", "claude-sonnet-5"),
         ("session_timeout_seconds", "message_timeout_seconds"),
