@@ -223,3 +223,76 @@ def test_without_a_key_the_gateway_is_off_and_the_run_says_so(project):
     assert ended.stderr.count("no API key is known, so its model calls do not pass the gateway") == 1
     keyed = ran(project, "--out", "other", env={"OPENAI_API_KEY": KEY})
     assert "no API key is known" not in keyed.stderr
+
+
+def test_a_confined_agent_calls_its_model_and_sees_no_key(project):
+    agent = AGENT + (
+        "from pathlib import Path\n"
+        "for file in [*Path('/proc').glob('*/environ'), *Path('/proc').glob('*/cmdline')]:\n"
+        "    try:\n        print(file.read_bytes())\n    except OSError:\n        pass\n"
+    )
+    with ModelServer("fine", keys=[KEY]) as server:
+        suite(project, server, cases=case("a", 2), more="sandbox: bwrap\nworkspace: {template: ./repo}\n", agent=agent)
+        project.write("repo/agent.py", agent)
+        ended = ran(project, env={"OPENAI_API_KEY": KEY})
+    assert ended.status == 0, ended.stderr
+    [row] = project.rows("out")
+    assert row["output"].startswith("a fine fine")
+    assert "environ" not in row["output"]
+    assert "OPENAI_BASE_URL=http://127.0.0.1" in row["output"]
+    assert (KEY in row["output"], "[redacted]" in row["output"]) == (False, False)
+    assert (row["sandbox"], row["token_usage"]["total"]) == ("bwrap", 30)
+
+
+def test_what_the_agent_reports_is_kept_beside_and_a_difference_is_told(project):
+    answer = '{"output": "a", "token_usage": {"input": 1, "output": 1}, "cost_usd": 0.001}'
+    with PricedServer(0.10) as server:
+        agent = AGENT.replace("print(prompt.split()[0], *(", "list((") + f"print({answer!r})\n"
+        suite(project, server, cases=case("a", 2), agent=agent)
+        ended = ran(project)
+    assert ended.status == 0, ended.stderr
+    [row] = project.rows("out")
+    assert (row["token_usage"]["total"], row["cost_usd"]) == (30, pytest.approx(0.2))
+    assert row["notes"] == [
+        "the agent reports 1 input and 1 output tokens, the gateway counted 20 and 10",
+        "the agent reports a cost of $0.0010, the gateway counted $0.2000",
+    ]
+    assert "'agent', case 'a': the agent reports 1 input and 1 output tokens" in ended.stderr
+
+
+def test_an_errored_trial_counts_with_what_it_took_and_so_does_the_run_that_goes_on(project):
+    with PricedServer(0.10) as server:
+        suite(
+            project,
+            server,
+            cases=case("a", 2),
+            agent=AGENT + "sys.exit(1 if server_down else 0)\n".replace("server_down", "os.path.exists('down')"),
+        )
+        project.write("down", "")
+        ended = ran(project, "--budget-usd", "0.55")
+        assert ended.status == 3, ended.stderr
+        [row] = project.rows("out")
+        assert (row["status"], row["error"]["code"]) == ("errored", "exit-status")
+        assert (row["cost_usd"], row["token_usage"]["total"]) == (pytest.approx(0.2), 30)
+        assert summary(project)["cost_usd"] == pytest.approx(0.2)
+        (project.path / "down").unlink()
+        ended = ran(project, "--resume", "--rerun=errored")
+        assert ended.status == 0, ended.stderr
+        assert summary(project)["budget"]["spent_usd"] == pytest.approx(0.4)
+        assert summary(project)["cost_usd"] == pytest.approx(0.4)
+
+
+def test_each_turn_has_its_own_usage_and_an_agent_without_calls_is_noted(project):
+    turns = (
+        "turns: [{input: 'one 1', assert: [contains: one]}, {input: 'two 2', assert: [{type: cost, threshold: 0.25}]}]"
+    )
+    with PricedServer(0.10) as server:
+        agent = AGENT.replace("sys.stdin.read().strip()", "sys.stdin.read().strip().splitlines()[-1]")
+        cases = f"  - {{id: a, {turns}}}\n" + case("b", 0)
+        suite(project, server, cases=cases, agent=agent)
+        ended = ran(project)
+    assert ended.status == 0, ended.stderr
+    rows = {row["test_id"]: row for row in project.rows("out")}
+    assert [turn["token_usage"]["total"] for turn in rows["a"]["turns"]] == [15, 30]
+    assert rows["a"]["cost_usd"] == pytest.approx(0.3)
+    assert rows["b"]["notes"] == ["the agent called no model through the gateway, so its tokens and cost are unknown"]

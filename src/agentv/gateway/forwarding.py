@@ -67,9 +67,7 @@ class ForwardedCall:
             self.kept = KeptExchange.begin(exchanges, asked)
             return await self._asked()
         except (asyncio.CancelledError, ConnectionError):
-            call.failure = call.failure or Failure(
-                "cancelled", "the agent closed the connection before the reply ended"
-            )
+            call.break_off("the agent closed the connection before the reply ended")
             raise
         finally:
             session.end(call)
@@ -242,9 +240,9 @@ class ForwardedCall:
 
     async def _injected(self, fault: str) -> StreamResponse:
         """A fault instead of a reply."""
-        self.call.injected = True
+        self.call.excused = True
         what = "the connection was dropped" if fault == DROP else f"HTTP {fault}"
-        self.call.failure = Failure("injected", f"{what}: {_FAULT_STATUS_TEXT}")
+        self.call.failure = Failure("connection", f"{what}: {_FAULT_STATUS_TEXT}")
         if fault == DROP:
             from aiohttp.web import StreamResponse
 

@@ -28,7 +28,7 @@ class CountedCall:
     Attributes:
         number: within the trial, from 1.
         failure: why it gave no answer, or its last attempt so far did not; None: nothing is wrong.
-        injected: the failure is a fault that the target asks for.
+        excused: the failure is none of the API: a fault that the target asks for, or the agent ended the call.
         ended: nothing more comes.
     """
 
@@ -36,11 +36,16 @@ class CountedCall:
     model: str
     started_ms: float
     failure: Failure | None = None
-    injected: bool = False
+    excused: bool = False
     tokens: TokenUsage | None = None
     cost_usd: float | None = None
     duration_ms: float | None = None
     ended: bool = False
+
+    def break_off(self, why: str) -> None:
+        """The call was given up by whoever made it."""
+        if self.failure is None:
+            self.failure, self.excused = Failure("connection", why), True
 
     def step(self) -> UsageStep:
         """The call as a step of the trace."""
@@ -118,8 +123,8 @@ class TrialSession:
         """Why the trial cannot count: its calls are refused, or the last of them did not reach the model."""
         if self._refusal is not None:
             return self._refusal
-        call = next((one for one in reversed(self.calls) if not one.injected), None)
-        if call is None or call.failure is None or call.failure.code == "cancelled":
+        call = next((one for one in reversed(self.calls) if not one.excused), None)
+        if call is None or call.failure is None:
             return None
         return self._unreached(call, call.failure)
 
@@ -163,7 +168,7 @@ class TrialSession:
             await asyncio.wait(running, timeout=5)
         for call in self.calls:
             if not call.ended:
-                call.failure = call.failure or Failure("cancelled", "it had not ended when the trial did")
+                call.break_off("it had not ended when the trial did")
                 self.end(call)
         failure = self.failure
         if isinstance(failure, CallFailure) and failure.stops:
