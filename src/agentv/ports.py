@@ -24,6 +24,8 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 if TYPE_CHECKING:
     from asyncio import Future  # which validation does without
 
+    from agentv.gateway_ports import TrialExchanges
+
 T = TypeVar("T")
 
 
@@ -239,6 +241,7 @@ class GatewayTrial:
             has `SANDBOX_PORT`. Empty: the network is the host's.
         budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
         key: of the trial, the same in every run of the same case.
+        exchanges: the recording of its calls, which are replayed from it or recorded to it; None: neither.
     """
 
     case_id: str
@@ -248,6 +251,7 @@ class GatewayTrial:
     socket_directory: str = ""
     budget_usd: float | None = None
     key: str = ""
+    exchanges: TrialExchanges | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 The way of a trial is: open the workspace, start the scripted tools, ask the target, end all that the agent started,
 compare, copy the hidden files in, grade, close. A trial whose answer is recorded has no workspace: what needs one is
-errored then, never passed.
+errored then, never passed. One whose model calls are recorded has, since its agent runs again.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from agentv.ports import SessionTarget, TargetRequest, ToolServers, Workspace
 
 if TYPE_CHECKING:
     from agentv.engine.gateway_use import GatewayUse
+    from agentv.gateway_ports import TrialExchanges
 
 _LIMIT_CODES = frozenset({"agent-limit", "timeout"})
 """Failures of an agent that reached a limit, or its time."""
@@ -80,6 +81,11 @@ class TrialWork:
     def is_recorded(self) -> bool:
         """Whether the case has a workspace that this trial has not."""
         return self.trial.case.workspace is not None and self.workspace is None
+
+    @property
+    def runs_recorded(self) -> bool:
+        """Whether its model calls are recorded or replayed, so that the agent runs whatever answers are stored."""
+        return self.gateway is not None and self.gateway.exchanges is not None
 
     def request(self, request: TargetRequest) -> TargetRequest:
         """What the target is asked, in the workspace."""
@@ -157,7 +163,7 @@ class TrialWork:
 
     async def _end_session(self) -> None:
         asked = self._asked
-        if asked is None or self.run_context.unanswered is not None:
+        if asked is None or (self.run_context.unanswered is not None and self.gateway is None):
             return
         target: object = self.run_context.target(self.trial.target)
         target = getattr(target, "wrapped", target)
@@ -311,7 +317,10 @@ class TrialWork:
 async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failure:
     """The workspace and the tools of a trial; why they cannot be had. A trial whose answer is recorded has neither."""
     work = TrialWork(trial, run_context)
-    if run_context.unanswered is not None:
+    exchanges = _exchanges_of(trial, run_context)
+    if isinstance(exchanges, Failure):
+        return exchanges
+    if run_context.unanswered is not None and exchanges is None:
         return work
     spec, suite = trial.case.workspace, trial.suite
     if spec is not None:
@@ -330,10 +339,18 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
             await work.discard()
             return servers
         work.servers = servers
-    return await _at_gateway(work)
+    return await _at_gateway(work, exchanges)
 
 
-async def _at_gateway(work: TrialWork) -> TrialWork | Failure:
+def _exchanges_of(trial: Trial, run_context: RunContext) -> TrialExchanges | Failure | None:
+    if run_context.exchanges is None:
+        return None
+    from agentv.engine.recorded_trial import exchanges_of
+
+    return exchanges_of(trial, run_context)
+
+
+async def _at_gateway(work: TrialWork, exchanges: TrialExchanges | None) -> TrialWork | Failure:
     """The work with a session of the gateway, where its target's model calls pass it."""
     if work.trial.target.upstream is None:
         return work
@@ -342,7 +359,8 @@ async def _at_gateway(work: TrialWork) -> TrialWork | Failure:
     workspace = work.workspace
     is_apart = workspace is not None and work.network != "host"
     try:
-        use = await open_use(work.trial, work.run_context, workspace.sandbox.home if is_apart and workspace else "")
+        socket_directory = workspace.sandbox.home if is_apart and workspace is not None else ""
+        use = await open_use(work.trial, work.run_context, socket_directory, exchanges)
     except BaseException:
         await work.discard()
         raise
@@ -350,6 +368,10 @@ async def _at_gateway(work: TrialWork) -> TrialWork | Failure:
         await work.discard()
         return use
     work.gateway = use
+    if use is not None and exchanges is not None:
+        from agentv.engine.recorded_trial import placeholders_of
+
+        exchanges.set_placeholders(placeholders_of(work.trial, workspace, use.session.access.token))
     return work
 
 

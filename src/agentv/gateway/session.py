@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
 
 from agentv.gateway.faults import FaultPlan
-from agentv.gateway_ports import ModelApis, ModelCalls, ModelExchanges
+from agentv.gateway_ports import ModelApis, ModelCalls
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import SANDBOX_PORT, GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
@@ -76,7 +76,6 @@ class TrialSession:
     trial: GatewayTrial
     limits: ModelCalls
     apis: ModelApis
-    exchanges: ModelExchanges | None
     clock: Callable[[], float]
     forget: Callable[[TrialSession], Awaitable[None]]
     spent: Callable[[CountedCall], None]
@@ -153,8 +152,8 @@ class TrialSession:
         unknown = sum(call.ended and call.tokens is None and call.failure is None for call in self.calls)
         if unknown:
             found.append(f"the model's API reported no usage for {unknown} of {len(self.calls)} calls")
-        if self.exchanges is not None:
-            found += self.exchanges.notes(self.trial)
+        if self.trial.exchanges is not None:
+            found += self.trial.exchanges.notes()
         return tuple(found)
 
     async def failed(self) -> None:
