@@ -21,7 +21,7 @@ def check_network(
             report.error("bad-value", spec.span, f"'network: none' {message}", hint=LOOPBACK)
     elif spec.network == "loopback":
         for target in targets:
-            if _calls_model(target) and getattr(target.settings, "gateway", None) is False:
+            if _calls_model(target) and _bypasses_gateway(target):
                 message = f"'network: loopback' reaches the gateway only, and '{target.name}' has 'gateway: false'"
                 report.error("bad-value", spec.span, message, hint="remove 'gateway: false'")
 
@@ -38,7 +38,11 @@ def _without_tools(tools: Iterable[ScriptedServer]) -> Iterator[str]:
             yield f"keeps agents from the tools of '{server.name}', which are served over HTTP"
 
 
+def _bypasses_gateway(target: TargetSpec) -> bool:
+    return getattr(target.settings, "gateway", True) is False or getattr(target, "upstream", target) is None
+
+
 def _calls_model(target: TargetSpec) -> bool:
     """Whether the target is an agent whose model calls would pass the gateway."""
     upstream = getattr(target.settings, "upstream", None)
-    return callable(upstream) and upstream() is not None
+    return getattr(target, "upstream", None) is not None or (callable(upstream) and upstream() is not None)

@@ -11,9 +11,6 @@ from agentv.lazy_dataclass import dataclass
 ModelProtocol = Literal["openai", "anthropic", "gemini"]
 """Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""
 
-SANDBOX_PORT = 61_000
-"""Port of the gateway on the loopback of a sandbox with a network of its own: above those that systems hand out."""
-
 
 @dataclass(frozen=True, slots=True)
 class ModelUpstream:
@@ -39,10 +36,12 @@ class GatewayAccess:
     Attributes:
         url: root of the gateway on loopback, without a path, as programs of the trial see it.
         token: stands in for the API key; valid until the trial ends.
+        socket: path of the Unix socket on which the gateway listens as well; empty: on none.
     """
 
     url: str
     token: str = field(repr=False)
+    socket: str = ""
 
     def base_url(self, protocol: ModelProtocol) -> str:
         """The base URL of a protocol, as the provider's SDK takes it."""
