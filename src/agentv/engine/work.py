@@ -98,21 +98,23 @@ class TrialWork:
             max_tool_calls=limits.max_tool_calls,
         )
         if self.workspace is not None:
-            sandbox, env = self.workspace.sandbox.forwarding(self._forwards()), agent_env(trial)
+            sandbox, env = self.workspace.sandbox, agent_env(trial)
             given = sandbox.environment(env)
             request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
         if self.gateway is not None:
             request = self.gateway.request(request)
-        self._asked = request
-        return request
+        self._asked = self._forwarding(request)
+        return self._asked
 
-    def _forwards(self) -> Mapping[int, str]:
-        """The ports by which the agent reaches us where it has a network of its own."""
-        servers, gateway = self.servers, self.gateway
-        return {
-            **(servers.forwards if servers is not None else {}),
-            **(gateway.session.forwards if gateway is not None else {}),
-        }
+    def _forwarding(self, request: TargetRequest) -> TargetRequest:
+        """The request in a sandbox with the ports by which the agent reaches us, where it has a network of its own."""
+        if request.sandbox is None or self.network != "loopback":
+            return request
+        forwards = dict(self.servers.forwards) if self.servers is not None else {}
+        gateway = request.gateway
+        if gateway is not None and gateway.socket:
+            forwards[int(gateway.url.rpartition(":")[2])] = gateway.socket
+        return replace(request, sandbox=request.sandbox.forwarding(forwards))
 
     def counted(self, given: Given) -> Given:
         """What a call gives, with what it took as the gateway counted it."""

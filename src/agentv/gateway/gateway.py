@@ -11,7 +11,7 @@ from pathlib import Path
 from agentv.gateway.server import GatewayServer
 from agentv.gateway.session import CountedCall, TrialSession
 from agentv.gateway_ports import ModelApis, ModelCallLimits, SpendingLog
-from agentv.model.suite.gateway import SANDBOX_PORT, GatewayAccess, ModelUpstream
+from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
 from agentv.ports import GatewaySession, GatewayTrial
@@ -57,8 +57,7 @@ class LocalGateway:
         except (OSError, ValueError) as error:
             return Failure("gateway-failed", f"the gateway cannot listen: {error}")
         token = f"{_PREFIX}{secrets.token_urlsafe(32)}"
-        port = SANDBOX_PORT if socket else server.port
-        access = GatewayAccess(f"http://127.0.0.1:{port}", token, socket)
+        access = GatewayAccess(f"http://127.0.0.1:{server.port}", token, socket)
         session = TrialSession(
             access,
             upstream,
