@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from agentv.app.traces.sessions import SessionFilter, list_sessions, read_session
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, UsageStep
+from agentv.traces.files import document, parse
 from agentv.traces.sessions.claude import read_claude
 from agentv.traces.sessions.codex import read_codex
 from agentv.traces.sessions.copilot import read_copilot
@@ -130,6 +132,37 @@ def test_every_beginning_of_a_session_is_read_and_is_partial_before_its_end(prog
 )
 def test_what_is_no_session(program, data):
     assert isinstance(READ[program](SessionFile(data)), Failure)
+
+
+WRONG = [None, 1, -1, 1e308, "", [], {}, "x", [[[]]], {"a": {"b": [1]}}, True, "\ud800", 2.0**60]
+
+
+def mutated(rng, value):
+    """The value with some parts of the wrong type, and some missing."""
+    if rng.random() < 0.03:
+        return rng.choice(WRONG)
+    if isinstance(value, dict):
+        return {key: mutated(rng, one) for key, one in value.items() if rng.random() > 0.01}
+    return [mutated(rng, one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+def test_values_of_the_wrong_type_never_raise(program):
+    rng = random.Random(program)
+    paths = sorted((HOME / program).rglob("*.jsonl"))
+
+    def content(path):
+        rows = [mutated(rng, json.loads(line)) for line in path.read_text().splitlines()]
+        return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+    read = 0
+    for _ in range(40):
+        main = rng.choice(paths)
+        trace = READ[program](SessionFile(content(main), {one.name: content(one) for one in paths if one != main}))
+        if not isinstance(trace, Failure):
+            assert parse(document(trace)).steps == trace.steps or trace.partial
+            read += 1
+    assert read > 20
 
 
 def test_claude_with_its_subagents_in_the_same_file():
