@@ -354,3 +354,20 @@ def test_a_directory_of_sessions_that_has_none(tmp_path):
     assert list(list_sessions("claude", SessionFilter(directory=tmp_path))) == []
     with pytest.raises(OSError, match="No such file"):
         read_session("claude", tmp_path / "gone.jsonl")
+
+
+def test_ids_that_come_again_in_a_later_turn():
+    def turn(number, text):
+        call = {"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": text}}
+        usage = {"input_tokens": 1, "output_tokens": number}
+        return [
+            {"type": "user", "uuid": f"{number}a", "message": {"content": text}},
+            {"type": "assistant", "uuid": f"{number}b", "message": {"id": "m", "content": [call], "usage": usage}},
+            {"type": "user", "uuid": f"{number}c", "message": {"content": [{"type": "tool_result", "tool_use_id": "call_0", "content": f"result {number}"}]}},
+            {"type": "assistant", "uuid": f"{number}d", "message": {"id": "n", "content": f"answer {number}", "usage": usage}},
+        ]  # fmt: skip
+
+    trace = read_claude(lines(*turn(1, "one"), *turn(2, "two")))
+    assert [(call.arguments["command"], call.result) for call in trace.tool_calls] == [("one", "result 1"), ("two", "result 2")]  # fmt: skip
+    assert [text for _, text in said(trace)] == ["one", "answer 1", "two", "answer 2"]
+    assert (trace.tokens.output, trace.partial) == (6, "")
