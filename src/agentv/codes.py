@@ -166,6 +166,7 @@ RUNS: Mapping[str, str] = {
     "empty-output": "The answer is empty, or a `transform` made it so; `allow_empty: true` on the target accepts that.",
     "exit-status": "A command exited with a status other than 0.",
     "file-changed": "An eval file was changed during the run.",
+    "gateway-failed": "The gateway between agents and their models could not listen.",
     "grader-changed": "A file that grades, or a target's code, was changed during the run.",
     "hook-failed": "A hook of a workspace failed.",
     "http-status": "A server responded with an error status.",

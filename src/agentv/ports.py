@@ -164,6 +164,10 @@ class GatewaySession(Protocol):
         """What the report says of them, such as a replay whose prompts differ from the recorded ones."""
         ...
 
+    async def failed(self) -> None:
+        """Return when no further call of the trial is made, since its budget or the run's is spent."""
+        ...
+
     async def close(self) -> None:
         """End the calls that are still running; the token is refused from now on."""
         ...
@@ -195,6 +199,7 @@ class GatewayTrial:
         socket_directory: a directory that the sandbox shows to the agent under the same path; the gateway also listens
             on a socket there where the sandbox has no network of the host. Empty: it has.
         budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
+        key: of the trial, the same in every run of the same case.
     """
 
     case_id: str
@@ -203,6 +208,7 @@ class GatewayTrial:
     variant: str | None = None
     socket_directory: str = ""
     budget_usd: float | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

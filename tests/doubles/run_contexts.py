@@ -41,3 +41,4 @@ class GivenRunContext:
     check: Callable[..., Any] = _nothing
     workspaces: Any = None
     scripted_tools: Any = None
+    gateway: Any = None

@@ -9,7 +9,17 @@ from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
-from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, ScriptedTools, Target, Workspaces
+from agentv.ports import (
+    AnswerLookup,
+    Clock,
+    Embedder,
+    Executor,
+    JavaScriptHost,
+    ModelGateway,
+    ScriptedTools,
+    Target,
+    Workspaces,
+)
 
 
 class RunContext(Protocol):
@@ -48,6 +58,11 @@ class RunContext(Protocol):
     @property
     def scripted_tools(self) -> ScriptedTools:
         """Starts scripted tools; loaded when the first trial needs one."""
+        ...
+
+    @property
+    def gateway(self) -> ModelGateway:
+        """Between agents and their models; loaded when the first trial needs it."""
         ...
 
     def target(self, spec: TargetSpec) -> Target:

@@ -12,8 +12,10 @@ import json
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import field, replace
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from agentv.engine.calls.circuit_breaker import is_interrupted
+from agentv.engine.calls.recorded_call import Given
 from agentv.engine.run_context import RunContext
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
@@ -22,6 +24,7 @@ from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.workspace import Hooks, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
+from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message, prompt_text
@@ -29,6 +32,9 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import messages_of
 from agentv.ports import SessionTarget, TargetRequest, ToolServers, Workspace
+
+if TYPE_CHECKING:
+    from agentv.engine.gateway_use import GatewayUse
 
 _LIMIT_CODES = frozenset({"agent-limit", "timeout"})
 """Failures of an agent that reached a limit, or its time."""
@@ -50,6 +56,7 @@ class TrialWork:
         servers: its scripted tools; None: there are none.
         changes: against the baseline, once the agent has ended.
         trace: of all its calls so far.
+        gateway: where its agent calls its model; None: not through us.
         logs: what its program printed.
     """
 
@@ -59,6 +66,7 @@ class TrialWork:
     servers: ToolServers | None = None
     changes: WorkspaceChanges | None = None
     trace: Trace | None = None
+    gateway: GatewayUse | None = None
     logs: dict[str, bytes] = field(default_factory=dict)
     _asked: TargetRequest | None = None
     _was_called: bool = False
@@ -85,8 +93,18 @@ class TrialWork:
             sandbox, env = self.workspace.sandbox, agent_env(trial)
             given = sandbox.environment(env)
             request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
+        if self.gateway is not None:
+            request = self.gateway.request(request)
         self._asked = request
         return request
+
+    def seen(self, activity: AgentActivity) -> AgentActivity:
+        """What the agent reports of its work so far, with what the gateway counted."""
+        return activity if self.gateway is None else self.gateway.seen(activity)
+
+    def counted(self, given: Given) -> Given:
+        """What a call gives, with what it took as the gateway counted it."""
+        return given if self.gateway is None else self.gateway.counted(given)
 
     def note(self, answer: TargetResponse | Failure) -> None:
         """Take in what a call shows of the agent's work."""
@@ -106,6 +124,10 @@ class TrialWork:
         self._finished = True
         await self._end_session()
         self._has_transcript = self.trace is not None
+        if self.gateway is not None:
+            await self.gateway.session.close()
+            if self.trace is not None:
+                self.trace = self.gateway.completed(self.trace)
         if self.servers is not None and (self.trace is not None or self.servers.calls()):
             self.trace = self.servers.joined(self.trace)
         if self.workspace is not None:
@@ -161,7 +183,10 @@ class TrialWork:
         turns = sum(message.role == "assistant" for message in messages)
         recorded = len(self.servers.calls()) if self.servers is not None else 0
         calls = max(recorded, sum(len(message.tool_calls) for message in messages))
-        limited = limits.max_turns is not None or (limits.max_tool_calls is not None and not recorded)
+        if self.gateway is not None and not messages:
+            turns = len(self.gateway.session.usages())
+        unseen = limits.max_turns is not None and self.gateway is None
+        limited = unseen or (limits.max_tool_calls is not None and not recorded)
         if limited and not messages and self.trace is None:
             return Failure("no-data", "the target reports no transcript, so that its limits cannot be checked")
         for most, found, what in ((limits.max_turns, turns, "turn"), (limits.max_tool_calls, calls, "tool call")):
@@ -202,10 +227,13 @@ class TrialWork:
     async def close(self, result: TrialResult) -> TrialResult:
         """End the tools, and remove the workspace or keep it; the result with the work."""
         self._closed = True
+        if self.gateway is not None and self._was_called:
+            await self.gateway.session.close()
+            result = self.gateway.settled(result, grades_at_limits=self.grades_at_limits)
         kept = await _whole(self._close(self._keeps(result)))
         work = AgentWork(
             self._sandbox(),
-            self.trace,
+            self.trace if self.gateway is None else self.gateway.completed(self.trace),
             self.changes,
             self.logs,
             kept if isinstance(kept, str) else None,
@@ -236,6 +264,8 @@ class TrialWork:
     async def _close(self, keep: bool) -> str | Failure | None:
         try:
             await self._end_session()
+            if self.gateway is not None:
+                await self.gateway.session.close()
             if self.servers is not None:
                 await self.servers.close()
         finally:
@@ -265,6 +295,28 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
             await work.discard()
             return servers
         work.servers = servers
+    return await _at_gateway(work)
+
+
+async def _at_gateway(work: TrialWork) -> TrialWork | Failure:
+    """The work with a session of the gateway, where its target's model calls pass it."""
+    if work.trial.target.upstream is None:
+        return work
+    from agentv.engine.gateway_use import open_use
+
+    spec, workspace = work.trial.case.workspace, work.workspace
+    is_apart = (
+        spec is not None and workspace is not None and spec.network != "host" and workspace.sandbox.name != "none"
+    )
+    try:
+        use = await open_use(work.trial, work.run_context, workspace.sandbox.home if is_apart and workspace else "")
+    except BaseException:
+        await work.discard()
+        raise
+    if isinstance(use, Failure):
+        await work.discard()
+        return use
+    work.gateway = use
     return work
 
 
@@ -275,6 +327,7 @@ def limits_of(trial: Trial) -> WorkLimits:
         own.max_turns if own.max_turns is not None else run.max_turns,
         own.max_tool_calls if own.max_tool_calls is not None else run.max_tool_calls,
         own.on_limit or run.on_limit,
+        own.budget_usd if own.budget_usd is not None else run.trial_budget_usd,
     )
 
 

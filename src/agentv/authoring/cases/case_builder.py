@@ -187,7 +187,8 @@ class CaseBuilder:
         tools = work.tools.of_case(keys.tools, reading) if work is not None and has_tools else ()
         if tools:
             facts = (*facts, [one.facts() for one in tools])
-        limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit)
+        budget_usd = keys.limits.budget_usd if keys.limits is not None else None
+        limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit, budget_usd)
         if limits != NO_WORK_LIMITS:
             facts = (*facts, limits)
         try:

@@ -84,6 +84,7 @@ SUITE = Spellings(
             "environment",
             "extensions",
             "tools",
+            "limits",
         ]
     ),
     older={
@@ -204,6 +205,7 @@ CASE = Spellings(
             "max_turns",
             "max_tool_calls",
             "on_limit",
+            "limits",
         ]
     ),
     older={

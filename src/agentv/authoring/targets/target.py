@@ -111,6 +111,9 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     secrets |= set(secrets_in(_filled(drawn_headers, reading.scope), hide=True))
     if provider.settings.finds_keys:
         secrets |= reading.environment_secrets()
+    upstream = settings.upstream({**reading.scope.env, **env})
+    if upstream is not None:
+        secrets.add(upstream.api_key)
     reading.secrets.update(secrets)
     search = search_paths({**reading.scope.env, **authored.env})
     files = _files(settings, authored.fingerprint, search)
@@ -136,6 +139,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         unfollowed=authored.fingerprint is None and is_unfollowed(settings, search),
         search=search,
         plugin=provider.plugin.owner if provider.plugin is not None else "",
+        upstream=upstream,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import Final
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
@@ -12,7 +13,7 @@ from agentv.model.values.response import CallFailure, Failure
 
 STOPPED = "target-stopped"
 INTERRUPTED = Failure("interrupted", "the run was interrupted while a call waited")
-UNAFFORDABLE = "budget-spent"
+UNAFFORDABLE: Final = "budget-spent"
 
 
 @dataclass(slots=True)

@@ -95,6 +95,7 @@ class Redactor:
             metadata=self._object(result.metadata),
             turns=tuple(self.redact_answer(answer) for answer in result.turns),
             retries=self._attempts(result.retries),
+            notes=tuple(map(self.redact, result.notes)),
         )
 
     def redact_json(self, value: Json) -> Json:

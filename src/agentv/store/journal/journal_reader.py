@@ -22,6 +22,7 @@ from agentv.store.journal.answers import (
     discarded_in,
     facts_in,
     is_redacted,
+    is_spent_line,
     key_in,
     row_checksum_in,
     verified,
@@ -145,7 +146,7 @@ class JournalReader:
             self._rows.add(checksum, offset)
         elif (cases := discarded_in(line)) is not None:
             self._answers.discard(cases, offset)
-        else:
+        elif not is_spent_line(line):
             self._add_answer(line, facts_in(line), offset)
 
     def _add_answer(self, line: bytes, facts: AnswerFacts, offset: int) -> None:

@@ -3,7 +3,7 @@
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
 `aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `alpha`, `stopped`,
 `expected_output`, `cluster_key`, `cluster`, `variant`, `sandbox`, `agent_version`, `trace_path`, `diff_path`,
-`native_path` and `workspace_path` that say something: totals are computed from rows alone, and so are
+`native_path`, `workspace_path` and `notes` that say something: totals are computed from rows alone, and so are
 views. A score ends with `error` where it errored. `input` and `output` of a conversation are its transcript; `turns`
 says what each call gave.
 """
@@ -137,6 +137,7 @@ class Row(Struct, gc=False):
     diff_path: str | UnsetType = UNSET
     native_path: str | UnsetType = UNSET
     workspace_path: str | UnsetType = UNSET
+    notes: Sequence[str] | UnsetType = UNSET
 
 
 class RelativePaths(dict[str, str]):
@@ -196,6 +197,8 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
     )
     if trial.variant is not None:
         row.variant = trial.variant.name
+    if result.notes:
+        row.notes = result.notes
     if result.stored is not None:
         _add_work(row, result.stored)
     return row

@@ -13,12 +13,25 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import attached_files
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue, Nonempty, Text, Verbatim
+from agentv.registry.fields import (
+    Alias,
+    Command,
+    DirectoryPath,
+    Doc,
+    Fraction,
+    Issue,
+    Nonempty,
+    Secret,
+    Text,
+    Verbatim,
+)
+from agentv.registry.gateway_options import fault_issues, gateway_issues
 from agentv.registry.types import ProviderSettings
 from agentv.targets.cli.attached_files import arguments_of, format_issues
 from agentv.targets.cli.confined import confined
@@ -55,9 +68,38 @@ class Cli(ProviderSettings):
     healthcheck: Annotated[
         Command | Healthcheck | None, Doc("a command or a URL that must succeed once before the first call")
     ] = None
+    gateway: Annotated[
+        bool | ModelProtocol | None,
+        Doc("protocol by which the program calls a model; its calls then pass agentv's gateway"),
+    ] = None
+    base_url: Annotated[
+        Text | None, Doc("base URL of the model's API behind the gateway; default: by the variable of its provider")
+    ] = None
+    api_key: Annotated[
+        Text | None, Secret(), Doc("key of the model's API, for the gateway; default: by the variable of its provider")
+    ] = None
+    faults: Annotated[
+        Mapping[str, Fraction],
+        Doc("faults for the program's model calls: an HTTP status or `drop` → share of the calls, 0..1"),
+    ] = field(default_factory=dict)
+
+    @property
+    def model_protocol(self) -> ModelProtocol | None:
+        """The protocol by which the program calls a model; None: its calls pass no gateway."""
+        return self.gateway if isinstance(self.gateway, str) else None
+
+    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:
+        """The API by `base_url` and `api_key`, else by the variables of its provider."""
+        protocol = self.model_protocol
+        if protocol is None:
+            return None
+        return ModelUpstream.known_to(protocol, env, self.base_url, self.api_key, self.faults)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports placeholders that are misspelt or in harmful positions, and a format that names no file."""
+        """Reports placeholders that are misspelt or in harmful positions, and options of the gateway without it."""
+        yield from fault_issues(self.faults)
+        options = {"faults": self.faults, "base_url": self.base_url, "api_key": self.api_key}
+        yield from gateway_issues(self.gateway, options)
         yield from command_issues(self.command)
         yield from format_issues(self.files_format)
 
