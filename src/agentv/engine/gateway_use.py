@@ -13,6 +13,7 @@ from agentv.engine.run_context import RunContext
 from agentv.gateway_ports import TrialExchanges
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Step, Trace, UsageStep
@@ -61,8 +62,17 @@ class GatewayUse:
         upstream, access = self.trial.target.upstream, self.session.access
         if upstream is None:
             return request
-        env = {name: value for name, value in request.env.items() if upstream.api_key not in value}
+        env = {name: value for name, value in request.env.items() if not upstream.holds_key(value)}
         return replace(request, gateway=access, env={**env, **access.env(upstream.protocol)})
+
+    def seen(self, activity: AgentActivity) -> AgentActivity:
+        """What the agent reports of its work so far, with its model calls by our count."""
+        steps = self.session.usages()
+        tokens, cost = totals_of(steps)
+        if tokens is None:
+            return activity
+        total = tokens.total if tokens.total is not None else (tokens.input or 0) + (tokens.output or 0)
+        return replace(activity, turns=max(activity.turns, len(steps)), tokens=total, cost_usd=cost)
 
     async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
         """The answer with what it took by our count; why it cannot count."""

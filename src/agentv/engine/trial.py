@@ -174,7 +174,7 @@ async def ask(
         target, agents = run_context.target(trial.target), run_context.throttle.agents
         is_agent = work is not None or getattr(trial.target.settings, "is_agent", False)
         if is_agent:
-            request = agents.begin(trial, request)
+            request = agents.begin(trial, request, None if work is None else work.seen)
         try:
             given = attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'")
             answer = await call.record(given if work is None else work.counted(given))

@@ -24,6 +24,7 @@ from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.workspace import Hooks, Network, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
+from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message, prompt_text
@@ -115,6 +116,10 @@ class TrialWork:
         if gateway is not None and gateway.socket:
             forwards[int(gateway.url.rpartition(":")[2])] = gateway.socket
         return replace(request, sandbox=request.sandbox.forwarding(forwards))
+
+    def seen(self, activity: AgentActivity) -> AgentActivity:
+        """What the agent reports of its work so far, with what the gateway counted."""
+        return activity if self.gateway is None else self.gateway.seen(activity)
 
     def counted(self, given: Given) -> Given:
         """What a call gives, with what it took as the gateway counted it."""

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from agentv.gateway.bodies import LONGEST, RefusedBodyError, read_body
 from agentv.gateway.errors import NOT_AGAIN, SPENT, error_body
-from agentv.gateway.forwarding import ForwardedCall, address, bounded, redacted
+from agentv.gateway.forwarding import ForwardedCall, address, bounded, reason_of, redacted
 from agentv.gateway.headers import returned_headers, sent_headers
 from agentv.gateway.recording import KeptExchange, replayed_response
 from agentv.gateway.routes import Route, protocol_of, route_of, token_in
 from agentv.gateway.session import TrialSession
 from agentv.model.values.exchange import ModelRequest
 from agentv.user_code.proxies import proxy_for
+from agentv.user_code.unix_sockets import listening_at
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -67,12 +68,12 @@ class GatewayServer:
         """Listen on a Unix socket as well, which only this user can open.
 
         Raises:
-            OSError: the path is too long, or the system refuses.
+            OSError: the system refuses.
         """
-        from aiohttp.web import UnixSite
+        from aiohttp.web import SockSite
 
         assert self._runner is not None  # noqa: S101  # it was started
-        site = UnixSite(self._runner, path)
+        site = SockSite(self._runner, listening_at(path))
         await site.start()
         _restrict(path)
         self._sockets[path] = site
@@ -170,8 +171,7 @@ class GatewayServer:
                 kept.keep(reply.status, reply.headers.get("Content-Type", ""), found)
                 return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
         except (ClientError, OSError, ValueError) as error:
-            what = f"{type(error).__name__}: {error}".replace(upstream.api_key, "[redacted]")
-            return _refusal(request.path, 502, f"no reply: {what}")
+            return _refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
 
 
 def _restrict(socket: str) -> None:

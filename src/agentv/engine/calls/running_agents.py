@@ -12,6 +12,8 @@ from agentv.model.run.trial import Trial
 from agentv.model.values.activity import AgentActivity
 from agentv.ports import TargetRequest
 
+Seen = Callable[[AgentActivity], AgentActivity]
+
 TICK_S = 10.0
 """Seconds after which agents that do nothing visible are reported again."""
 
@@ -27,17 +29,26 @@ class RunningAgents:
         self.noticed: Callable[[], None] | None = None
         self._working: dict[str, AgentProgress] = {}
         self._news: dict[str, AgentProgress] = {}
+        self._seen: dict[str, Seen] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._interruption: asyncio.Future[None] | None = None
         self._is_interrupted = False
 
-    def begin(self, trial: Trial, request: TargetRequest) -> TargetRequest:
-        """An agent is asked; the request by which it reports what it does, and learns that the run is interrupted."""
+    def begin(self, trial: Trial, request: TargetRequest, seen: Seen | None = None) -> TargetRequest:
+        """An agent is asked; the request by which it reports what it does, and learns that the run is interrupted.
+
+        Args:
+            trial: of the agent.
+            request: that it is asked.
+            seen: adds what we see of its work to what it reports.
+        """
         request = replace(request, interruption=self._interruption_of_loop())
         if self.noticed is None:
             return request
         first = _progress(trial)
         self._working[first.key] = first
+        if seen is not None:
+            self._seen[first.key] = seen
         self._report(first)
         self._start_timer()
         return replace(request, on_activity=self._reporter(first))
@@ -46,6 +57,7 @@ class RunningAgents:
         """The call of a trial's agent has ended."""
         last = self._working.pop(_key(trial), None)
         if last is not None:
+            self._seen.pop(last.key, None)
             self._report(replace(last, activity=None))
         if not self._working and self._timer is not None:
             self._timer.cancel()
@@ -54,7 +66,9 @@ class RunningAgents:
     def news(self) -> Iterator[AgentProgress]:
         """The latest of each agent that changed since the last time."""
         news, self._news = self._news, {}
-        return iter(news.values())
+        for progress in news.values():
+            seen, activity = self._seen.get(progress.key), progress.activity
+            yield progress if seen is None or activity is None else replace(progress, activity=seen(activity))
 
     def interrupt(self) -> None:
         """Have all agents end their work, and those that begin later."""
