@@ -43,13 +43,11 @@ PROVIDERS = {
     "acp": "agentv.agents.acp.target:Acp",
     "claude": "agentv.agents.native.claude:Claude",
     "codex": "agentv.agents.native.codex:Codex",
-    "gemini-cli": "agentv.agents.native.gemini_cli:GeminiCliSettings",
-    **dict.fromkeys(("copilot-cli", "copilot", "copilot-sdk"), "agentv.agents.native.copilot_cli:CopilotCliSettings"),
-    **dict.fromkeys(
-        ("pi-cli", "pi", "pi-rpc", "pi-sdk", "pi-coding-agent"), "agentv.agents.native.pi_cli:PiCliSettings"
-    ),
-    "opencode": "agentv.agents.native.opencode:OpenCodeSettings",
-    **dict.fromkeys(("mini-swe-agent", "mini-swe"), "agentv.agents.native.mini_swe_agent:MiniSweAgentSettings"),
+    "gemini-cli": "agentv.agents.native.gemini_cli:GeminiCli",
+    "copilot-cli": "agentv.agents.native.copilot_cli:CopilotCli",
+    "pi-cli": "agentv.agents.native.pi_cli:PiCli",
+    "opencode": "agentv.agents.native.opencode:OpenCode",
+    "mini-swe-agent": "agentv.agents.native.mini_swe_agent:MiniSweAgent",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 

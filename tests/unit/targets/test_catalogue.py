@@ -11,7 +11,10 @@ from agentv.targets.catalogue import NOT_YET, PROVIDERS, _provider, registry
 def test_every_name_stands_for_its_settings():
     found = {name: registry().find(name) for name in PROVIDERS}
     assert {name: provider.name for name, provider in found.items()} == {name: name for name in PROVIDERS}
-    assert {name for name, provider in found.items() if provider.bare} == {"claude", "codex", "echo", "mock"}
+    assert {name for name, provider in found.items() if provider.bare} == {
+        *("claude", "codex", "gemini-cli", "copilot-cli", "pi-cli", "opencode", "mini-swe-agent"),
+        *("echo", "mock"),
+    }
 
 
 def test_what_is_to_come_is_known_and_not_found():

@@ -33,7 +33,7 @@ _KINDS = {"shell": "shell", "edit": "write", "write": "write"}
 
 
 @dataclass(frozen=True, slots=True)
-class CopilotCliSettings(AnyModelSettings):
+class CopilotCli(AnyModelSettings):
     """Starts GitHub Copilot CLI."""
 
     title: ClassVar[str] = "Copilot CLI"
@@ -51,13 +51,13 @@ class CopilotCliSettings(AnyModelSettings):
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
-        return CopilotCli(self)
+        return CopilotCliAdapter(self)
 
 
-class CopilotCli:
+class CopilotCliAdapter:
     """How Copilot CLI is started, and what its stream means."""
 
-    def __init__(self, settings: CopilotCliSettings) -> None:
+    def __init__(self, settings: CopilotCli) -> None:
         self._settings = settings
         self._totals: dict[str, TokenUsage] = {}
 
@@ -90,11 +90,13 @@ class CopilotCli:
     def _arguments(self, directories: Directories, session_id: str, *, with_servers: bool) -> tuple[str, ...]:
         settings = self._settings
         allow = ("--allow-all",) if settings.permissions == "allow" else ()
-        tools = [_KINDS.get(name, name) for name in settings.allowed_tools]
+        kinds = [_KINDS[name] for name in settings.allowed_tools if name in _KINDS]
+        names = [name for name in settings.allowed_tools if name not in _KINDS]
+        tools = (*kinds, *native_tools("copilot", names, "{server}({tool})"))
         named = (f"--resume={session_id}",) if session_id else ("--session-id", str(uuid4()))
         return (
             *("--output-format", "json", "--no-auto-update", "--no-ask-user", *allow),
-            *(f"--allow-tool={name}" for name in native_tools("copilot", tools)),
+            *(f"--allow-tool={name}" for name in dict.fromkeys(tools)),
             *(("--additional-mcp-config", f"@{directories.config}/{_MCP}") if with_servers else ()),
             *("--usage-output-file", f"{directories.config}/{_USAGE}"),
             *named,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from agentv.agents.failures import AGENT_STOPPED, API, LIMIT
 from agentv.agents.native.events import count, mapping, text
@@ -20,9 +20,9 @@ from agentv.model.values.tool_names import TOOLS
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Issue
+from agentv.registry.fields import Doc, FromEnvironment, Issue, Secret, Text
 
-_SETTINGS = ".gemini/agentv-settings.json"
+_SETTINGS = ".gemini/settings.json"
 _SYSTEM_PROMPT = ".gemini/agentv-system.md"
 _INSTRUCTIONS = ".gemini/GEMINI.md"
 
@@ -35,7 +35,7 @@ _BUILT_IN = frozenset(name for agents in TOOLS.values() for name in agents.get("
 
 
 @dataclass(frozen=True, slots=True)
-class GeminiCliSettings(NativeAgentSettings):
+class GeminiCli(NativeAgentSettings):
     """Starts Gemini CLI."""
 
     title: ClassVar[str] = "Gemini CLI"
@@ -44,6 +44,13 @@ class GeminiCliSettings(NativeAgentSettings):
     )
     protocol: ClassVar[ModelProtocol | None] = "gemini"
 
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment(("GEMINI_API_KEY",), required=False),
+        Doc("key of the model's API; defaults to GEMINI_API_KEY"),
+    ] = None
+
     def validate(self) -> Iterable[Issue]:
         """Reports what Gemini CLI has no counterpart of."""
         yield from NativeAgentSettings.validate(self)
@@ -51,17 +58,17 @@ class GeminiCliSettings(NativeAgentSettings):
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
-        return GeminiCli(self)
+        return GeminiCliAdapter(self)
 
 
-class GeminiCli:
+class GeminiCliAdapter:
     """How Gemini CLI is started, and what its stream means."""
 
-    def __init__(self, settings: GeminiCliSettings) -> None:
+    def __init__(self, settings: GeminiCli) -> None:
         self._settings = settings
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn. Settings stand where they win over the user's and over the workspace's."""
+        """One headless turn. With the HOME of the user, settings stand where they are added to the user's own."""
         settings = self._settings
         access = model_access(settings, request, "gemini")
         config: dict[str, Any] = {
@@ -69,10 +76,9 @@ class GeminiCli:
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
         }
-        env = {
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
-            "GEMINI_CLI_SYSTEM_SETTINGS_PATH": f"{directories.config}/{_SETTINGS}",
-        }
+        env = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        if not directories.fresh_home:
+            env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = f"{directories.config}/{_SETTINGS}"
         if access is not None:
             env |= {"GEMINI_API_KEY": access.api_key, "GOOGLE_GEMINI_BASE_URL": access.base_url}
         if access is not None or "GEMINI_API_KEY" in request.env:
@@ -94,7 +100,7 @@ class GeminiCli:
     def _arguments(self, session_id: str) -> tuple[str, ...]:
         settings = self._settings
         mode = "yolo" if settings.permissions == "allow" else "default"
-        allowed = ",".join(native_tools("gemini", settings.allowed_tools))
+        allowed = ",".join(native_tools("gemini", settings.allowed_tools, "mcp_{server}_{tool}"))
         return (
             *("--output-format", "stream-json", "--approval-mode", mode),
             *(("--model", settings.model) if settings.model else ()),

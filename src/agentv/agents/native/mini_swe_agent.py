@@ -36,7 +36,7 @@ _STOPPED = frozenset({"RepeatedFormatError", "UserInterruption", "KeyboardInterr
 
 
 @dataclass(frozen=True, slots=True)
-class MiniSweAgentSettings(AnyModelSettings):
+class MiniSweAgent(AnyModelSettings):
     """Starts mini-SWE-agent."""
 
     title: ClassVar[str] = "mini-SWE-agent"
@@ -51,13 +51,13 @@ class MiniSweAgentSettings(AnyModelSettings):
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
-        return MiniSweAgent(self)
+        return MiniSweAgentAdapter(self)
 
 
-class MiniSweAgent:
+class MiniSweAgentAdapter:
     """How mini-SWE-agent is started, and what its trajectory means."""
 
-    def __init__(self, settings: MiniSweAgentSettings) -> None:
+    def __init__(self, settings: MiniSweAgent) -> None:
         self._settings = settings
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:  # noqa: ARG002  # it has no sessions
@@ -105,6 +105,7 @@ class MiniSweAgentReader:
         self._recorder = recorder
         self._info: JsonObject = {}
         self._said = ""
+        self._last_call = ""
 
     def read(self, event: JsonObject) -> None:
         """Take the trajectory."""
@@ -121,6 +122,8 @@ class MiniSweAgentReader:
             self._returned(message, extra)
         elif role == "exit":
             self._said = text(message, "content")
+            if extra.get("exit_status") == _SUBMITTED:
+                self._recorder.tool_result(self._last_call, text(extra, "submission"))
         if "response" in extra:  # of a call whose reply was no good too
             self._used(mapping(extra, "response"), number(extra, "cost"))
 
@@ -128,8 +131,8 @@ class MiniSweAgentReader:
         said, thought = text(message, "content"), text(message, "reasoning_content")
         self._recorder.message(said, reasoning=thought, message_id=identity)
         for one in items(message, "tool_calls"):
-            function = mapping(one, "function")
-            self._recorder.tool_call(text(one, "id"), text(function, "name"), _arguments(function.get("arguments")))
+            self._last_call, function = text(one, "id"), mapping(one, "function")
+            self._recorder.tool_call(self._last_call, text(function, "name"), _arguments(function.get("arguments")))
 
     def _returned(self, message: JsonObject, extra: JsonObject) -> None:
         result, error = extra.get("raw_output", message.get("content")), text(extra, "exception_info")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
-from agentv.agents.native.settings import API_URLS, NativeAgentSettings
+from agentv.agents.native.settings import NativeAgentSettings
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.gateway import API_URLS, ModelProtocol
 from agentv.model.values.tool_names import TOOLS
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Doc, Issue
@@ -48,17 +48,23 @@ class AnyModelSettings(NativeAgentSettings):
         if (self.base_url or self.api_key) and not self.model:
             yield Issue(("model",), f"{self.title} needs 'model' with 'base_url' or 'api_key'")
 
-    def upstream(self) -> ModelUpstream | None:
-        """The model API that the gateway calls for the agent; None: the agent calls it itself."""
-        if not self.api_key:
-            return None
-        return ModelUpstream(self.api, self.base_url or API_URLS[self.api], self.api_key)
+    @property
+    def model_protocol(self) -> ModelProtocol | None:
+        """The protocol by which the agent calls its model; None: it chooses the model, and so the provider, itself."""
+        return self.api if self.model else None
 
 
-def native_tools(agent: str, names: Iterable[str]) -> Iterator[str]:
-    """Tools by their names in an agent: `shell` is `bash` in one and `run_shell_command` in another."""
+def native_tools(agent: str, names: Iterable[str], of_server: str) -> Iterator[str]:
+    """Tools by their names in an agent: `shell` is `bash` in one and `run_shell_command` in another.
+
+    Args:
+        agent: as in the table of names.
+        names: canonical or native.
+        of_server: the form of `server.tool`, such as `mcp_{server}_{tool}`.
+    """
     for name in names:
-        yield from TOOLS.get(name, {}).get(agent, ()) or (name,)
+        server, dot, tool = name.partition(".")
+        yield from (of_server.format(server=server, tool=tool),) if dot else TOOLS.get(name, {}).get(agent, (name,))
 
 
 def rules_issue(settings: NativeAgentSettings) -> Iterator[Issue]:

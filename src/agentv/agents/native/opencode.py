@@ -42,7 +42,7 @@ _REJECTIONS = ("rejected permission",)
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCodeSettings(AnyModelSettings):
+class OpenCode(AnyModelSettings):
     """Starts OpenCode."""
 
     title: ClassVar[str] = "OpenCode"
@@ -57,13 +57,13 @@ class OpenCodeSettings(AnyModelSettings):
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
-        return OpenCode(self)
+        return OpenCodeAdapter(self)
 
 
-class OpenCode:
+class OpenCodeAdapter:
     """How OpenCode is started, and what its stream means."""
 
-    def __init__(self, settings: OpenCodeSettings) -> None:
+    def __init__(self, settings: OpenCode) -> None:
         self._settings = settings
         self._servers: tuple[str, ...] = ()
 
@@ -111,7 +111,7 @@ class OpenCode:
     def _permissions(self) -> Mapping[str, str]:
         if self._settings.permissions == "allow":
             return {"*": "allow"}
-        allowed = (*_HARMLESS, *native_tools("opencode", self._settings.allowed_tools))
+        allowed = (*_HARMLESS, *native_tools("opencode", self._settings.allowed_tools, "{server}_{tool}"))
         return {"*": "ask", **dict.fromkeys(allowed, "allow")}
 
     def reader(self, recorder: TraceRecorder) -> StreamReader:
@@ -155,6 +155,7 @@ class OpenCodeReader:
             self._error = _message(mapping(event, "error"))
         elif kind == "step_start":
             self._reason, self._denied = "", ""
+            self._recorder.message("", message_id=message)
         elif kind == "text":
             said = text(part, "text")
             self._answer = self._answer + said if message == self._message else said

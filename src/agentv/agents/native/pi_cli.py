@@ -37,7 +37,7 @@ UPDATES = b'{"type":"message_update"'
 
 
 @dataclass(frozen=True, slots=True)
-class PiCliSettings(AnyModelSettings):
+class PiCli(AnyModelSettings):
     """Starts pi."""
 
     title: ClassVar[str] = "pi"
@@ -52,13 +52,13 @@ class PiCliSettings(AnyModelSettings):
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
-        return PiCli(self)
+        return PiCliAdapter(self)
 
 
-class PiCli:
+class PiCliAdapter:
     """How pi is started, and what its stream means."""
 
-    def __init__(self, settings: PiCliSettings) -> None:
+    def __init__(self, settings: PiCli) -> None:
         self._settings = settings
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:

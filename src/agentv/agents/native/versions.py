@@ -55,5 +55,5 @@ class VersionLookup:
         )
         if isinstance(ended, Failure) or ended.status:
             return ""
-        found = _VERSION.search(ended.stdout)
-        return found[0].decode(errors="replace") if found else ""
+        found = _VERSION.search(ended.stdout) or _VERSION.search(ended.stderr)
+        return found[0].decode(errors="replace").rstrip(".") if found else ""

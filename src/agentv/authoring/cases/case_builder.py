@@ -110,6 +110,10 @@ class CaseBuilder:
         made = self._case(case, parts, parts.messages, reading)
         if made is None:
             return ()
+        if made.workspace is not None and made.workspace.network != "host":
+            from agentv.authoring.workspaces.network import check_network  # few suites close a network
+
+            check_network(made.workspace, made.tools, targets, reading.report)
         made = self._clustered(made, case.node)
         if self._matrix is None:
             return (made,)
@@ -187,7 +191,8 @@ class CaseBuilder:
         tools = work.tools.of_case(keys.tools, reading) if work is not None and has_tools else ()
         if tools:
             facts = (*facts, [one.facts() for one in tools])
-        limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit)
+        budget_usd = keys.limits.budget_usd if keys.limits is not None else None
+        limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit, budget_usd)
         if limits != NO_WORK_LIMITS:
             facts = (*facts, limits)
         try:
