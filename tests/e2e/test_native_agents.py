@@ -34,7 +34,7 @@ def test_each_situation_has_its_verdict_and_its_trace(project, agent):
     cases = "".join(f"  - {{id: {one}, input: {one}, assert: [regex: .]}}\n" for one in SITUATIONS)
     project.write(
         "a.eval.yaml",
-        f"target: {target(agent, list(SITUATIONS), permissions='deny', api_key='sk-of-mine-1234567')}\n"
+        f"target: {target(agent, list(SITUATIONS), permissions='deny', api_key='sk-of-mine-1234567', gateway=False)}\n"
         f"sandbox: none\nworkspace: {{keep: none}}\ntests:\n{cases}",
     )
     ended = project.run("eval", "a.eval.yaml", "--out", "out")
