@@ -331,7 +331,9 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
         return work
     spec, suite = trial.case.workspace, trial.suite
     if spec is not None:
-        opened = await run_context.workspaces.open(_with_facts(spec, trial), trial.variant, suite.own_env)
+        home = getattr(trial.target.settings, "home", None)
+        spec = _with_facts(spec, trial) if home is None else replace(_with_facts(spec, trial), home=home)
+        opened = await run_context.workspaces.open(spec, trial.variant, suite.own_env)
         if isinstance(opened, Failure):
             return opened
         work.workspace = opened

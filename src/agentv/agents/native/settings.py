@@ -11,6 +11,7 @@ from agentv.agents.settings import ModelAgentSettings
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.workspace import Home
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Command, Doc, Issue
 
@@ -36,6 +37,10 @@ class NativeAgentSettings(ModelAgentSettings):
     unsupported: ClassVar[Mapping[str, str]] = {}
 
     command: Annotated[Command, Doc("the agent's program; default: the installed one")] = Command()
+    home: Annotated[
+        Home | None,
+        Doc("`fresh`: each trial has a new HOME; `host`: the agent uses yours; default: as the workspace says"),
+    ] = None
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
