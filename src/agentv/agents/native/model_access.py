@@ -48,8 +48,8 @@ class AnyModelSettings(NativeAgentSettings):
         if (self.base_url or self.api_key) and not self.model:
             yield Issue(("model",), f"{self.title} needs 'model' with 'base_url' or 'api_key'")
 
-    def upstream(self) -> ModelUpstream | None:
-        """The model API that the gateway calls for the agent; None: the agent calls it itself."""
+    def upstream(self, env: Mapping[str, str] | None = None) -> ModelUpstream | None:  # noqa: ARG002  # keys are named here
+        """The model API that the gateway calls for the agent; None: the agent calls it itself, with its own key."""
         if not self.api_key:
             return None
         return ModelUpstream(self.api, self.base_url or API_URLS[self.api], self.api_key)
