@@ -47,6 +47,7 @@ class AgentProcess:
         self._log = asyncio.ensure_future(self._keep_stderr())
         self._ending: asyncio.Future[None] | None = None
         self._feeding: asyncio.Future[None] | None = None
+        self._discarding: asyncio.Future[None] | None = None
 
     @property
     def stderr(self) -> bytes:
@@ -86,14 +87,26 @@ class AgentProcess:
         self._read += len(chunk)
         self._buffer += chunk
         if self._read > STREAM_LIMIT:
-            raise TooLargeStreamError
+            raise self._overfull()
         if b"\n" in chunk:
             *lines, rest = bytes(self._buffer).split(b"\n")
             self._lines = lines[::-1]
             self._buffer = bytearray(rest)
         if len(self._buffer) > LINE_LIMIT:
-            raise TooLargeStreamError
+            raise self._overfull()
         return True
+
+    def _overfull(self) -> TooLargeStreamError:
+        """What is raised when it has printed too much. The rest is discarded: its end is seen after that of its pipe."""
+        if self._discarding is None:
+            self._buffer.clear()
+            self._discarding = asyncio.ensure_future(self._discard())
+        return TooLargeStreamError()
+
+    async def _discard(self) -> None:
+        stdout = self._process.stdout
+        while stdout is not None and await stdout.read(_CHUNK):
+            pass
 
     async def write(self, line: bytes) -> None:
         """Send a line.
@@ -160,8 +173,9 @@ class AgentProcess:
                 ):  # a pipe that somebody else holds open is not waited for
                     await asyncio.shield(self._log)
             self._log.cancel()
-            if self._feeding is not None:
-                self._feeding.cancel()
+            for one in (self._feeding, self._discarding):
+                if one is not None:
+                    one.cancel()
             transport = getattr(self._process, "_transport", None)
             if transport is not None:
                 transport.close()

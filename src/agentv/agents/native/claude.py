@@ -87,7 +87,8 @@ class ClaudeCode:
         for name, flag in _FLAGS.items():
             argv += [flag, f"{directories.config}/{name}"] if name in files else []
         argv += ["--model", settings.model] if settings.model else []
-        argv += ["--max-turns", str(settings.max_turns)] if settings.max_turns else []
+        turns = [one for one in (settings.max_turns, request.max_turns) if one is not None]
+        argv += ["--max-turns", str(min(turns))] if turns else []
         argv += ["--resume", session_id] if session_id else []
         argv += self._permissions()
         if settings.skills and not directories.fresh_home:
@@ -148,6 +149,7 @@ class ClaudeStream:
         self._recorder = recorder
         self._earlier = earlier
         self._retrying: Failure | None = None
+        self._sub_agents = False
         self._denied: set[str] = set()
         self._names: dict[str, str] = {}
         self._results: list[JsonObject] = []
@@ -176,7 +178,7 @@ class ClaudeStream:
             failure=_failure(last),
             session_id=self._session_id,
             stop_reason=text(last, "stop_reason") or text(last, "subtype"),
-            complete=True,
+            complete=not self._sub_agents,
             repeated=self._repeated(),
         )
 
@@ -190,6 +192,8 @@ class ClaudeStream:
             self._recorder.agent("claude", text(event, "claude_code_version"), text(event, "model"))
             if isinstance(event.get("tools"), list):
                 self._recorder.tools(texts(event, "tools"))
+        elif event.get("subtype") == "background_tasks_changed":
+            self._sub_agents = any(text(one, "task_type") == "local_agent" for one in items(event, "tasks"))
         elif event.get("subtype") == "api_retry":
             why = " ".join(filter(None, (str(event.get("error_status") or ""), text(event, "error"))))
             tries = f"{count(event, 'attempt')} of {count(event, 'max_retries')} tries"

@@ -26,6 +26,8 @@ _KEY = "OPENAI_API_KEY"
 _DIRECTORY = ".codex"
 _TEMPORARY = ".agentv/tmp"
 _READ_ONLY = "Read-only file system"
+_REFUSED = "rejected by user approval settings"
+_ROLLOUT = f"{_DIRECTORY}/sessions/*/*/*/rollout-*.jsonl"
 _INSTRUCTIONS = ".agentv/instructions.md"
 
 
@@ -77,11 +79,14 @@ class CodexExec:
     def __init__(self, settings: Codex) -> None:
         self._settings = settings
         self._session_usage: dict[str, int] = {}
+        self._refused: set[str] = set()
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """Its command line; the configuration is a file in a HOME of the trial's own, else flags."""
-        config = self._config(request, directories)
-        settings = self._settings
+        settings, config = self._settings, self._config(request, directories)
+        report = _ROLLOUT if settings.permissions == "deny" else ""
+        if report and not directories.fresh_home:
+            return Failure("cannot-start", "what Codex is denied is seen in a HOME of its own alone, not in the user's")
         argv = ["exec", *(["resume", session_id] if session_id else []), "--json", "--skip-git-repo-check"]
         argv += ["--disable", "plugins"]
         argv += ["--model", settings.model] if settings.model else []
@@ -93,13 +98,14 @@ class CodexExec:
             argv += [word for key, one in config.items() for word in ("-c", f"{key}={one}")]
         skills = f"{_DIRECTORY}/skills" if directories.fresh_home else ""
         argv += ["-"]
-        return Launch(
-            tuple(argv), self._env(request, directories), files, skills, request.prompt.encode(errors="replace")
-        )
+        stdin = request.prompt.encode(errors="replace")
+        return Launch(tuple(argv), self._env(request, directories), files, skills, stdin, report)
 
     def reader(self, recorder: TraceRecorder) -> CodexStream:
         """A reader for one turn."""
-        return CodexStream(recorder, self._session_usage, reads_only=self._settings.permissions == "deny")
+        return CodexStream(
+            recorder, self._session_usage, self._refused, reads_only=self._settings.permissions == "deny"
+        )
 
     def _config(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
         """Key of its configuration → value, as TOML spells it."""
@@ -143,11 +149,16 @@ class CodexStream:
     Args:
         recorder: of the turn.
         session_usage: counts of the session so far, which each turn's usage includes; kept up to date.
-        reads_only: its sandbox lets it write nothing, which its stream shows in what its commands print alone.
+        refused: calls of the session that were refused, so that none counts in two turns; kept up to date.
+        reads_only: its sandbox lets it write nothing. Its stream shows that in what its commands print alone; that a
+            patch was refused is in its record of the session.
     """
 
-    def __init__(self, recorder: TraceRecorder, session_usage: dict[str, int], *, reads_only: bool = False) -> None:
+    def __init__(
+        self, recorder: TraceRecorder, session_usage: dict[str, int], refused: set[str], *, reads_only: bool = False
+    ) -> None:
         self._recorder = recorder
+        self._refused = refused
         self._session_usage = session_usage
         self._reads_only = reads_only
         self._session_id = ""
@@ -171,6 +182,8 @@ class CodexStream:
             self._failure = Failure(API, f"the agent reports an error: {_message(mapping(event, 'error'))}")
         elif kind == "error":
             self._trouble = _message(event)
+        elif kind == "response_item":
+            self._recorded(mapping(event, "payload"))
 
     def ending(self) -> Ending:
         """How the turn ended. An error that nothing followed is its end, too."""
@@ -184,6 +197,14 @@ class CodexStream:
             complete=self._ended > 0,
             repeated=self._ended > 1,
         )
+
+    def _recorded(self, payload: JsonObject) -> None:
+        """Take an entry of its record of the session: the outputs of calls that its sandbox refused."""
+        output, call_id = text(payload, "output"), text(payload, "call_id")
+        if call_id in self._refused or _REFUSED not in output:
+            return
+        self._refused.add(call_id)
+        self._recorder.denied("apply_patch" if output.startswith("patch") else "command_execution", output[:500])
 
     def _of_turn(self, usage: JsonObject) -> JsonObject:
         """The counts of the turn, out of those of the session."""

@@ -53,7 +53,7 @@ class TrialDirectories:
     def discard(self, name: str) -> Failure | None:
         """Remove a file that the agent will write; why that is impossible."""
         try:
-            if name:
+            if name and "*" not in name:
                 self._place(name).unlink(missing_ok=True)
         except (OSError, ValueError) as error:
             return Failure("cannot-start", f"the agent's earlier report cannot be removed: {error}")
@@ -62,6 +62,9 @@ class TrialDirectories:
     def read(self, name: str) -> bytes:
         """What the agent wrote to a file; nothing where there is none. A link is not followed: it may lead anywhere."""
         try:
+            if "*" in name:
+                found = Path(self.paths.config).glob(name)
+                name = max(found, key=lambda one: one.lstat().st_mtime, default=Path(name)).as_posix()
             descriptor = os.open(self._place(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError):
             return b""

@@ -155,7 +155,7 @@ class NativeSession:
             why = limits.reached.result() if limits.reached.done() else why
             if why and limits.is_interrupted:
                 await process.interrupt(min(INTERRUPT_S, limits.remaining_s * 0.3))
-            if why or lingers:
+            if why or lingers or running.lines.broken is not None:
                 await process.end(limits.grace_s)
             await asyncio.wait((reading,), timeout=min(DRAIN_S, limits.remaining_s))
             status = None if why or lingers else await process.wait(min(EXIT_S, limits.left_s))

@@ -47,7 +47,8 @@ class Launch:
             copied there. Empty: nowhere.
         stdin: what it reads.
         report: file relative to `Directories.config` that the program writes beside its stdout: JSON lines, or one
-            JSON document. Its events are read after those of stdout, when the program has ended. Empty: there is none.
+            JSON document. Its events are read after those of stdout, when the program has ended. With `*` it is the
+            newest file that matches, which stays where it is. Empty: there is none.
         discarded: how lines begin that only repeat others: neither read nor kept, however many there are.
     """
 

@@ -198,7 +198,7 @@ MISTAKES = {
     "a target without its command": "target: {provider: cli}\ntests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
     "a misspelt key of a target": "target: {provider: cli, command: x, comand: y}\n"
     "tests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
-    "a provider that is not built yet": "target: {provider: codex, model: m}\n"
+    "a provider that is not built yet": "target: {provider: vscode, model: m}\n"
     "tests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
     "no value": suite("  - type: contains"),
     "an empty value": suite("  - {type: contains, value: ''}"),
@@ -315,7 +315,7 @@ def test_targets_are_right(text: str) -> None:
         "targets:\n- {id: mock, name: a, response: x, respons: x}\n",
         "targets:\n- {name: a, provider: http, url: x, methode: GET}\n",
         "targets:\n- {name: a, provider: cli, config: {comand: x}}\n",
-        "targets:\n- {name: a, provider: 'codex:gpt'}\n",
+        "targets:\n- {name: a, provider: 'vscode:gpt'}\n",
         "targets:\n- {name: a, provider: mock, response: x, delay_ms: long}\n",
         "defaults: {target: a, targets: b}\n",
         "targets: {name: a, provider: echo}\n",

@@ -1,0 +1,61 @@
+"""Program that stands for an agent: prints a recorded stream, and keeps what it was started with.
+
+Usage: python native_agent.py SCRIPT ARGUMENT..., where SCRIPT is JSON:
+
+    streams      files to print, one for each turn; an argument `resume` or `--resume` means a later turn
+    text         printed instead
+    bytes_of     a line of so many bytes before it
+    write        file of the working directory → text
+    keep         file that gets the arguments, the environment, stdin and the settings files of HOME
+    stderr       printed there
+    hang         sleep after the stream, so many seconds
+    child        start a process that sleeps, and write its id to this file
+    status       exit status
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def _settings_files(home: Path) -> dict[str, dict[str, object]]:
+    return {
+        str(one.relative_to(home)): {"text": one.read_text(errors="replace"), "mode": one.stat().st_mode & 0o777}
+        for one in sorted(home.rglob("*"))
+        if one.is_file()
+    }
+
+
+def main() -> int:
+    script, arguments = json.loads(sys.argv[1]), sys.argv[2:]
+    if arguments == ["--version"]:
+        sys.stdout.write("agent-cli 0.163.0\n")
+        return 0
+    if "keep" in script:
+        kept = {"argv": arguments, "env": dict(os.environ), "stdin": sys.stdin.read(), "cwd": str(Path.cwd())}
+        kept["files"] = _settings_files(Path(os.environ["HOME"]))
+        with Path(script["keep"]).open("a") as file:
+            file.write(json.dumps(kept) + "\n")
+    if "child" in script:
+        child = subprocess.Popen(["sleep", "600"])
+        Path(script["child"]).write_text(str(child.pid))
+    for name, text in script.get("write", {}).items():
+        Path(name).write_text(text)
+    out = sys.stdout.buffer
+    if script.get("bytes_of"):
+        out.write(b'{"type": "unknown", "text": "' + b"x" * script["bytes_of"] + b'"}\n')
+    streams = script.get("streams", [])
+    later = len(streams) > 1 and bool({"resume", "--resume"} & set(arguments))
+    out.write(script["text"].encode("latin-1") if "text" in script else Path(streams[later]).read_bytes())
+    out.flush()
+    sys.stderr.write(script.get("stderr", ""))
+    sys.stderr.flush()
+    time.sleep(script.get("hang", 0))
+    return int(script.get("status", 0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

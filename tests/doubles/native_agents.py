@@ -1,0 +1,42 @@
+"""Agents that print a recorded stream, as targets; the streams by agent and situation."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from agentv.agents.native.recorder import Recording
+from agentv.agents.native.settings import NativeAgentSettings
+from agentv.agents.native.stream import Ending, StreamReader
+from agentv.registry.fields import Command
+
+PROGRAM = Path(__file__).with_name("native_agent.py")
+STREAMS = Path(__file__).parents[1] / "unit" / "agents" / "native" / "streams"
+
+
+def stream(agent: str, situation: str) -> Path:
+    """A stream that the agent printed in that situation."""
+    return STREAMS / f"{agent}--{situation}.jsonl"
+
+
+def printing(settings: type[NativeAgentSettings], *situations: str, agent: str = "", **more: Any) -> Any:
+    """Settings of an agent whose program prints the streams of these situations; `script` has more for the program."""
+    script = {"streams": [str(stream(agent or settings.program.name, one)) for one in situations]}
+    script |= more.pop("script", {})
+    return settings(command=Command((sys.executable, str(PROGRAM), json.dumps(script))), **more)
+
+
+def read(reader: StreamReader, path: Path) -> Ending:
+    """How a recorded stream ends, read event by event."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        reader.read(json.loads(line))
+    return reader.ending()
+
+
+def recorded(settings: NativeAgentSettings, situation: str) -> tuple[Recording, Ending]:
+    """What a recorded stream comes to."""
+    recording = Recording("Do the task.")
+    ending = read(settings.agent().reader(recording), stream(settings.program.name, situation))
+    return recording, ending
