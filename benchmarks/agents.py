@@ -199,7 +199,7 @@ def evaluated(agent: Agent, cases: int = 1, *further: str) -> Outcome:
         rows = tuple(json.loads(line) for line in index.read_text().splitlines())
         files = [index.parent / row["trace_path"] for row in rows if row.get("trace_path")]
         traces = tuple(json.loads(file.read_text()) for file in files)
-        statuses = tuple(f"{row.get('execution_status', '')} {row.get('error_code') or ''}".strip() for row in rows)
+        statuses = tuple(" ".join((row["status"], *([row["error"]["code"]] if row["error"] else []))) for row in rows)
         time.sleep(STEP_S)
         return Outcome(took, statuses, rows, traces, memory.most_mb, len(list(marked(agent.mark))))
 
@@ -281,7 +281,7 @@ def at_once(agent: Agent, count: int) -> Iterator[str]:
     yield f"{outcome.memory_mb:.0f} MB"
     yield f"{outcome.memory_mb / count:.0f} MB"
     yield shown(agent.server.counts())
-    yield f"{sum('ok' in one for one in outcome.statuses)} of {count}"
+    yield f"{sum(one == 'passed' for one in outcome.statuses)} of {count}"
     yield str(outcome.orphans)
 
 
