@@ -64,6 +64,10 @@ SCRIPT = (
 )
 
 
+class AgentFailedError(Exception):
+    """An agent could not be measured."""
+
+
 class CountingServer:
     """A model server that counts what it answered."""
 
@@ -145,7 +149,7 @@ def bare(agent: Agent) -> float:
             launch = agent.settings().agent().launch(request, directories.paths, "")
             problem = launch if isinstance(launch, Failure) else directories.write(launch.files)
             if problem is not None or isinstance(launch, Failure):
-                raise SystemExit(str(problem))
+                raise AgentFailedError(str(problem))
             home = directories.paths.home
             env = {**os.environ, "HOME": home, **launch.env, MARK: agent.mark}
             began = time.monotonic()
@@ -153,7 +157,7 @@ def bare(agent: Agent) -> float:
             subprocess.run(argv, cwd=workspace, env=env, input=launch.stdin, capture_output=True, check=False)
             took = time.monotonic() - began
             if "return 2" not in (workspace / "app.py").read_text():
-                raise SystemExit(f"{agent.provider}: the bare program did not do the work")
+                raise AgentFailedError(f"{agent.provider}: the bare program did not do the work")
             return took
         finally:
             directories.remove()
@@ -195,7 +199,7 @@ def evaluated(agent: Agent, cases: int = 1, *further: str) -> Outcome:
         took = time.monotonic() - began
         index = next(directory.glob("out/**/index.jsonl"), None)
         if index is None:
-            raise SystemExit(f"{agent.provider}: {done.stdout}{done.stderr}")
+            raise AgentFailedError(f"{agent.provider}: {done.stdout}{done.stderr}")
         rows = tuple(json.loads(line) for line in index.read_text().splitlines())
         files = [index.parent / row["trace_path"] for row in rows if row.get("trace_path")]
         traces = tuple(json.loads(file.read_text()) for file in files)
@@ -354,7 +358,10 @@ def main() -> None:
             print_head(*names, "verdict", "orphans")
             rows = (compared(one, options.rounds) for one in agents)
         for row in rows:
-            print_row(*row)
+            try:
+                print_row(*row)
+            except AgentFailedError as error:
+                print(error, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -95,6 +95,7 @@ class OpenCodeAdapter:
         if settings.system_prompt is not None:
             config["agent"] = {"build": {"prompt": settings.system_prompt}}
         env = {
+            "PWD": directories.workspace,  # which it takes for its directory, wherever it is started
             "OPENCODE_CONFIG_CONTENT": json.dumps(config),
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_MODELS_FETCH": "1",

@@ -199,3 +199,7 @@ def test_the_limit_of_turns_is_passed_on_where_it_cannot_be_seen_while_the_agent
 def test_a_system_prompt_is_no_template():
     launch = launched("mini-swe-agent", system_prompt="Use {{ braces }}.")
     assert "{% raw %}Use {{ braces }}.{% endraw %}" in launch.files[".agentv/mini.yaml"]
+
+
+def test_opencode_works_in_the_workspace_whatever_the_environment_says():
+    assert launched("opencode", request("Fix it.", env={"PWD": "/elsewhere"})).env["PWD"] == "/workspace"
