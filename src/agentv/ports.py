@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.trial import TrialResult
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.run.work import AgentWork
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import McpServer, ScriptedServer
-from agentv.model.suite.workspace import SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
+from agentv.model.suite.workspace import Network, SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message
@@ -37,6 +38,19 @@ class Sandbox(Protocol):
     @property
     def home(self) -> str:
         """HOME of the agent: a directory of its own, or the user's where the suite says so."""
+        ...
+
+    @property
+    def network(self) -> Network:
+        """The network of its programs; `loopback`: one of their own, which leads out only through `forwarding`."""
+        ...
+
+    def forwarding(self, forwards: Mapping[int, str]) -> Sandbox:
+        """The same sandbox, with ports on 127.0.0.1 that lead to Unix sockets of ours; only for network `loopback`.
+
+        Args:
+            forwards: port → absolute path of a socket that its programs can see, such as one in HOME.
+        """
         ...
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
@@ -105,6 +119,11 @@ class ToolServers(Protocol):
         """How the agent connects to them."""
         ...
 
+    @property
+    def forwards(self) -> Mapping[int, str]:
+        """Port → socket, for `Sandbox.forwarding`; empty where the agent connects by the network of the host."""
+        ...
+
     def calls(self) -> tuple[ToolCallStep, ...]:
         """The calls that reached them, in order: evidence that the agent cannot forge."""
         ...
@@ -130,7 +149,7 @@ class ScriptedTools(Protocol):
     """Starts the scripted tools of trials."""
 
     async def start(
-        self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = ""
+        self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = "", network: Network = "host"
     ) -> ToolServers | Failure:
         """Tools that answer; why they do not.
 
@@ -139,6 +158,20 @@ class ScriptedTools(Protocol):
             env: what the suite sets.
             directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
                 sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
+            network: of the agent. With `loopback`, servers over HTTP listen on sockets too, and `forwards` names them.
+        """
+        ...
+
+
+class WorkArchive(Protocol):
+    """The work of agents that an earlier run kept, for grading it again."""
+
+    def work(self, trial: Trial, output: str | None) -> AgentWork | Failure | None:
+        """What is kept of a trial; None: nothing, or of another answer than this; why it cannot be used.
+
+        Args:
+            trial: by its names: its assertions may have changed.
+            output: of its recorded answer.
         """
         ...
 
@@ -152,6 +185,11 @@ class GatewaySession(Protocol):
         ...
 
     @property
+    def forwards(self) -> Mapping[int, str]:
+        """Port → socket, for `Sandbox.forwarding`; empty where the agent connects by the network of the host."""
+        ...
+
+    @property
     def failure(self) -> Failure | None:
         """Why the trial cannot count, such as `budget-spent`; None: nothing is wrong."""
         ...
@@ -162,6 +200,10 @@ class GatewaySession(Protocol):
 
     def notes(self) -> tuple[str, ...]:
         """What the report says of them, such as a replay whose prompts differ from the recorded ones."""
+        ...
+
+    async def failed(self) -> None:
+        """Return when no further call of the trial is made, since its budget or the run's is spent."""
         ...
 
     async def close(self) -> None:
@@ -192,9 +234,11 @@ class GatewayTrial:
     """The trial whose model calls pass the gateway.
 
     Attributes:
-        socket_directory: a directory that the sandbox shows to the agent under the same path; the gateway also listens
-            on a socket there where the sandbox has no network of the host. Empty: it has.
+        socket_directory: a directory that the sandbox shows to the agent under the same path, where it has network
+            `loopback`: the gateway also listens on a socket there, says so in `GatewaySession.forwards`, and its URL
+            has `SANDBOX_PORT`. Empty: the network is the host's.
         budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
+        key: of the trial, the same in every run of the same case.
     """
 
     case_id: str
@@ -203,6 +247,7 @@ class GatewayTrial:
     variant: str | None = None
     socket_directory: str = ""
     budget_usd: float | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

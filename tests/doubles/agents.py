@@ -34,6 +34,7 @@ class RecordingSandbox:
 
     home: str = ""
     name: str = "none"
+    network: str = "host"
     started: list[tuple[str, ...]] = field(default_factory=list)
 
     def argv(self, argv, cwd=""):
@@ -42,3 +43,7 @@ class RecordingSandbox:
 
     def environment(self, env, named=()):
         return dict(env)
+
+    def forwarding(self, forwards):
+        self.forwards = dict(forwards)
+        return self

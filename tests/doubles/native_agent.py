@@ -3,6 +3,7 @@
 Usage: python native_agent.py SCRIPT ARGUMENT..., where SCRIPT is JSON:
 
     streams      files to print, one for each turn; an argument `resume` or `--resume` means a later turn
+    by_prompt    text of the prompt → file to print instead
     text         printed instead
     bytes_of     a line of so many bytes before it
     write        file of the working directory → text
@@ -34,8 +35,9 @@ def main() -> int:
     if arguments == ["--version"]:
         sys.stdout.write("agent-cli 0.163.0\n")
         return 0
+    prompt = sys.stdin.read() if {"keep", "by_prompt"} & set(script) else ""
     if "keep" in script:
-        kept = {"argv": arguments, "env": dict(os.environ), "stdin": sys.stdin.read(), "cwd": str(Path.cwd())}
+        kept = {"argv": arguments, "env": dict(os.environ), "stdin": prompt, "cwd": str(Path.cwd())}
         kept["files"] = _settings_files(Path(os.environ["HOME"]))
         with Path(script["keep"]).open("a") as file:
             file.write(json.dumps(kept) + "\n")
@@ -47,7 +49,9 @@ def main() -> int:
     out = sys.stdout.buffer
     if script.get("bytes_of"):
         out.write(b'{"type": "unknown", "text": "' + b"x" * script["bytes_of"] + b'"}\n')
-    streams = script.get("streams", [])
+    streams = [path for text, path in script.get("by_prompt", {}).items() if text in prompt] or script.get(
+        "streams", []
+    )
     later = len(streams) > 1 and bool({"resume", "--resume"} & set(arguments))
     out.write(script["text"].encode("latin-1") if "text" in script else Path(streams[later]).read_bytes())
     out.flush()

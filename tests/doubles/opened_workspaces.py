@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
@@ -54,6 +55,7 @@ class Place:
     root: Path
     sandbox: SandboxName | None = "none"
     env: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("template", "workspaces"):
@@ -67,6 +69,7 @@ class Place:
             sandbox=self.sandbox,
             repositories=str(self.root / "cache"),
             private=(str(self.root / "project"),),
+            redactor=Redactor(self.secrets),
         )
 
     def file(self, path: str, text: str | bytes) -> Path:

@@ -38,6 +38,8 @@ class GivenRunContext:
     javascript: Callable[..., Any] = _nothing
     embedder: Callable[..., Any] = _nothing
     unanswered: Any = None
+    kept_works: Any = None
     check: Callable[..., Any] = _nothing
     workspaces: Any = None
     scripted_tools: Any = None
+    gateway: Any = None

@@ -39,9 +39,13 @@ class Ended:
 
 @dataclass(frozen=True)
 class Project:
-    """A directory that is the root of a repository, with files in it."""
+    """A directory that is the root of a repository, with files in it.
+
+    `libraries`: forks have imported the SDKs of model APIs and what statistics need.
+    """
 
     path: Path
+    libraries: bool = False
 
     def write(self, name: str, text: str | bytes) -> Path:
         file = self.path / name
@@ -73,7 +77,7 @@ class Project:
             stdout, stderr = process.communicate(timeout=timeout)
             ended = Ended(process.returncode, stdout, stderr)
         else:
-            ended = Ended(*fork_server().run(words, self.path, environment, timeout))
+            ended = Ended(*fork_server(libraries=self.libraries).run(words, self.path, environment, timeout))
         assert "Traceback" not in ended.stderr, ended.stderr
         assert "internal error" not in ended.stderr, ended.stderr
         return ended

@@ -2,10 +2,25 @@ from __future__ import annotations
 
 import pytest
 
+from doubles.browser_pages import launched_pages
 from e2e.command import Project
 
 
 @pytest.fixture
-def project(tmp_path) -> Project:
+def project(request, tmp_path) -> Project:
     (tmp_path / ".git").mkdir()
-    return Project(tmp_path)
+    return Project(tmp_path, libraries=request.node.get_closest_marker("libraries") is not None)
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """The pages of one browser for a module; longer, and its event loop would be in the way of others."""
+    with launched_pages() as found:
+        yield found
+
+
+@pytest.fixture
+def tab(pages):
+    """An empty page."""
+    yield pages.lend()
+    pages.take_back()

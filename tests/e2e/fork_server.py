@@ -9,12 +9,14 @@ hide modules, or about Python's own settings needs a real start.
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -39,6 +41,19 @@ _READ_AT_START = re.compile(r"PYTHON(?!_BIN$)|LC_|LANG|LD_")
 
 _LARGEST = 1 << 20
 
+LIBRARIES = (
+    "agentv.targets.anthropic.target",
+    "agentv.targets.gemini.target",
+    "agentv.targets.openai_compatible.openai",
+    "anthropic.resources.messages",
+    "genai_prices",
+    "google.genai",
+    "httpx_aiohttp",
+    "openai.resources.chat.completions",
+    "scipy.special",
+)
+"""What models are asked with, and what statistics need. LiteLLM is not among them: it reads variables when imported."""
+
 
 def can_fork(environment: Mapping[str, str]) -> bool:
     """Whether Python would start in this environment as it did for the tests."""
@@ -50,27 +65,39 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class ForkServer:
-    """The process, as a test sees it. It ends with the process of the tests."""
+    """The process, as a test sees it.
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="agentv-fork-")
-        self._address = str(Path(self._folder.name) / "socket")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+    Args:
+        libraries: it has also imported the SDKs of model APIs, and what statistics are computed with.
+    """
+
+    def __init__(self, *, libraries: bool = False) -> None:
+        session = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+        kind = "libraries" if libraries else "commands"
+        folder = Path(tempfile.gettempdir()) / f"agentv-fork-{session}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._address = str(folder / kind)
+        with (folder / f"{kind}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self._is_running():
+                self._start(session, kind)
+
+    def _is_running(self) -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            return connection.connect_ex(self._address) == 0
+
+    def _start(self, session: int, kind: str) -> None:
+        Path(self._address).unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening, Path(os.devnull).open("r+") as nothing:
             listening.bind(self._address)
             listening.listen(64)
-            self._process = subprocess.Popen(
-                [sys.executable, __file__, str(listening.fileno())],
-                pass_fds=[listening.fileno()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
+            listening.set_inheritable(True)
+            os.posix_spawn(  # which leaves no object behind that would wait for its end
+                sys.executable,
+                [sys.executable, __file__, str(listening.fileno()), str(session), kind],
+                os.environ,
+                file_actions=[(os.POSIX_SPAWN_DUP2, nothing.fileno(), stream) for stream in (0, 1)],
             )
-        atexit.register(self.close)
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.stdin.close()
-        self._process.wait()
-        self._folder.cleanup()
 
     def run(
         self, words: Sequence[str], path: Path, environment: Mapping[str, str], timeout: float
@@ -115,24 +142,26 @@ def _read_all(descriptors: tuple[int, int], until: float) -> tuple[bytes, ...]:
     return tuple(b"".join(pieces) for pieces in found.values())
 
 
-def serve(listening: socket.socket) -> None:
-    """Fork for each command that is sent, until standard input is closed."""
-    import_agentv()
+def serve(listening: socket.socket, session: int) -> None:
+    """Fork for each command that is sent, until the process that began the session of tests has ended."""
     gc.collect()
     gc.freeze()
+    ends = os.pidfd_open(session)
     running: dict[int, tuple[int, socket.socket]] = {}
     """A descriptor of each process that runs → its id, and where its exit status goes."""
     while True:
-        ready, _, _ = select.select((0, listening, *running), (), ())
+        ready, _, _ = select.select((ends, listening, *running), (), ())
         for one in running.keys() & {*ready}:
             _tell_status(one, *running.pop(one))
-        if 0 in ready:
+        if ends in ready:
             return
         if listening in ready:
             connection, _ = listening.accept()
             others = (one.fileno() for _, one in running.values())
-            process, pid = _start(connection, (listening.fileno(), *running, *others))
-            running[process] = (pid, connection)
+            started = _start(connection, (ends, listening.fileno(), *running, *others))
+            if started is not None:
+                process, pid = started
+                running[process] = (pid, connection)
 
 
 def _tell_status(process: int, pid: int, connection: socket.socket) -> None:
@@ -196,9 +225,15 @@ def _imported_by_commands() -> list[str]:
     return [name for name in sys.modules if name not in before]
 
 
-def _start(connection: socket.socket, ours: Sequence[int]) -> tuple[int, int]:
-    """Start the command that is sent, and tell the id of its process; a descriptor of it, and the id."""
+def _start(connection: socket.socket, ours: Sequence[int]) -> tuple[int, int] | None:
+    """Start the command that is sent, and tell the id of its process; a descriptor of it, and the id.
+
+    Nothing is sent by one that only looks whether this process is there.
+    """
     sent, descriptors, _, _ = socket.recv_fds(connection, _LARGEST, 2)
+    if not sent:
+        connection.close()
+        return None
     pid = os.fork()
     if pid == 0:
         connection.close()
@@ -242,6 +277,17 @@ def _become(command: dict, descriptors: list[int]) -> None:
     os._exit(status)
 
 
+def main(listening: int, session: int, kind: str) -> None:
+    """Be the process."""
+    import_agentv()
+    for name in LIBRARIES if kind == "libraries" else ():
+        importlib.import_module(name)
+    assert threading.active_count() == 1, threading.enumerate()  # no fork would have the others
+    with socket.socket(fileno=listening) as shared:
+        folder = Path(shared.getsockname()).parent
+        serve(shared, session)
+    shutil.rmtree(folder, ignore_errors=True)  # of the session, which has ended
+
+
 if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[1])) as listening:
-        serve(listening)
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

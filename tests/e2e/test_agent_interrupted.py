@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv.app.results.listing import listed_run
 from doubles.agents import AGENT
 from doubles.processes_alive import alive, ids_in
 
@@ -78,6 +79,8 @@ def test_one_ctrl_c_keeps_what_the_agents_did_and_their_trials_run_again(shop):
         assert "session/cancel" in (project.path / "out" / row["native_path"]).read_text()
         assert row.get("workspace_path") is None, "it is no failed trial whose workspace is kept"
     assert list((apart / "tmp").glob("agentv-*")) == []
+    listed = listed_run(project.path / "out")
+    assert (listed.state, listed.done) == ("interrupted", 0)
 
     (apart / "script.json").write_text(json.dumps({"prompts": [[{"say": "done"}]]}))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")

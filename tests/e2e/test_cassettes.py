@@ -337,6 +337,7 @@ def test_flags_that_contradict_each_other_are_refused(project, words):
     assert "--re" in ended.stderr
 
 
+@pytest.mark.libraries
 def test_a_model_an_embedder_and_no_key_are_needed_no_more(project):
     suite = """
 target: openai:gpt-5-mini

@@ -54,6 +54,25 @@ def test_the_example_of_agents_shows_what_a_skill_is_worth(project):
     assert project.run("check", "agents", "--oracle").status == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "suite.eval.yaml"), "no command 'run'; did you mean 'eval'?"),
+        (("history",), "no command 'history'; did you mean 'results list'?"),
+        (
+            ("eval", "suite.eval.yaml", "--model", "m"),
+            "No such option '--model'; did you mean --target PROVIDER:MODEL?",
+        ),
+        (("eval", "suite.eval.yaml", "--target", "gpt-5"), "write the provider in front: openai:gpt-5"),
+        (("eval", "sub/suite.eval.yaml"), "did you mean 'suite.eval.yaml'?"),
+    ],
+)
+def test_words_of_other_programs_lead_to_ours(project, arguments, said):
+    project.write("suite.eval.yaml", SUITE)
+    ended = project.run(*arguments)
+    assert (ended.status, said in ended.stderr) == (2, True), ended.stderr
+
+
 def test_the_quickstart_runs_out_of_its_cassette(project):
     shutil.copytree(EXAMPLES / "quickstart", project.path / "quickstart", ignore=shutil.ignore_patterns("results"))
     ended = project.run("eval", "quickstart", "--replay", "quickstart/support.cassette.jsonl", "--out", "out")

@@ -7,6 +7,8 @@ import pytest
 from doubles.stored_runs import vouch
 from e2e.command import Project
 
+pytestmark = pytest.mark.libraries
+
 SUITE = """
 name: shop
 tests:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +18,12 @@ from agentv.reports.html.work import ShownDiff, ShownWork
 from agentv.reports.text.escaping import percent
 from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
+from doubles.browser_pages import DESKTOP, load_report, settle
 from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
 from doubles.traces import WORK
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import SUMMARY
 
-DESKTOP = {"width": 1400, "height": 900}
 PHONE = {"width": 390, "height": 844}
 SCRIPTS = Path(page.__file__).parent / "browser"
 
@@ -34,52 +33,34 @@ def scripts(*names):
     return "\n".join((SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
 @pytest.fixture
-def opened(browser, tmp_path):
+def opened(pages, tmp_path):
     """Opens a report; at the end nothing may have been asked of anybody, and nothing may have gone wrong."""
-    wrong, contexts = [], []
+    wrong = []
 
     def open_(results, against=None, *, at="", view=DESKTOP, dark=False, work=None, **given):
         path = tmp_path / "report.html"
         told = replace(report(results, **given), work_of=lambda _: work)
         with path.open("w", encoding="utf-8") as file:
             file.writelines(render(told, None if against is None else report(against, run_id="the-run-before")))
-        context = browser.new_context(viewport=view, color_scheme="dark" if dark else "light")
-        contexts.append(context)
-        tab = context.new_page()
-        tab.set_default_timeout(5000)
-        tab.on("console", lambda message: wrong.append(message.text))
-        tab.on("pageerror", lambda error: wrong.append(str(error)))
-        tab.on("request", lambda request: request.url.split("#")[0] == path.as_uri() or wrong.append(request.url))
-        tab.goto(path.as_uri() + at)
-        tab.wait_for_selector("html[data-ready]", state="attached")
+        tab = pages.lend(
+            view=view,
+            dark=dark,
+            console=lambda message: wrong.append(message.text),
+            pageerror=lambda error: wrong.append(str(error)),
+            request=lambda request: request.url.split("#")[0] == path.as_uri() or wrong.append(request.url),
+        )
+        load_report(tab, path, at)
         return tab
 
     open_.wrong = wrong
     yield open_
-    hacked = [one.evaluate("window.hacked") for context in contexts for one in context.pages]
-    for context in contexts:
-        context.close()
+    hacked = pages.take_back()
     assert (wrong, hacked) == ([], [None] * len(hacked))
 
 
-SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))"
-"""The page has followed its address, whose change is told by an event that comes after it."""
-
-
 def ids(tab):
-    tab.evaluate(SETTLED)
-    tab.wait_for_function("() => !document.querySelector('.told').textContent.includes('searching')")
+    settle(tab)
     return tab.locator(".row .id").all_inner_texts()
 
 
@@ -148,17 +129,15 @@ def test_a_run_without_trials_says_so(opened):
 
 
 @pytest.mark.parametrize(("passed", "judged"), [(0, 3), (1, 7), (29, 40), (999, 1000), (5, 5)])
-def test_intervals_are_those_of_the_statistics(browser, passed, judged):
-    tab = browser.new_page()
+def test_intervals_are_those_of_the_statistics(tab, passed, judged):
     source = scripts("numbers", "rates")
     low, high = tab.evaluate(f"() => {{ {source}; return intervalAt({passed / judged}, {judged}) }}")
     assert (low, high) == pytest.approx(wilson_interval(passed, judged), abs=1e-12)
     said = tab.evaluate(f"() => {{ {source}; return percent({passed / judged}) }}")
     assert said.replace("\xa0", "") == percent(passed / judged)
-    tab.close()
 
 
-def test_rates_by_clusters_are_those_of_the_statistics(browser):
+def test_rates_by_clusters_are_those_of_the_statistics(tab):
     chance = random.Random(8)
     drawn = []
     for _ in range(60):
@@ -166,9 +145,7 @@ def test_rates_by_clusters_are_those_of_the_statistics(browser):
         own = chance.random()
         drawn.append([[size, sum(chance.random() < own for _ in range(size))] for size in sizes])
     drawn += [[[4, 4]] * 9, [[4, 0]] * 9, [[10, 10]] * 7 + [[10, 0]] * 3, [[3, 1]]]
-    tab = browser.new_page()
     found = tab.evaluate(f"(drawn) => {{ {scripts('numbers', 'rates')}; return drawn.map(estimatedRate) }}", drawn)
-    tab.close()
     for sums, told in zip(drawn, found, strict=True):
         expected = estimated_rate(map(tuple, sums))
         assert told["rate"] == pytest.approx(expected.mean)
@@ -543,15 +520,13 @@ def test_what_a_screen_reader_needs_is_there(opened):
 # what differs
 
 
-def test_a_difference_leaves_both_texts_whole_and_is_the_shortest(browser):
+def test_a_difference_leaves_both_texts_whole_and_is_the_shortest(tab):
     chance = random.Random(7)
     pairs = [["".join(chance.choices("abc", k=chance.randrange(9))) for _ in range(2)] for _ in range(400)]
-    tab = browser.new_page()
     source = (SCRIPTS / "differences.js").read_text(encoding="utf-8")
     found = tab.evaluate(
         f"(pairs) => {{ {source}; return pairs.map(([one, other]) => differences([...one], [...other])) }}", pairs
     )
-    tab.close()
     for (one, other), path in zip(pairs, found, strict=True):
         assert "".join(text for kind, text in path if kind != "added") == one
         assert "".join(text for kind, text in path if kind != "removed") == other
@@ -568,13 +543,11 @@ def common(one, other):
     return row[-1]
 
 
-def test_texts_without_anything_in_common_are_given_up_on(browser):
-    tab = browser.new_page()
+def test_texts_without_anything_in_common_are_given_up_on(tab):
     source = (SCRIPTS / "differences.js").read_text(encoding="utf-8")
     lines = "Array.from({ length: 3000 }, (_, number) => mark + number).join('\\n')"
     call = f"() => {{ {source}; const text = (mark) => {lines}; return alignedLines(text('a'), text('b')) }}"
     assert tab.evaluate(call) is None
-    tab.close()
 
 
 def test_a_report_is_what_of_makes_it():

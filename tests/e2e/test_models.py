@@ -8,6 +8,8 @@ import pytest
 
 from agentv.testing import ModelServer
 
+pytestmark = pytest.mark.libraries
+
 TARGET, JUDGE = "openai:gpt-5-mini", "anthropic:claude-haiku-4-5"
 KEYS = {"OPENAI_API_KEY": "sk-target-1234567890", "ANTHROPIC_API_KEY": "sk-ant-judge-1234567890"}
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+pytestmark = pytest.mark.libraries
+
 COIN = """thrown = {}
 def answer(prompt, case_id):
     thrown[case_id] = thrown.get(case_id, 0) + 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from agentv.reports.text.escaping import percent
+from doubles.browser_pages import follow, load_report
 
 ANSWERS = """import zlib
 def answer(prompt, case_id):
@@ -53,16 +53,6 @@ def suite(kind):
     return {"targets": targets, **SUITES[kind], "tests": cases}
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
 def shares(text):
     """The percentages of a text, as Python writes them."""
     return re.findall(r"\d+(?:\.\d+)?%", text.replace("\xa0%", "%"))
@@ -86,7 +76,7 @@ def rule_in(text):
 
 
 @pytest.mark.parametrize("kind", SUITES)
-def test_every_view_says_the_same_with_and_without_filters(project, browser, kind):
+def test_every_view_says_the_same_with_and_without_filters(project, tab, kind):
     project.write("answers.py", ANSWERS)
     project.write(f"{kind}.eval.yaml", json.dumps(suite(kind)))
     exports = [word for suffix in ("md", "json", "xml", "html") for word in ("-o", f"out.{suffix}")]
@@ -124,9 +114,7 @@ def test_every_view_says_the_same_with_and_without_filters(project, browser, kin
         assert listed[key] == summary[key]
     assert listed.get("rule_pass_rate") == summary.get("rule_pass_rate")
 
-    tab = browser.new_page()
-    tab.goto((project.path / "out.html").as_uri())
-    tab.wait_for_selector("html[data-ready]", state="attached")
+    load_report(tab, project.path / "out.html")
     note = tab.inner_text(".rate .note >> nth=0").replace("95 % CI", "CI")
     assert [*shares(tab.inner_text(".big")), *shares(note)] == expected
     assert counted in note
@@ -135,16 +123,13 @@ def test_every_view_says_the_same_with_and_without_filters(project, browser, kin
     assert shares(told) == expected
     for choice, groups in (("tag", "by_tag"), ("target", "by_target"), ("suite", "by_suite")):
         for name, group in summary[groups].items():
-            tab.goto((project.path / "out.html").as_uri() + f"#/?{choice}={name}")
-            tab.reload()
-            tab.wait_for_selector("html[data-ready]", state="attached")
+            follow(tab, f"#/?{choice}={name}")
             told = tab.inner_text(".told").replace("95 % CI", "CI")
             assert shares(told) == said(group), (choice, name, told)
             assert f"{group['judged']:,} judged" in told
-    tab.close()
 
 
-def test_the_page_against_another_run_says_the_rates_of_compare(project, browser):
+def test_the_page_against_another_run_says_the_rates_of_compare(project, tab):
     """Cases that were edited, that are new, or that one run did not judge are in neither."""
     project.write("answers.py", ANSWERS)
     cases = suite("plain")["tests"]
@@ -159,12 +144,9 @@ def test_the_page_against_another_run_says_the_rates_of_compare(project, browser
     compared = json.loads(project.run("compare", "first", "second", "--json").stdout)
     shown = project.run("results", "report", "second", "--html", "out.html", "--against", "first")
     assert shown.status == 0, shown.stderr
-    tab = browser.new_page()
-    tab.goto((project.path / "out.html").as_uri())
-    tab.wait_for_selector("html[data-ready]", state="attached")
+    load_report(tab, project.path / "out.html")
     rates = [one.replace("\xa0", "") for one in tab.locator("table.bare td.number").all_inner_texts()]
     note = tab.inner_text("section:has(table.bare) .note")
-    tab.close()
     judged, passed = compared["cases"], compared["passed"]
     assert rates == [percent(one / judged) for one in passed]
     assert rates[0] != rates[1]
@@ -180,7 +162,7 @@ ENDED_EARLY = {
 
 
 @pytest.mark.parametrize("kind", ENDED_EARLY)
-def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, browser, kind):
+def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, tab, kind):
     """A share of samples leans to where they ended, and a run that was cut has no interval: the page's filters too."""
     flags, function = ENDED_EARLY[kind]
     project.write("answers.py", ANSWERS)
@@ -197,9 +179,7 @@ def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, b
     for text in (line, headline):
         assert shares(text.partition(", mean score")[0].replace("95% CI", "CI")) == expected
     cut = "no confidence interval: the run was stopped by --"
-    tab = browser.new_page()
-    tab.goto((project.path / "out.html").as_uri())
-    tab.wait_for_selector("html[data-ready]", state="attached")
+    load_report(tab, project.path / "out.html")
     note = tab.inner_text(".rate .note >> nth=0").replace("95 % CI", "CI")
     assert [*shares(tab.inner_text(".big")), *shares(note)] == expected
     told = tab.inner_text(".told").replace("95 % CI", "CI")
@@ -209,11 +189,8 @@ def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, b
         assert (f"over {summary['judged']} judged case" in text) is ("early_stops" in summary)
     assert " to " not in tab.inner_text("section:has(h2:text-is('By assertion')) tbody")
     for name, group in summary["by_tag"].items():
-        tab.goto((project.path / "out.html").as_uri() + f"#/?tag={name}")
-        tab.reload()
-        tab.wait_for_selector("html[data-ready]", state="attached")
+        follow(tab, f"#/?tag={name}")
         assert shares(tab.inner_text(".told").replace("95 % CI", "CI")) == (_said(group) if group["judged"] else [])
-    tab.close()
 
 
 def _said(group):
@@ -224,14 +201,11 @@ def _said(group):
 
 
 @pytest.mark.parametrize(("passed", "judged"), [(9, 16), (5, 8), (1, 16), (7, 16)])
-def test_a_number_just_between_two_is_rounded_alike_in_the_page(project, browser, passed, judged):
+def test_a_number_just_between_two_is_rounded_alike_in_the_page(project, tab, passed, judged):
     tests = [{"id": f"c{n}", "input": "x", "assert": [{"equals": "x" if n < passed else "y"}]} for n in range(judged)]
     project.write("s.eval.yaml", json.dumps({"name": "s", "target": "echo", "tests": tests}))
     ended = project.run("eval", "s.eval.yaml", "-o", "out.html")
-    tab = browser.new_page()
-    tab.goto((project.path / "out.html").as_uri())
-    tab.wait_for_selector("html[data-ready]", state="attached")
+    load_report(tab, project.path / "out.html")
     said = percent(passed / judged)
     assert f"pass rate {said} of {judged} judged" in ended.stderr
     assert shares(tab.inner_text(".big")) == [said]
-    tab.close()

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+pytestmark = pytest.mark.libraries
+
 PROVIDERS = {
     "http": "provider: http, url: 'URL', output: $.x",
     "openai": "provider: openai, model: gpt-x, base_url: 'URL/v1', api_key: '{{ env.FAKE }}'",

@@ -54,7 +54,7 @@ def run_pytest(project, *words, env=None):
         env={**project.environment, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(env or {})},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,  # on a busy machine the three processes of `-n 2` have taken more than a minute
         check=False,
     )
     assert "INTERNALERROR" not in ended.stdout, ended.stdout

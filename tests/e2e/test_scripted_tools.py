@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from doubles.agents import AGENT
+from doubles.opened_workspaces import SANDBOXES
 
+NEEDS_BWRAP = pytest.mark.skipif("bwrap" not in SANDBOXES, reason="bubblewrap does not work here")
 TOOLS = """
 def refund(order_id, amount, state):
     state["orders"][order_id] = "refunded"
@@ -73,3 +75,57 @@ def test_a_call_that_the_agent_only_reports_fails(run):
 def test_an_agent_that_never_connected_is_an_error(run):
     row, _ = run(CLAIM)
     assert (row["status"], row["error"]["code"]) == ("errored", "no-tools")
+
+
+CLI_AGENT = """
+import asyncio, json, os, sys
+from mcp import Client, StdioServerParameters
+
+async def main():
+    path = sys.argv[1]
+    assert path == os.environ["AGENTV_MCP_CONFIG"], path
+    server = json.load(open(path))["mcpServers"]["shop"]
+    address = server.get("url") or StdioServerParameters(command=server["command"], args=server["args"])
+    async with Client(address) as client:
+        await client.list_tools()
+        await client.call_tool("refund", {"order_id": "17", "amount": 5})
+    print("Refunded.")
+
+asyncio.run(main())
+"""
+
+CLI_SUITE = """
+tools:
+  shop:
+    transport: {transport}
+    state: {{orders: {{"17": shipped}}}}
+    tools:
+      refund: {{params: {{order_id: string, amount: number}}, function: tools.py:refund}}
+workspace: {{template: ./template, network: {network}}}
+sandbox: {sandbox}
+target: {{provider: cli, command: {command}}}
+tests:
+  - id: refund
+    input: Refund order 17
+    assert: [{{type: tool-state, path: orders.17, value: refunded}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "network", "transport"),
+    [
+        ("none", "host", "stdio"),
+        pytest.param("bwrap", "loopback", "http", marks=NEEDS_BWRAP),
+        pytest.param("bwrap", "none", "stdio", marks=NEEDS_BWRAP),
+    ],
+)
+def test_a_program_finds_the_tools_in_a_file(project, sandbox, network, transport):
+    command = json.dumps([sys.executable, "agent.py", "{MCP_CONFIG}"])
+    project.write("agent.py", CLI_AGENT)
+    project.write("template/a.txt", "a")
+    project.write("tools.py", TOOLS)
+    text = CLI_SUITE.format(sandbox=sandbox, network=network, transport=transport, command=command)
+    project.write("suite.eval.yaml", text)
+    ended = project.run("eval", "suite.eval.yaml")
+    (row,) = project.rows()
+    assert (row["status"], row["error"], row["sandbox"]) == ("passed", None, sandbox), ended.stderr

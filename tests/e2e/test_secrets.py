@@ -11,6 +11,8 @@ from agentv.targets.catalogue import PROVIDERS
 from agentv.testing import Answer, ModelCall, ModelServer, Status
 from e2e.command import Ended, Project
 
+pytestmark = pytest.mark.libraries
+
 FROM_ENVIRONMENT = "sk-environment-0123456789abcdef"
 FROM_DOTENV = "sk-dotenv-0123456789abcdef"
 FROM_FILE = "sk-written-0123456789abcdef"

@@ -8,6 +8,8 @@ import pytest
 
 from agentv.testing import ModelServer
 
+pytestmark = pytest.mark.libraries
+
 KEY = "sk-ant-right-1234567890"
 BOOK = """targets:
   - name: haiku

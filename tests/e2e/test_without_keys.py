@@ -6,6 +6,8 @@ import pytest
 
 from agentv.testing import ModelServer
 
+pytestmark = pytest.mark.libraries
+
 TARGETS = """\
 targets:
   - {name: m, provider: "openai:gpt-5-mini", base_url: "URL", api_key: "{{ env.K }}"}

@@ -8,7 +8,7 @@ import time
 from agentv.agents.failures import LIMIT
 from agentv.agents.process import GRACE_S
 from agentv.agents.settings import AgentSettings
-from agentv.model.values.response import INTERRUPTED
+from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.ports import TargetRequest
 
 _MARGIN_S = 10.0
@@ -53,7 +53,7 @@ class SessionLimits:
     @property
     def code(self) -> str:
         """The code of the failure of an agent that `reached` ended, or its time: `agent-limit`, or `interrupted`."""
-        return INTERRUPTED if self.is_interrupted else LIMIT
+        return RUN_INTERRUPTED if self.is_interrupted else LIMIT
 
     @property
     def total_turns(self) -> int:

@@ -68,9 +68,16 @@ async def _check(
     answer = await _call_target(target, spec, env, timeout_s)
     took = (time.monotonic() - began) * 1000
     if isinstance(answer, TargetResponse) or answer.code == "empty-output" or _CUT_SHORT in answer.message:
-        return CheckOutcome("ok", took)
+        return CheckOutcome("ok", took, agent=_agent(answer))
     message = Redactor({*spec.secrets, *environment_secrets({**env, **spec.env})}).redact(answer.message)
-    return CheckOutcome("failed", took, answer.code, message, _fix(answer, called))
+    return CheckOutcome("failed", took, answer.code, message, _fix(answer, called), _agent(answer))
+
+
+def _agent(answer: TargetResponse | Failure) -> str | None:
+    """The name and the version of an agent, as its trace has them."""
+    response = answer.response if isinstance(answer, CallFailure) else answer
+    trace = response.trace if isinstance(response, TargetResponse) else None
+    return f"{trace.agent} {trace.agent_version}".strip() or None if trace is not None else None
 
 
 async def _call_target(

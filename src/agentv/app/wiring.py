@@ -20,11 +20,22 @@ from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import AnswerLookup, Call, Embedder, ScriptedTools, Target, Workspaces
+from agentv.ports import (
+    AnswerLookup,
+    Call,
+    Embedder,
+    ModelGateway,
+    ScriptedTools,
+    Target,
+    WorkArchive,
+    Workspaces,
+)
 from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.gateway_ports import ModelCalls, ModelExchanges, SpendingLog
+    from agentv.model.suite.gateway import ModelUpstream
     from agentv.user_code.javascript.host import JavaScriptHost
     from agentv.workspaces.settings import WorkspaceSettings
 
@@ -75,11 +86,17 @@ class Answers:
     Attributes:
         no_target, no_judge: failures for calls without a stored answer, of targets, and of judges and embedders;
             None: the calls are made.
+        works: the work of agents that the answers came with.
+        spending: record of what the model calls of agents cost; None: nobody keeps it.
+        exchanges: recorded model calls of agents; None: there are none.
     """
 
     store: AnswerLookup
     no_target: Unanswered | None = None
     no_judge: Unanswered | None = None
+    works: WorkArchive | None = None
+    spending: SpendingLog | None = None
+    exchanges: ModelExchanges | None = None
 
 
 class NoAnswers:
@@ -131,6 +148,19 @@ class WorkServices:
             self.failures = await self._workspaces.close()
 
 
+class UpstreamLimits:
+    """Limits of the model calls of agents, by the run's throttle. A `ModelCallLimits`."""
+
+    def __init__(self, throttle: CallThrottle) -> None:
+        self._throttle = throttle
+
+    def model_calls(self, spec: TargetSpec, upstream: ModelUpstream, budget_usd: float | None) -> ModelCalls:
+        """Those of one trial."""
+        from agentv.targets.model_apis import endpoint_of_upstream
+
+        return self._throttle.model_calls(spec, endpoint_of_upstream(upstream), budget_usd)
+
+
 class Connections:
     """The targets and judges of one run, each connected once; closed together. The run's `RunContext`.
 
@@ -151,6 +181,7 @@ class Connections:
         self.answers = answers or Answers(NoAnswers())
         self.store = self.answers.store
         self.unanswered = self.answers.no_target
+        self.kept_works = self.answers.works
         self.clock = SystemClock()
         self.executor = DaemonThreads()
         self.throttle = CallThrottle(workers, budget_limiter=budget_limiter)
@@ -160,6 +191,7 @@ class Connections:
         self._embedders: dict[int, EmbeddingCache] = {}
         self._checks: dict[int, SuiteFiles | None] = {}
         self.work = WorkServices(workspace_settings)
+        self._gateway: ModelGateway | None = None
         self._kept: list[object] = []  # alive, so that their ids stay their own
         self.imported = ImportedCode()
 
@@ -172,6 +204,19 @@ class Connections:
     def scripted_tools(self) -> ScriptedTools:
         """Starts scripted tools."""
         return self.work.scripted_tools
+
+    @property
+    def gateway(self) -> ModelGateway:
+        """Between agents and their models."""
+        if self._gateway is None:
+            from agentv.gateway.gateway import LocalGateway
+            from agentv.targets.model_apis import KnownModelApis
+
+            answers, limits = self.answers, UpstreamLimits(self.throttle)
+            self._gateway = LocalGateway(
+                limits, KnownModelApis(), answers.spending, answers.exchanges, self.clock.monotonic
+            )
+        return self._gateway
 
     def target(self, spec: TargetSpec) -> Target:
         """The connected target of a spec, called through the run's throttle."""
@@ -236,17 +281,31 @@ class Connections:
     def notes(self) -> tuple[str, ...]:
         """Notes about the files that graded, and about what failed after the last trial."""
         found = (note for one in self._checks.values() if one is not None for note in one.notes())
+        without = (
+            f"'{spec.name}': no API key is known, so its model calls do not pass the gateway"
+            for spec in self._kept
+            if isinstance(spec, TargetSpec) and _lacks_gateway(spec)
+        )
         failed = (f"after the last trial: {failure.message} [{failure.code}]" for failure in self.work.failures)
-        return tuple(dict.fromkeys((*found, *failed)))
+        return tuple(dict.fromkeys((*found, *without, *failed)))
 
     async def close(self) -> None:
         """Let go of every connection, process and thread."""
         for target in self._targets.values():
             await target.close()
+        if self._gateway is not None:
+            await self._gateway.close()
         await self.work.close()
         for javascript in self._javascript.values():
             await javascript.close()
         await self.executor.aclose()
+
+
+def _lacks_gateway(spec: TargetSpec) -> bool:
+    """Whether the model calls of a target could pass the gateway, and do not since no key is known."""
+    settings = spec.settings
+    protocol = getattr(settings, "model_protocol", None)
+    return protocol is not None and spec.upstream is None and getattr(settings, "gateway", None) is not False
 
 
 def callable_target(function: Callable[..., Any], *, on_our_loop: bool = False) -> TargetSpec:

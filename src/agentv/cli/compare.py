@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from agentv.cli.completed import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command("compare", epilog="Example: agentv compare 20261121T140322Z-7f3a last --margin 0.02")
-@click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE]...")
+@click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE]...", shell_complete=runs)
 @click.option(
     "--margin",
     type=_SHARE,

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
+from agentv.cli.completed import files
 from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.progress import ProgressOptions, follow
 from agentv.errors import UsageError
@@ -30,7 +31,7 @@ class Finite(click.FloatRange):
 
 
 @click.command("eval", epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}' --workers 20")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=files)
 @click.option("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Target to evaluate.")
 @click.option("--judge", metavar="TARGET", help="Model that grades rubrics.")
 @click.option(

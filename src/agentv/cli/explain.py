@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from agentv.cli.completed import codes
 from agentv.errors import ExitStatus
 
 
 @click.command("explain", epilog="Example: agentv explain unknown-assertion")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=codes)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(code: str | None, *, as_json: bool) -> int:
     """Explain a code, with an example and the fix. Without a CODE, list all codes.

@@ -15,11 +15,20 @@ class LazyCommands(click.Group):
     Args:
         places: name → `module:attribute`, in the order of the list.
         not_yet: names that are recognized but not supported yet.
+        meant: what other programs call a command → the one to use here.
     """
 
-    def __init__(self, *args: Any, places: Mapping[str, str], not_yet: Collection[str] = (), **settings: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        places: Mapping[str, str],
+        not_yet: Collection[str] = (),
+        meant: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__(*args, **settings)
         self.places = places
+        self.meant = meant or {}
         self.not_yet = not_yet
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
@@ -41,5 +50,6 @@ class LazyCommands(click.Group):
             raise click.UsageError(f"'{cmd_name}' is recognized but not supported yet [not-yet]", ctx)
         from agentv.authoring.source.nearest import did_you_mean
 
-        hint = did_you_mean(cmd_name, self.places)
+        meant = self.meant.get(cmd_name)
+        hint = f"did you mean '{meant}'?" if meant else did_you_mean(cmd_name, self.places)
         raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)

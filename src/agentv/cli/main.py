@@ -40,16 +40,40 @@ COMMANDS = {
     "check": "agentv.cli.agents.check:command",
     "trace": "agentv.cli.trace:group",
     "import": "agentv.cli.importing:command",
+    "completion": "agentv.cli.completion:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("serve",)
+NOT_YET = ("serve", "view")
+
+MEANT = {
+    **dict.fromkeys(("run", "test", "evaluate", "start"), "eval"),
+    **dict.fromkeys(("show", "report", "open"), "results report"),
+    **dict.fromkeys(("list", "ls", "runs", "history"), "results list"),
+    **dict.fromkeys(("export",), "results export"),
+    **dict.fromkeys(("lint",), "validate"),
+    **dict.fromkeys(("new", "create"), "init"),
+    **dict.fromkeys(("doctor",), "targets --check"),
+}
+"""What other programs call a command → the one to use."""
+
+
+MEANT_OPTIONS = {
+    **dict.fromkeys(("--model", "--models", "--provider", "--providers"), "did you mean --target PROVIDER:MODEL?"),
+    **dict.fromkeys(("--config", "--file"), "eval files are arguments"),
+    **dict.fromkeys(("--max-concurrency", "--concurrency", "--parallel", "--jobs"), "did you mean --workers?"),
+    **dict.fromkeys(("--output", "--output-path"), "did you mean --out?"),
+    **dict.fromkeys(("--filter-pattern", "--only", "--case"), "did you mean --filter?"),
+    **dict.fromkeys(("--repetitions", "--trials", "--epochs", "--num-trials"), "did you mean --repeat?"),
+}
+"""Options that other programs have → what to write."""
 
 
 @click.group(
     cls=LazyCommands,
     places=COMMANDS,
     not_yet=NOT_YET,
+    meant=MEANT,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}'",
 )
@@ -81,10 +105,12 @@ def _guarded_run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     try:
         with translated(_of_plugin):
-            status = cli.main(arguments, prog_name="agentv", standalone_mode=False)
+            status = _completed() if "_AGENTV_COMPLETE" in os.environ else _main(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and (meant := MEANT_OPTIONS.get(error.option_name)):
+            error = click.UsageError(f"No such option '{error.option_name}'; {meant}", error.ctx)
         error.show()
         return error.exit_code
     except click.Abort:
@@ -99,6 +125,19 @@ def _run(arguments: list[str]) -> int:
     except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
+
+
+def _main(arguments: list[str]) -> int | None:
+    """The exit status of a command."""
+    status: int | None = cli.main(arguments, prog_name="agentv", standalone_mode=False)
+    return status
+
+
+def _completed() -> int:
+    """What a shell gets that completes a command line."""
+    from agentv.cli.completion import complete
+
+    return complete(os.environ["_AGENTV_COMPLETE"])
 
 
 def _of_plugin(error: Exception) -> PluginError | None:

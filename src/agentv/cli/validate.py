@@ -11,6 +11,7 @@ import click
 
 from agentv.app.authored.validate import Checked, Validation
 from agentv.app.planning.excerpts import source_of
+from agentv.cli.completed import files
 from agentv.cli.formats import chosen_format, format_options, print_as
 from agentv.cli.printing import paths_of_project
 from agentv.errors import Diagnostic, ExitStatus, LoadError
@@ -20,7 +21,7 @@ from agentv.reports.text.paths import shown_from
 
 
 @click.command("validate", epilog="Example: agentv validate evals/ --strict")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=files)
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option(
     "--fix", is_flag=True, help="Rewrite older spellings to the canonical ones before checking. Comments are kept."

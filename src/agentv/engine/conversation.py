@@ -51,7 +51,9 @@ async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWor
             if work is not None:
                 await work.finish()
             return conversation.result(error=failure)
-    failure = await work.finish() if work is not None else None
+    failure = await conversation.recall() if run_context.kept_works is not None else None
+    if work is not None:
+        failure = await work.finish() or failure
     return conversation.result(error=failure) if failure is not None else await conversation.graded()
 
 
@@ -138,6 +140,16 @@ class _Conversation:
         own = answer_messages(answer, self.sent)
         self.transcript += [*turn.input, *own]
         return await self._grade(turn, self._of_turn(turn, answer, own), number) if turn.assertions else None
+
+    async def recall(self) -> Failure | None:
+        """Take in what an earlier run kept of the agent's work; why that cannot be used."""
+        from agentv.engine.kept_work import with_kept_work  # only a run that grades another again
+
+        answer = await with_kept_work(self.answers[-1], self.trial, self.run_context, self.work)
+        if isinstance(answer, Failure):
+            return answer
+        self.answers[-1] = answer
+        return None
 
     async def _grade(self, turn: Turn, context: AssertionContext, number: int) -> Failure | None:
         """Grade the answer to a turn; why that is impossible."""

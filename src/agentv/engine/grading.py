@@ -36,10 +36,15 @@ class GraderCheck(Protocol):
 async def grade_entries(
     entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock, check: GraderCheck | None = None
 ) -> tuple[Score, ...]:
-    """The score of every entry, one after the other. What goes wrong in one is its errored grade: the rest go on."""
+    """The score of every entry, one after the other. What goes wrong in one is its errored grade: the rest go on.
+
+    In a workspace, those that read files come before those whose commands may change them: what counts is what the
+    agent left. The scores are in the order of the entries.
+    """
     scores = []
     before = clock.monotonic()
-    for entry in entries:
+    order = None if context.workspace_path is None else _files_first(entries)
+    for entry in entries if order is None else [entries[place] for place in order]:
         if check is not None:
             grade = await _checked(entry, context, check)
         else:
@@ -48,7 +53,27 @@ async def grade_entries(
         now = clock.monotonic()
         scores.append(Score(entry, judged(entry, grade, context.threshold), (now - before) * 1000))
         before = now
-    return tuple(scores)
+    if order is None:
+        return tuple(scores)
+    return tuple(score for _, score in sorted(zip(order, scores, strict=True), key=lambda pair: pair[0]))
+
+
+def _files_first(entries: Sequence[AssertionEntry]) -> list[int]:
+    """The places of the entries in the order in which they are graded."""
+    return sorted(range(len(entries)), key=lambda place: not _reads_files(entries[place]))
+
+
+def _reads_files(entry: AssertionEntry) -> bool:
+    """Whether an entry reads files of the workspace, and runs no code in it; a group does what any of it does."""
+    inner = getattr(entry.assertion, "inner", ())
+    if inner:
+        return any(map(_reads_files, inner)) and not any(map(_runs_code, inner))
+    return bool(getattr(entry.assertion, "reads_files", False))
+
+
+def _runs_code(entry: AssertionEntry) -> bool:
+    inner = getattr(entry.assertion, "inner", ())
+    return bool(getattr(entry.assertion, "runs_code", False)) or any(map(_runs_code, inner))
 
 
 async def _checked(entry: AssertionEntry, context: AssertionContext, check: GraderCheck) -> Grade:

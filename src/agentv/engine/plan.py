@@ -272,6 +272,8 @@ def trial_key(trial: Trial) -> str:
     limits = (suite.run.max_turns, suite.run.max_tool_calls, suite.run.on_limit)
     if limits != (None, None, None):
         facts += f"\0limits {limits}"
+    if suite.run.trial_budget_usd is not None:
+        facts += f"\0limit of {suite.run.trial_budget_usd} USD"
     if trial.variant is not None:
         facts += f"\0variant {trial.variant.sha256}"
     return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()

@@ -9,7 +9,18 @@ from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
-from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, ScriptedTools, Target, Workspaces
+from agentv.ports import (
+    AnswerLookup,
+    Clock,
+    Embedder,
+    Executor,
+    JavaScriptHost,
+    ModelGateway,
+    ScriptedTools,
+    Target,
+    WorkArchive,
+    Workspaces,
+)
 
 
 class RunContext(Protocol):
@@ -41,6 +52,11 @@ class RunContext(Protocol):
         ...
 
     @property
+    def kept_works(self) -> WorkArchive | None:
+        """The work of agents in the run that is graded again; None: there is no such run."""
+        ...
+
+    @property
     def workspaces(self) -> Workspaces:
         """Makes workspaces; loaded when the first trial needs one."""
         ...
@@ -48,6 +64,11 @@ class RunContext(Protocol):
     @property
     def scripted_tools(self) -> ScriptedTools:
         """Starts scripted tools; loaded when the first trial needs one."""
+        ...
+
+    @property
+    def gateway(self) -> ModelGateway:
+        """Between agents and their models; loaded when the first trial needs it."""
         ...
 
     def target(self, spec: TargetSpec) -> Target:

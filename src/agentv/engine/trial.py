@@ -60,6 +60,10 @@ async def answer_of(
     started = clock.monotonic()
     answer = await ask(trial, run_context, trial.case.input, work=work)
     measured = (clock.monotonic() - started) * 1000
+    if run_context.kept_works is not None and isinstance(answer, TargetResponse):
+        from agentv.engine.kept_work import with_kept_work  # only a run that grades another again
+
+        answer = await with_kept_work(answer, trial, run_context, work)
     if work is not None:
         answer = await _finished(answer, work)
     if isinstance(answer, Failure):
@@ -172,7 +176,7 @@ async def ask(
             request = agents.begin(trial, request)
         try:
             given = attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'")
-            answer = await call.record(given)
+            answer = await call.record(given if work is None else work.counted(given))
         finally:
             if is_agent:
                 agents.end(trial)

@@ -12,8 +12,10 @@ import json
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import field, replace
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from agentv.engine.calls.circuit_breaker import is_interrupted
+from agentv.engine.calls.recorded_call import Given
 from agentv.engine.run_context import RunContext
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
@@ -21,14 +23,18 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.workspace import Hooks, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
+from agentv.model.suite.workspace import Hooks, Network, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.values import JsonObject
 from agentv.ports import SessionTarget, TargetRequest, ToolServers, Workspace
+
+if TYPE_CHECKING:
+    from agentv.engine.gateway_use import GatewayUse
 
 _LIMIT_CODES = frozenset({"agent-limit", "timeout"})
 """Failures of an agent that reached a limit, or its time."""
@@ -39,6 +45,7 @@ SHOWN_PATHS = 20
 NO_WORKSPACE = Failure(
     "no-workspace", "the answer is recorded, and its workspace is not, so that protected files cannot be checked"
 )
+_NOTHING_KEPT = AgentWork()
 
 
 @dataclass(slots=True)
@@ -50,6 +57,7 @@ class TrialWork:
         servers: its scripted tools; None: there are none.
         changes: against the baseline, once the agent has ended.
         trace: of all its calls so far.
+        gateway: where its agent calls its model; None: not through us.
         logs: what its program printed.
     """
 
@@ -59,12 +67,14 @@ class TrialWork:
     servers: ToolServers | None = None
     changes: WorkspaceChanges | None = None
     trace: Trace | None = None
+    gateway: GatewayUse | None = None
     logs: dict[str, bytes] = field(default_factory=dict)
     _asked: TargetRequest | None = None
     _was_called: bool = False
     _has_transcript: bool = False
     _finished: bool = False
     _closed: bool = False
+    _kept: AgentWork | None = None
 
     @property
     def is_recorded(self) -> bool:
@@ -82,11 +92,25 @@ class TrialWork:
             max_tool_calls=limits.max_tool_calls,
         )
         if self.workspace is not None:
-            sandbox, env = self.workspace.sandbox, agent_env(trial)
+            sandbox, env = self.workspace.sandbox.forwarding(self._forwards()), agent_env(trial)
             given = sandbox.environment(env)
             request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
+        if self.gateway is not None:
+            request = self.gateway.request(request)
         self._asked = request
         return request
+
+    def _forwards(self) -> Mapping[int, str]:
+        """The ports by which the agent reaches us where it has a network of its own."""
+        servers, gateway = self.servers, self.gateway
+        return {
+            **(servers.forwards if servers is not None else {}),
+            **(gateway.session.forwards if gateway is not None else {}),
+        }
+
+    def counted(self, given: Given) -> Given:
+        """What a call gives, with what it took as the gateway counted it."""
+        return given if self.gateway is None else self.gateway.counted(given)
 
     def note(self, answer: TargetResponse | Failure) -> None:
         """Take in what a call shows of the agent's work."""
@@ -99,6 +123,11 @@ class TrialWork:
         if response.trace is not None:
             self.trace = response.trace if self.trace is None else _joined(self.trace, response.trace)
 
+    def recall(self, kept: AgentWork | None) -> None:
+        """Take in what an earlier run kept of the agent's work; None: it kept nothing."""
+        self._kept = kept or _NOTHING_KEPT
+        self.trace, self.changes = self._kept.trace, self._kept.changes
+
     async def finish(self) -> Failure | None:
         """End the agent, and compare what it left with the baseline; why that is impossible."""
         if self._finished:
@@ -106,6 +135,10 @@ class TrialWork:
         self._finished = True
         await self._end_session()
         self._has_transcript = self.trace is not None
+        if self.gateway is not None:
+            await self.gateway.session.close()
+            if self.trace is not None:
+                self.trace = self.gateway.completed(self.trace)
         if self.servers is not None and (self.trace is not None or self.servers.calls()):
             self.trace = self.servers.joined(self.trace)
         if self.workspace is not None:
@@ -136,19 +169,31 @@ class TrialWork:
         if not self._finished:
             return context
         workspace = self.workspace if self.changes is not None else None
+        messages = self._messages(context)
         return replace(
             context,
-            messages=self._messages(context),
+            messages=messages,
+            has_transcript=context.has_transcript and (bool(messages) or self._kept is None),
             workspace_path=workspace.path if workspace is not None else None,
             workspace=workspace,
             changes=self.changes,
             agent_trace=self.trace,
-            tool_state=self.servers.state() if self.servers is not None else context.tool_state,
+            tool_state=self._tool_state() or context.tool_state,
         )
+
+    def _tool_state(self) -> JsonObject | None:
+        if self.servers is not None:
+            return self.servers.state()
+        return self._kept.tool_state if self._kept is not None else None
 
     def _messages(self, context: AssertionContext) -> tuple[Message, ...]:
         """The transcript, with the calls that our tools saw in place of those that the agent reports."""
-        if self.servers is None or self.trace is None or not self._has_transcript:
+        if self._kept is not None and self.trial.case.tools and context.has_transcript and self.trace is None:
+            return ()  # what the agent says of its calls is no evidence of them
+        serves, has_transcript = self.servers is not None, self._has_transcript
+        if self._kept is not None:
+            serves, has_transcript = bool(self.trial.case.tools), context.has_transcript
+        if not serves or self.trace is None or not has_transcript:
             return context.messages
         messages = messages_of(self.trace)
         if any(one.role == "user" for one in context.messages):
@@ -161,7 +206,10 @@ class TrialWork:
         turns = sum(message.role == "assistant" for message in messages)
         recorded = len(self.servers.calls()) if self.servers is not None else 0
         calls = max(recorded, sum(len(message.tool_calls) for message in messages))
-        limited = limits.max_turns is not None or (limits.max_tool_calls is not None and not recorded)
+        if self.gateway is not None and not messages:
+            turns = len(self.gateway.session.usages())
+        unseen = limits.max_turns is not None and self.gateway is None
+        limited = unseen or (limits.max_tool_calls is not None and not recorded)
         if limited and not messages and self.trace is None:
             return Failure("no-data", "the target reports no transcript, so that its limits cannot be checked")
         for most, found, what in ((limits.max_turns, turns, "turn"), (limits.max_tool_calls, calls, "tool call")):
@@ -191,7 +239,8 @@ class TrialWork:
     def judged(self, result: TrialResult) -> TrialResult:
         """The result as the workspace lets it stand: whoever changed protected files has failed."""
         spec = self.trial.case.workspace
-        if spec is not None and spec.protected and self.is_recorded and result.status in ("passed", "failed"):
+        unknown = self.is_recorded and self.changes is None
+        if spec is not None and spec.protected and unknown and result.status in ("passed", "failed"):
             return replace(result, status="errored", score=None, error=NO_WORKSPACE)
         changed = self.changes.protected if self.changes is not None else ()
         if not changed:
@@ -202,25 +251,39 @@ class TrialWork:
     async def close(self, result: TrialResult) -> TrialResult:
         """End the tools, and remove the workspace or keep it; the result with the work."""
         self._closed = True
+        if self.gateway is not None and self._was_called:
+            await self.gateway.session.close()
+            result = self.gateway.settled(result, grades_at_limits=self.grades_at_limits)
         kept = await _whole(self._close(self._keeps(result)))
         work = AgentWork(
             self._sandbox(),
-            self.trace,
+            self.trace if self.gateway is None else self.gateway.completed(self.trace),
             self.changes,
             self.logs,
             kept if isinstance(kept, str) else None,
+            self.trial.case.workspace.ignore if self.trial.case.workspace is not None else (),
+            self._tool_state(),
         )
         result = replace(result, work=work)
         if isinstance(kept, Failure):
             return replace(result, status="errored", score=None, error=result.error or kept)
         return result
 
+    @property
+    def network(self) -> Network:
+        """The network of the agent: what is in no sandbox has that of the host."""
+        return self.workspace.sandbox.network if self.workspace is not None and self._is_confined else "host"
+
+    @property
+    def _is_confined(self) -> bool:
+        """Whether the sandbox holds the agent: code in this process, and servers, are in none."""
+        return bool(getattr(self.trial.target.settings, "confined", False))
+
     def _sandbox(self) -> SandboxName | None:
-        """What confined the agent: code in this process, and servers, are in no sandbox."""
+        """What confined the agent."""
         if self.workspace is None:
-            return None
-        confined = getattr(self.trial.target.settings, "confined", False)
-        return self.workspace.sandbox.name if confined else "none"
+            return self._kept.sandbox if self._kept is not None else None
+        return self.workspace.sandbox.name if self._is_confined else "none"
 
     async def discard(self) -> None:
         """Close what is not closed yet: the trial was broken off."""
@@ -236,6 +299,8 @@ class TrialWork:
     async def _close(self, keep: bool) -> str | Failure | None:
         try:
             await self._end_session()
+            if self.gateway is not None:
+                await self.gateway.session.close()
             if self.servers is not None:
                 await self.servers.close()
         finally:
@@ -250,14 +315,16 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
         return work
     spec, suite = trial.case.workspace, trial.suite
     if spec is not None:
-        opened = await run_context.workspaces.open(_with_facts(spec, trial), trial.variant, suite.own_env)
+        home = getattr(trial.target.settings, "home", None)
+        spec = _with_facts(spec, trial) if home is None else replace(_with_facts(spec, trial), home=home)
+        opened = await run_context.workspaces.open(spec, trial.variant, suite.own_env)
         if isinstance(opened, Failure):
             return opened
         work.workspace = opened
     if trial.case.tools:
         try:
             home = work.workspace.sandbox.home if work.workspace is not None else ""
-            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home)
+            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home, work.network)
         except BaseException:
             await work.discard()
             raise
@@ -265,6 +332,26 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
             await work.discard()
             return servers
         work.servers = servers
+    return await _at_gateway(work)
+
+
+async def _at_gateway(work: TrialWork) -> TrialWork | Failure:
+    """The work with a session of the gateway, where its target's model calls pass it."""
+    if work.trial.target.upstream is None:
+        return work
+    from agentv.engine.gateway_use import open_use
+
+    workspace = work.workspace
+    is_apart = workspace is not None and work.network != "host"
+    try:
+        use = await open_use(work.trial, work.run_context, workspace.sandbox.home if is_apart and workspace else "")
+    except BaseException:
+        await work.discard()
+        raise
+    if isinstance(use, Failure):
+        await work.discard()
+        return use
+    work.gateway = use
     return work
 
 
@@ -275,6 +362,7 @@ def limits_of(trial: Trial) -> WorkLimits:
         own.max_turns if own.max_turns is not None else run.max_turns,
         own.max_tool_calls if own.max_tool_calls is not None else run.max_tool_calls,
         own.on_limit or run.on_limit,
+        own.budget_usd if own.budget_usd is not None else run.trial_budget_usd,
     )
 
 

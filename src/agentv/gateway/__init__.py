@@ -1,1 +1,1 @@
-"""Gateway between agents and the APIs of their models: a loopback proxy with a token for each trial."""
+"""The gateway: a proxy on loopback between agents and the APIs of their models (AGENTS.md section 5)."""

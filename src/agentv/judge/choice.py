@@ -48,12 +48,12 @@ class ChoiceQuestion:
 
     @property
     def nonces(self) -> tuple[str, ...]:
-        """What is new in each question."""
+        """Random values that are new in each question."""
         return (self.token, *self.places, *self.earlier, self.mark)
 
     @property
     def schema(self) -> JsonObject:
-        """What the reply must obey."""
+        """JSON Schema of the reply."""
         properties: dict[str, Json] = {
             "reason": {"type": "string"},
             "best": {"type": "string", "enum": list(self.places)},
@@ -63,7 +63,7 @@ class ChoiceQuestion:
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
     def again(self, reply: str, problem: str) -> ChoiceQuestion:
-        """The request that follows an unreadable reply, with another word."""
+        """Follow-up request after an unreadable reply, with a new confirmation word."""
         mark = new_word()
         request = f"Your reply cannot be used: {problem}. Reply with {_shape(mark)} and nothing else."
         previous = (Message("assistant", reply),) if reply.strip() else ()
@@ -97,7 +97,7 @@ def _shape(mark: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OrderedChoice:
-    """The choice in one order, and what it took."""
+    """Choice in one order, with its usage."""
 
     best: int
     reason: str | None
@@ -106,7 +106,7 @@ class OrderedChoice:
 
 
 def joined(one: OrderedChoice, other: OrderedChoice) -> Choice:
-    """Both orders together."""
+    """Combine the choices of both orders."""
     usages = [each.token_usage for each in (one, other) if each.token_usage is not None]
     costs = [each.cost_usd for each in (one, other) if each.cost_usd is not None]
     return Choice(

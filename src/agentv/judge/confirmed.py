@@ -60,10 +60,10 @@ def _carries(row: JsonObject, word: str) -> bool:
 
 
 def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """An object of JSON.
+    """Parse a JSON object whose keys are unique.
 
     Raises:
-        UnreadableError: a key stands in it twice.
+        UnreadableError: a key occurs twice.
     """
     row = dict(pairs)
     if len(row) < len(pairs):

@@ -13,7 +13,7 @@ CONFIRM = "confirm"
 
 
 def new_word() -> str:
-    """What nobody could know before: 64 bits of chance."""
+    """Random token of 64 bits, as 16 hexadecimal digits."""
     return secrets.token_hex(8)
 
 
@@ -35,17 +35,17 @@ _TAG = re.compile(r"<(/?)([\w-]+)-(\w+)>")
 
 @dataclass(frozen=True, slots=True)
 class Delimiter:
-    """Tags that end in a token which nobody could know before the question was put."""
+    """Tags that end in a random token, so that no earlier text can contain them."""
 
     token: str
 
     @classmethod
     def new(cls) -> Delimiter:
-        """A fence that no text given before can hold."""
+        """Create a delimiter with a new random token."""
         return cls(new_word())
 
     def around(self, what: str, text: str) -> str:
-        """The text between `<what-token>` and `</what-token>`, each on a line of its own."""
+        """Wrap the text in `<what-token>` and `</what-token>`, each on its own line."""
         return f"<{what}-{self.token}>\n{text}\n</{what}-{self.token}>"
 
     def wrap_data(self, what: str, text: str) -> str:

@@ -7,7 +7,7 @@ from agentv.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The beginning and the end of a text, and how many characters are left out between them."""
+    """Beginning and end of a text, and the number of characters left out between them."""
 
     head: str
     tail: str = ""
@@ -15,7 +15,7 @@ class Excerpt:
 
     @classmethod
     def of(cls, text: str, most: int) -> Excerpt:
-        """A text of which no more than some characters are kept; the mark comes on top."""
+        """Excerpt that keeps at most the given number of characters, not counting the mark."""
         left_out = len(text) - most
         if left_out <= 0:
             return cls(text)
@@ -24,12 +24,12 @@ class Excerpt:
 
     @property
     def text(self) -> str:
-        """With the mark, on a line of its own."""
+        """Excerpt with the mark on its own line."""
         if not self.left_out:
             return self.head
         return f"{self.head}\n[… {self.left_out:,} characters left out …]\n{self.tail}"
 
     @property
     def joined(self) -> str:
-        """Without the mark, as somebody may quote it."""
+        """Excerpt without the mark, as a judge may quote it."""
         return self.head + self.tail

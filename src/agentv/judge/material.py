@@ -51,7 +51,7 @@ def _results(_rubric: Rubric, context: AssertionContext) -> str:
 
 
 def transcript_of(context: AssertionContext) -> str:
-    """What an agent said and did, step by step."""
+    """Transcript of an agent: its messages and tool calls in order."""
     return "\n".join(line for message in context.messages for line in _lines(message))
 
 

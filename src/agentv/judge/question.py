@@ -45,7 +45,7 @@ class RubricQuestion:
 
     @property
     def nonces(self) -> tuple[str, ...]:
-        """What is new in each question."""
+        """Random values that are new in each question."""
         return (self.delimiter.token, *self.earlier, self.mark)
 
     def again(self, reply: str, problem: str) -> RubricQuestion:
@@ -183,7 +183,7 @@ def _check_shown(rubric: Rubric, messages: tuple[Message, ...], delimiter: Delim
 
 @cache
 def built_in(name: str) -> str:
-    """The text of a prompt of ours: the file `prompts/NAME.md`."""
+    """Text of a built-in prompt, from `prompts/NAME.md`."""
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 

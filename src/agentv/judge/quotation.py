@@ -109,7 +109,7 @@ class _Skeleton:
         self._mentioned: dict[str, frozenset[str | float]] = {}
 
     def has(self, field: _Field) -> bool:
-        """Whether a value stands under its key, or alone in a list."""
+        """Whether a value occurs under its key, or alone in a list."""
         key, value = field
         if not isinstance(value, str):
             return field in self._numbers
@@ -117,7 +117,7 @@ class _Skeleton:
         return any(f"{start}{name}{value}{end}" in self.text for start in before for end in ",}]")
 
     def mentions(self, field: _Field) -> bool:
-        """Whether a value stands behind its key, with or without the signs of JSON."""
+        """Whether a value follows its key, with or without JSON punctuation."""
         key, value = field
         if self.has(field) or value in self._values(key):
             return True

@@ -37,12 +37,12 @@ class _Candidate:
     source: str
 
     def is_copy(self, question: RubricQuestion) -> bool:
-        """Whether all of it also appears in what the judge was shown, but for the word."""
+        """Whether the whole verdict, except the confirmation word, also appears in what the judge was shown."""
         row = {key: value for key, value in self.row.items() if key != CONFIRM}
         return question.shown.has(self.source, row)
 
     def is_shown(self, question: RubricQuestion, shape: VerdictShape) -> bool:
-        """Whether the same verdict also stands there, whatever its reasons."""
+        """Whether the same verdict, with any reasons, also appears in what the judge was shown."""
         return self.is_copy(question) or question.shown.decides(shape.stance_in(self.row))
 
 

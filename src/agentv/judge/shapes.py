@@ -24,7 +24,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReadVerdict:
-    """One verdict, read.
+    """Parsed verdict.
 
     Attributes:
         score: 0..1.
@@ -59,7 +59,7 @@ class VerdictShape:
     fields: tuple[str, ...] = ()
 
     def stance_in(self, row: JsonObject) -> JsonObject:
-        """What decides in a verdict, without the words that give reasons."""
+        """Deciding part of a verdict, without its reasons."""
         value = row[self.key]
         lines = value if isinstance(value, list) else []
         lines_of_fields = [

@@ -31,7 +31,7 @@ class _Flight(Generic[T]):
 
 
 class SharedCalls(Generic[T]):
-    """Outcomes by key.
+    """Outcomes of calls by key, shared by concurrent callers.
 
     Args:
         keeps: whether an outcome is remembered; one that is not serves those alone who waited for it.

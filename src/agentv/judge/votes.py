@@ -13,7 +13,7 @@ from agentv.model.values.usage import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class UsageTotal:
-    """What calls took together; None where no call said.
+    """Total usage of several calls; None where no call reported it.
 
     Attributes:
         unpriced: some call took tokens at a price that is not known: a sum of the others would pretend to be all.
@@ -24,7 +24,7 @@ class UsageTotal:
     unpriced: bool = False
 
     def plus(self, one: TargetResponse | Verdict | JudgeFailure) -> UsageTotal:
-        """With one more call, or a verdict and the calls behind it."""
+        """Total with one more call, or with a verdict and its calls."""
         usage, cost = one.token_usage, one.cost_usd
         if self.token_usage is not None:
             usage = self.token_usage if usage is None else self.token_usage + usage

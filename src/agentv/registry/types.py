@@ -14,6 +14,7 @@ from agentv.registry.plugins import PluginCode
 
 if TYPE_CHECKING:
     from agentv.model.run.context import Assertion
+    from agentv.model.suite.gateway import ModelUpstream
     from agentv.model.suite.suite import TargetSpec, Variable
     from agentv.model.values.message import Block
     from agentv.ports import Executor, Target, TargetRequest
@@ -111,6 +112,14 @@ class ProviderSettings(Declared):
         """The server's address if it is not the provider's own, in a form that may be shown.
 
         Prices are known per provider: another server may have other prices, or none.
+        """
+        return None
+
+    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:  # noqa: ARG002  # most call no model by the gateway
+        """The API that the gateway forwards the model calls of an agent to; None: they do not pass the gateway.
+
+        Args:
+            env: the environment of the suite and of the target, in which keys may stand.
         """
         return None
 

@@ -74,7 +74,7 @@ class LocalEmbedder:
             return Failure("timeout", f"'{self._name}' returned no embeddings within {timeout_s:g} s", retryable=True)
 
     async def close(self) -> None:
-        """Forget the model."""
+        """Release the model."""
         self._model = None
 
 

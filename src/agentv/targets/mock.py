@@ -99,4 +99,4 @@ class _Mock:
         return listed[turn - 1]
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: a mock target holds no resources."""

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import astuple, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,10 +40,11 @@ LARGEST_FILE = 256_000_000
 
 @dataclass(frozen=True, slots=True)
 class TraceFiles:
-    """Where a trace lies; `native_path` is None where it came without a native stream."""
+    """Where a trace lies; `native_path` is None where it came without a native stream. `sha256`: of `trace.json`."""
 
     trace_path: str
     native_path: str | None = None
+    sha256: str = ""
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -133,8 +135,10 @@ def write(trace: Trace, directory: str | Path) -> TraceFiles:
     native = _native_name(trace) if trace.native else ""
     if native:
         _replace_file(folder / native, trace.native)
-    _replace_file(folder / TRACE_FILE, document(trace))
-    return TraceFiles(str(folder / TRACE_FILE), str(folder / native) if native else None)
+    content = document(trace)
+    _replace_file(folder / TRACE_FILE, content)
+    digest = sha256(content).hexdigest()
+    return TraceFiles(str(folder / TRACE_FILE), str(folder / native) if native else None, digest)
 
 
 def document(trace: Trace) -> bytes:

@@ -13,13 +13,13 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~] | \x1b\][^\x07\x1b]*(?:\x07|\x1b
 
 
 def head(printed: bytes, longest: int = LONGEST) -> str:
-    """The beginning of what was printed."""
+    """Beginning of the printed output."""
     text = _printable(printed[: longest * 8])
     return text if len(text) <= longest and len(printed) <= longest * 8 else f"{text[:longest].rstrip()} …"
 
 
 def tail(printed: bytes, longest: int = LONGEST) -> str:
-    """The end of what was printed."""
+    """End of the printed output."""
     text = _printable(printed[-longest * 8 :])
     return text if len(text) <= longest and len(printed) <= longest * 8 else f"… {text[-longest:].lstrip()}"
 

@@ -9,15 +9,10 @@ from pathlib import Path
 MARK = "AGENTV_WORKSPACE"
 """Variable of every program of a trial: the directory of the trial, by which its processes are found."""
 
-_ALLOWED = frozenset(
-    {
-        "LANG",
-        "LANGUAGE",
-        "TERM",
-        "TZ",
-        *(name for proxy in ("http_proxy", "https_proxy", "no_proxy", "all_proxy") for name in (proxy, proxy.upper())),
-    }
+PROXIES = frozenset(
+    name for proxy in ("http_proxy", "https_proxy", "no_proxy", "all_proxy") for name in (proxy, proxy.upper())
 )
+_ALLOWED = frozenset({"LANG", "LANGUAGE", "TERM", "TZ"}) | PROXIES
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 FOR_GRADERS: Mapping[str, str] = {

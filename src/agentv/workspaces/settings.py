@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from tempfile import gettempdir
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import SandboxName
 
 
@@ -19,6 +21,7 @@ class WorkspaceSettings:
         repositories: the cache of git repositories; empty: that of the user.
         private: absolute paths that no agent may see, besides home directories and what suites declare as hidden:
             the project, the runs.
+        redactor: takes secrets out of workspaces that are kept.
     """
 
     directory: str = ""
@@ -26,6 +29,7 @@ class WorkspaceSettings:
     sandbox: SandboxName | None = None
     repositories: str = ""
     private: tuple[str, ...] = ()
+    redactor: Redactor = field(default_factory=Redactor)
 
     @property
     def place(self) -> str:

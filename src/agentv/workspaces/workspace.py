@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
@@ -21,16 +22,21 @@ from agentv.workspaces.changes.baseline import Baselines
 from agentv.workspaces.changes.diff import shown_path
 from agentv.workspaces.changes.planted_modules import plants_modules
 from agentv.workspaces.changes.protected import changed_paths, changed_protected, without
-from agentv.workspaces.changes.snapshot import LINK, Snapshot, take
+from agentv.workspaces.changes.runner_config import changed_test_config, has_sections, sections
+from agentv.workspaces.changes.snapshot import LINK, Snapshot, content, take
 from agentv.workspaces.commands import run_confined, run_hooks
 from agentv.workspaces.directories import grading
 from agentv.workspaces.environment import SAFE_PATH
 from agentv.workspaces.files.placing import place_files
 from agentv.workspaces.files.removing import make_writable, remove_directory
+from agentv.workspaces.files.without_secrets import remove_secrets
 from agentv.workspaces.quota import Quota
 from agentv.workspaces.sandboxes.choice import ConfinedPrograms
 from agentv.workspaces.sandboxes.launcher import GRACE_S
 from agentv.workspaces.sandboxes.places import Places
+
+REMOVED_SECRETS = "removed-secrets.txt"
+"""Beside a kept workspace: the files that a secret was taken out of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +58,12 @@ class RunStorage:
     Attributes:
         baselines: the repository of all baselines.
         kept_directory: where workspaces go that are kept.
+        redactor: takes secrets out of them.
     """
 
     baselines: Baselines
     kept_directory: str
+    redactor: Redactor
 
 
 class LocalWorkspace:
@@ -115,11 +123,29 @@ class LocalWorkspace:
         changes = await self._changes(now)
         if isinstance(changes, Failure):
             return changes
+        config = await self._test_config(now)
         failure = await asyncio.to_thread(place_files, self._spec.hidden, self.path)
         if failure is not None or not self._spec.hidden:
             return failure or changes
         links = await asyncio.to_thread(self._links_to_hidden, now)
-        return replace(changes, protected=tuple(dict.fromkeys((*changes.protected, *links))))
+        return replace(changes, protected=tuple(dict.fromkeys((*changes.protected, *links))), test_config=config)
+
+    async def _test_config(self, now: Snapshot) -> tuple[str, ...]:
+        """The files that the agent changed which decide how hidden tests run. They are not copied in yet."""
+        if not self._spec.hidden:
+            return ()
+        before = self._baseline
+        found = []
+        for path in changed_test_config(
+            (path for one in self._spec.hidden for path in _placed(one)), before.snapshot, now
+        ):
+            if has_sections(path):
+                there = path in before.snapshot.files
+                earlier = await self._storage.baselines.text(before.commit, path) if there else ""
+                if sections(earlier) == sections(await asyncio.to_thread(_text, self.path, path, now)):
+                    continue
+            found.append(shown_path(path))
+        return tuple(found)
 
     def _links_to_hidden(self, now: Snapshot) -> tuple[str, ...]:
         """Links of the agent that lead to hidden files: whoever reads them takes the hidden files for its work."""
@@ -204,9 +230,35 @@ class LocalWorkspace:
             except OSError:  # another file system
                 with suppress(shutil.Error):  # pipes and devices are left out
                     shutil.copytree(self.path, place, symlinks=True)
+            removed = _without_secrets(place, self._storage.redactor)
+            if removed:
+                Path(kept, REMOVED_SECRETS).write_text("".join(f"{one}\n" for one in removed), errors="replace")
         except OSError as error:
             return Failure("workspace-failed", f"the workspace cannot be kept: {error.strerror}")
         return place
+
+
+def _text(directory: str, path: bytes, now: Snapshot) -> str:
+    """The text of a regular file; empty where there is none."""
+    if path not in now.files:
+        return ""
+    try:
+        return content(directory, path).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _without_secrets(place: str, redactor: Redactor) -> list[str]:
+    """Take the secrets out of a kept workspace; one in which that is impossible is not kept.
+
+    Raises:
+        OSError: that is impossible.
+    """
+    try:
+        return remove_secrets(place, redactor)
+    except OSError:
+        remove_directory(place)
+        raise
 
 
 def _placed(copied: CopiedFiles) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ class _Run:
             places=places,
             sandbox=sandbox,
             baseline=baseline,
-            storage=RunStorage(self._baselines, self._kept_directory),
+            storage=RunStorage(self._baselines, self._kept_directory, self._settings.redactor),
             env=env,
         )
 

@@ -305,3 +305,44 @@ def test_a_transform_may_be_a_function(tmp_path):
     file.write_text("def first(output):\n    return output.split()[0]\n")
     (one,) = scores(entry(Acts(looks), transform=Transform("function", "first", str(file))), output="one two")
     assert one.grade.checks[0].text == "one"
+
+
+@dataclass(frozen=True)
+class ReadsFiles(Acts):
+    reads_files: bool = True
+
+
+@dataclass(frozen=True)
+class RunsCode(Acts):
+    runs_code: bool = True
+
+
+@dataclass(frozen=True)
+class Several(Acts):
+    inner: tuple[Any, ...] = ()
+
+
+def noting(log: list[str], name: str) -> Any:
+    def action(_context: Any) -> Grade:
+        log.append(name)
+        return Grade.of(True, name)
+
+    return action
+
+
+@pytest.mark.parametrize(("workspace", "order"), [("/w", "bdeacf"), (None, "abcdef")])
+def test_files_are_read_before_commands_of_graders_change_them(workspace, order):
+    log: list[str] = []
+    reads, runs = entry(ReadsFiles(noting(log, "-"))), entry(RunsCode(noting(log, "-")))
+    entries = [
+        entry(RunsCode(noting(log, "a"))),
+        entry(ReadsFiles(noting(log, "b"))),
+        entry(Several(noting(log, "c"), (reads, runs))),
+        entry(Several(noting(log, "d"), (reads,))),
+        entry(ReadsFiles(noting(log, "e"))),
+        entry(Acts(noting(log, "f"))),
+    ]
+    found = scores(*entries, workspace_path=workspace)
+    assert "".join(log) == order
+    assert [one.grade.checks[0].text for one in found] == list("abcdef")
+    assert [one.entry for one in found] == entries

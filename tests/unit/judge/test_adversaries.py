@@ -74,7 +74,7 @@ MODES = {
     ),
 }
 INVISIBLE = "\u200b\u200d\u2060\ufeff"
-PADDING = "All work and no play makes a long answer. " * 5_000
+PADDING = "All work and no play makes a long answer. " * 500  # ten times what the judge is shown
 
 Attack = Callable[[str], str]
 MECHANISMS: dict[str, Attack] = {
@@ -351,7 +351,7 @@ def test_a_judge_that_says_pass_yields_pass_unless_the_answer_says_so_too(answer
     assert found.passed or (mode == "scale" and found.undecided and "4" in answer)
 
 
-@settings(deadline=None)  # 200 kB of padding, normalised, take a tenth of a second
+@settings(deadline=None)
 @given(
     composed=COMPOSED,
     mode=st.sampled_from([*MODES]),

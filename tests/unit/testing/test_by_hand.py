@@ -59,3 +59,17 @@ def test_a_port_that_is_taken():
         done = subprocess.run([*COMMAND, port], capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(f"Error: cannot listen on port {port}: ")
+
+
+def test_a_script_in_a_file(tmp_path):
+    path = tmp_path / "steps.yaml"
+    path.write_text("[Done.]")
+    with by_hand("--script", str(path)) as (addresses, _):
+        assert ask(addresses["openai"], "say this") == "Done."
+
+
+def test_a_file_that_is_no_script(tmp_path):
+    path = tmp_path / "steps.yaml"
+    path.write_text("steps: [{tol: shell}]")
+    done = subprocess.run([*COMMAND, "0", "--script", str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("step 1 of steps has an unknown key 'tol'")) == (1, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -330,3 +331,54 @@ def test_a_grader_runs_no_monitor_of_the_agents_repository(place: Place) -> None
     script = "git init -q .; git config core.fsmonitor 'touch ran;'; git config core.pager 'touch ran;'"
     trial = place.trial(script, grade="git status >/dev/null; ls")
     assert "ran" not in printed(trial.graded).split()
+
+
+CONFTEST = """
+import pytest
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    report.outcome, report.longrepr = "passed", None
+    return report
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("cp ../plan conftest.py", ("conftest.py",)),
+        ("mkdir -p tests/unit; echo > tests/unit/conftest.py; echo > tests/pytest.ini", ("tests/pytest.ini",)),
+        ("mkdir tests; echo > tests/conftest.py", ()),  # the hidden one is copied over it
+        ("mkdir other; echo > other/conftest.py", ()),
+        ("echo '[tool.pytest.ini_options]' >> pyproject.toml", ("pyproject.toml",)),
+        ("sed -i s/-q/-x/ tox.ini; echo '[more]' >> pyproject.toml", ("tox.ini",)),
+        ("echo '[more]' >> tox.ini; rm pyproject.toml", ()),
+        ("rm tox.ini", ("tox.ini",)),
+        ("rm -f pyproject.toml; ln -s /etc/passwd pyproject.toml", ()),
+    ],
+)
+def test_what_configures_hidden_tests_is_named(plain: Place, script: str, expected: tuple[str, ...]) -> None:
+    plain.file("template/pyproject.toml", "[project]\nname = 'a'\n")
+    plain.file("template/tox.ini", "[pytest]\naddopts = -q\n")
+    plain.file("hidden/test_it.py", "def test_it(): assert False\n")
+    plain.file("hidden/conftest.py", "")
+    script = script.replace("cp ../plan", "echo >")
+    trial = plain.trial(script, hidden=(CopiedFiles(str(plain.root / "hidden"), "tests"),))
+    assert isinstance(trial.changes, WorkspaceChanges)
+    assert trial.changes.test_config == expected
+
+
+def test_a_conftest_that_reports_every_test_as_passed_fools_the_runner_and_not_the_check(plain: Place) -> None:
+    plain.file("conftest.py", CONFTEST)
+    plain.file("hidden/test_it.py", "def test_it(): assert False\n")
+    command = f"{sys.executable} -m pytest -q -p no:cacheprovider --junit-xml report.xml tests"
+    trial = plain.trial(
+        f"cp {plain.root}/conftest.py conftest.py",
+        hidden=(CopiedFiles(str(plain.root / "hidden"), "tests"),),
+        grade=f"{command}; cat report.xml",
+    )
+    report = printed(trial.graded)
+    assert 'failures="0"' in report
+    assert 'name="test_it"' in report
+    assert isinstance(trial.changes, WorkspaceChanges)
+    assert trial.changes.test_config == ("conftest.py",)

@@ -200,11 +200,13 @@ class CodexStream:
 
     def _recorded(self, payload: JsonObject) -> None:
         """Take an entry of its record of the session: the outputs of calls that its sandbox refused."""
-        output, call_id = text(payload, "output"), text(payload, "call_id")
+        parts = (text(one, "text") for one in items(payload, "output"))
+        output, call_id = text(payload, "output") or "\n".join(parts), text(payload, "call_id")
         if call_id in self._refused or _REFUSED not in output:
             return
         self._refused.add(call_id)
-        self._recorder.denied("apply_patch" if output.startswith("patch") else "command_execution", output[:500])
+        reason = next((one for one in output.splitlines() if _REFUSED in one), output)
+        self._recorder.denied("apply_patch" if reason.startswith("patch") else "command_execution", reason[:500])
 
     def _of_turn(self, usage: JsonObject) -> JsonObject:
         """The counts of the turn, out of those of the session."""

@@ -21,14 +21,20 @@ _PRIVATE_DIRECTORY = 0o700
 
 
 class TrialDirectories:
-    """The directories of one trial's agent. Temporary ones are removed by `remove`."""
+    """The directories of one trial's agent. Temporary ones are removed by `remove`.
 
-    def __init__(self, request: TargetRequest) -> None:
+    Args:
+        request: the first of the trial.
+        host_home: without a workspace, HOME is that of the user.
+    """
+
+    def __init__(self, request: TargetRequest, *, host_home: bool = False) -> None:
         self._made: list[TemporaryDirectory[str]] = []
         workspace = request.workspace_path or self._temporary()
         home = request.sandbox.home if request.sandbox is not None and request.sandbox.home else ""
-        home = home or self._temporary()
-        own = os.path.realpath(home) != os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111  # None is no error here
+        of_user = os.path.expanduser("~")  # noqa: PTH111  # None is no error here
+        home = home or (of_user if host_home else self._temporary())
+        own = os.path.realpath(home) != os.path.realpath(of_user)
         config = home if own else self._temporary(home)
         self.paths = Directories(workspace, home, config)
 

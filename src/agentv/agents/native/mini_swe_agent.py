@@ -73,7 +73,7 @@ class MiniSweAgentAdapter:
         if request.turn is not None and request.turn > 1:
             return Failure(NO_SESSION, f"mini-SWE-agent {_WITHOUT_TURNS}")
         settings = self._settings
-        access = model_access(settings, request, settings.api)
+        access = model_access(settings, request, settings.model_protocol or settings.api)
         turns = [one for one in (settings.max_turns, request.max_turns) if one is not None]
         agent: dict[str, Any] = {"agent_class": "default", "cost_limit": 0, "step_limit": min(turns, default=0)}
         if settings.system_prompt is not None:
@@ -87,7 +87,7 @@ class MiniSweAgentAdapter:
         }
         name = settings.model or ""
         if access is not None:
-            prefix = f"{access.protocol}/"
+            prefix, name = f"{access.protocol}/", settings.model_name
             name = name if name.startswith(prefix) else prefix + name
             model["model_kwargs"] = {"api_base": access.url(_VERSIONS)}
             env[_KEYS[access.protocol]] = access.api_key

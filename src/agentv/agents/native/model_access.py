@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
-from agentv.agents.native.settings import API_URLS, NativeAgentSettings
+from agentv.agents.native.settings import NativeAgentSettings
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.gateway import API_URLS, ModelProtocol
 from agentv.model.values.tool_names import TOOLS
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Doc, Issue
+
+_PROVIDERS: Mapping[str, ModelProtocol] = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "google": "gemini",
+    "gemini": "gemini",
+}
+"""How names of models begin → protocol of the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +56,23 @@ class AnyModelSettings(NativeAgentSettings):
         if (self.base_url or self.api_key) and not self.model:
             yield Issue(("model",), f"{self.title} needs 'model' with 'base_url' or 'api_key'")
 
-    def upstream(self, env: Mapping[str, str] | None = None) -> ModelUpstream | None:  # noqa: ARG002  # keys are named here
-        """The model API that the gateway calls for the agent; None: the agent calls it itself, with its own key."""
-        if not self.api_key:
-            return None
-        return ModelUpstream(self.api, self.base_url or API_URLS[self.api], self.api_key)
+    @property
+    def model_protocol(self) -> ModelProtocol | None:
+        """The protocol by which the agent calls its model; None: it is signed in somewhere by itself.
+
+        It is `api` where the target names an API of its own, else that of the provider in front of the model's name,
+        as in `anthropic/claude-haiku-4-5`.
+        """
+        provider, slash, name = (self.model or "").partition("/")
+        if self.base_url or self.api_key:
+            return self.api
+        return _PROVIDERS.get(provider) if slash and name else None
+
+    @property
+    def model_name(self) -> str:
+        """The model as its API knows it."""
+        named = not self.base_url and not self.api_key and self.model_protocol is not None
+        return (self.model or "").partition("/")[2] if named else self.model or ""
 
 
 def native_tools(agent: str, names: Iterable[str], of_server: str) -> Iterator[str]:

@@ -70,10 +70,11 @@ class OpenCodeAdapter:
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn; its prompt is what stands on stdin, since OpenCode puts arguments in quotes."""
         settings = self._settings
-        access = model_access(settings, request, settings.api)
+        access = model_access(settings, request, settings.model_protocol or settings.api)
         config: dict[str, Any] = {"autoupdate": False, "share": "disabled", "permission": self._permissions()}
         model = settings.model or ""
         if access is not None:
+            model = settings.model_name
             config["provider"] = {
                 _PROVIDER: {
                     "npm": _PACKAGES[access.protocol],

@@ -71,7 +71,7 @@ class PiCliAdapter:
         if request.mcp_servers:
             return Failure(NO_TOOLS, f"pi {_WITHOUT_TOOLS}")
         settings = self._settings
-        access = model_access(settings, request, settings.api)
+        access = model_access(settings, request, settings.model_protocol or settings.api)
         env, files = {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}, {}
         argv = ["--mode", "json", "--print", "--offline"]
         if access is not None:
@@ -79,13 +79,13 @@ class PiCliAdapter:
                 "api": _APIS[access.protocol],
                 "baseUrl": access.url(_VERSIONS),
                 "apiKey": _KEY,
-                "models": [{"id": settings.model}],
+                "models": [{"id": settings.model_name}],
             }
             files[f"{_DIRECTORY}/models.json"] = json.dumps({"providers": {_PROVIDER: provider}})
             env |= {_KEY: access.api_key, "PI_CODING_AGENT_DIR": f"{directories.config}/{_DIRECTORY}"}
             argv += ["--provider", _PROVIDER]
         if settings.model:
-            argv += ["--model", settings.model]
+            argv += ["--model", settings.model if access is None else settings.model_name]
         for option, name, prompt in (
             ("--system-prompt", _SYSTEM_PROMPT, settings.system_prompt),
             ("--append-system-prompt", _APPENDED_PROMPT, settings.append_system_prompt),

@@ -60,7 +60,7 @@ class NativeSession:
     def __init__(self, settings: NativeAgentSettings, request: TargetRequest) -> None:
         self._settings = settings
         self._agent = settings.agent()
-        self._directories = TrialDirectories(request)
+        self._directories = TrialDirectories(request, host_home=settings.home == "host")
         self._limits = SessionLimits(settings, request)
         self._activity = AgentActivity()
         self._session_id = ""

@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from agentv.agents.native.programs import AgentProgram
 from agentv.agents.settings import ModelAgentSettings
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.workspace import Home
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Command, Doc, Issue
 
 if TYPE_CHECKING:
     from agentv.agents.native.stream import NativeAgent
-
-API_URLS: Mapping[ModelProtocol, str] = {
-    "openai": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-}
-"""Protocol → base URL of its provider, as the provider's SDK takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +37,10 @@ class NativeAgentSettings(ModelAgentSettings):
     unsupported: ClassVar[Mapping[str, str]] = {}
 
     command: Annotated[Command, Doc("the agent's program; default: the installed one")] = Command()
+    home: Annotated[
+        Home | None,
+        Doc("`fresh`: each trial has a new HOME; `host`: the agent uses yours; default: as the workspace says"),
+    ] = None
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
@@ -70,11 +68,10 @@ class NativeAgentSettings(ModelAgentSettings):
         """The program, without arguments: the adapter's come first, then those of `args`."""
         return self.command if self.has_command else Command((self.program.find(),))
 
-    def upstream(self) -> ModelUpstream | None:
-        """The model API that the gateway calls for the agent; None: the agent calls it itself, signed in as it is."""
-        if self.protocol is None or not self.api_key:
-            return None
-        return ModelUpstream(self.protocol, self.base_url or API_URLS[self.protocol], self.api_key)
+    @property
+    def model_protocol(self) -> ModelProtocol | None:
+        """The protocol by which the agent calls its model; None: it is not known, so that its calls pass no gateway."""
+        return self.protocol
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that starts the agent for each turn."""

@@ -140,8 +140,13 @@ class HttpServer:
         self._task: asyncio.Task[None] | None = None
         self._running: uvicorn.Server | None = None
 
-    async def start(self) -> str:
-        """Listen; the URL."""
+    async def start(self, listening: socket.socket | None = None, port: int = 0) -> str:
+        """Listen; the URL.
+
+        Args:
+            listening: a socket that connections to 127.0.0.1 are forwarded to; None: a free port there.
+            port: that such connections are made to.
+        """
         import uvicorn
 
         class Quiet(uvicorn.Server):
@@ -150,8 +155,9 @@ class HttpServer:
                 yield  # signals are the run's own
 
         path = f"/{secrets.token_urlsafe(24)}/mcp"
-        listening = socket.create_server(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
+        if listening is None:
+            listening = socket.create_server(("127.0.0.1", 0))
+            port = listening.getsockname()[1]
         app = self._server.streamable_http_app(streamable_http_path=path)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
         self._running = Quiet(config)

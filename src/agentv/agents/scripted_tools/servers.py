@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from agentv.agents.scripted_tools.functions import load
 from agentv.agents.scripted_tools.joined import joined
 from agentv.agents.scripted_tools.tool_calls import ToolCalls
-from agentv.model.suite.tools import McpServer, ScriptedServer
+from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
+from agentv.model.suite.workspace import Network
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolCallStep, Trace
 from agentv.model.values.values import JsonObject
@@ -24,12 +23,12 @@ from agentv.ports import Executor
 from agentv.registry.extras import missing_extra
 from agentv.user_code.functions.threads import DaemonThreads
 from agentv.user_code.processes.leftovers import temporary_prefix
+from agentv.user_code.unix_sockets import listening_at
 
 if TYPE_CHECKING:
     from agentv.agents.scripted_tools.mcp_server import HttpServer, SocketServer
 
 _RELAY = Path(__file__).with_name("relay.py")
-_LONGEST_SOCKET_PATH = 100
 _HIDDEN_DIRECTORY = ".agentv-tools-"
 
 
@@ -40,7 +39,7 @@ class LocalScriptedTools:
         self._executor = DaemonThreads()
 
     async def start(
-        self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = ""
+        self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = "", network: Network = "host"
     ) -> RunningTools | Failure:
         """Tools that answer; why they do not.
 
@@ -48,6 +47,7 @@ class LocalScriptedTools:
             servers: of the case.
             env: what the suite sets; functions run in our own environment.
             directory: absolute, reachable by the agent under the same path; empty: a temporary one is made.
+            network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
         """
         del env
         missing = missing_extra("mcp", "agents", "scripted tools are served")
@@ -58,7 +58,7 @@ class LocalScriptedTools:
             return functions
         running = RunningTools(servers, functions, self._executor)
         try:
-            await running.open(directory)
+            await running.open(directory, network)
         except OSError as error:
             await running.close()
             return Failure("cannot-start", f"the scripted tools cannot listen: {error}")
@@ -96,8 +96,9 @@ class RunningTools:
         self._listening: list[SocketServer | HttpServer] = []
         self._directory = ""
         self.servers: tuple[McpServer, ...] = ()
+        self.forwards: dict[int, str] = {}
 
-    async def open(self, directory: str) -> None:
+    async def open(self, directory: str, network: Network = "host") -> None:
         """Listen. What the agent starts is a relay to a socket; the tools themselves stay here.
 
         Raises:
@@ -108,15 +109,21 @@ class RunningTools:
         made: list[McpServer] = []
         for number, one in enumerate(self._scripted):
             server = server_of(one, self._calls[one.name])
-            if one.transport == "http":
+            if one.transport == "http" and network != "loopback":
                 http = HttpServer(server)
                 self._listening.append(http)
                 made.append(McpServer(one.name, "http", url=await http.start()))
                 continue
             relay, path = self._relay(directory), f"{self._directory}/{number}"
+            if one.transport == "http":
+                http, port = HttpServer(server), FIRST_SANDBOX_PORT + number
+                self._listening.append(http)
+                made.append(McpServer(one.name, "http", url=await http.start(listening_at(path), port)))
+                self.forwards[port] = path
+                continue
             sockets = SocketServer(server)
             self._listening.append(sockets)
-            await sockets.start(_bound(path))
+            await sockets.start(listening_at(path))
             made.append(McpServer(one.name, command=(_python(), "-I", "-S", relay, path)))
         self.servers = tuple(made)
 
@@ -153,26 +160,6 @@ class RunningTools:
         self._listening.clear()
         if self._directory:
             shutil.rmtree(self._directory, ignore_errors=True)
-
-
-def _bound(path: str) -> socket.socket:
-    """A listening Unix socket. A path that is too long for the system is named through its directory."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    directory = -1
-    try:
-        if len(path.encode()) > _LONGEST_SOCKET_PATH:
-            parent, _, name = path.rpartition("/")
-            directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            path = f"/proc/self/fd/{directory}/{name}"
-        made.bind(path)
-        made.listen()
-    except OSError:
-        made.close()
-        raise
-    finally:
-        if directory >= 0:
-            os.close(directory)
-    return made
 
 
 def _python() -> str:

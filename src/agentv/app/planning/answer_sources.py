@@ -14,7 +14,7 @@ from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.formatting import plural
-from agentv.ports import AnswerArchive, Store
+from agentv.ports import AnswerArchive, Store, WorkArchive
 from agentv.store.files.directory import JOURNAL
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class AnswerSources:
 
     Attributes:
         earlier: the answers of the run to regrade.
+        works: the work of its agents.
         cassette: the one that is replayed or recorded.
         cache: the answers of all runs.
         asks: calls that the cassette lacks are made.
@@ -39,6 +40,7 @@ class AnswerSources:
     """
 
     earlier: JournalReader | None = None
+    works: WorkArchive | None = None
     cassette: Cassette | None = None
     cache: AnswerCache | None = None
     asks: bool = True
@@ -54,7 +56,8 @@ class AnswerSources:
         from agentv.store.journal.layered_store import LayeredStore
 
         recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
-        return Answers(LayeredStore(journal, shelves), recorded or (no_answer if self.earlier else None), recorded)
+        no_target = recorded or (no_answer if self.earlier else None)
+        return Answers(LayeredStore(journal, shelves), no_target, recorded, self.works)
 
     def notes(self) -> tuple[str, ...]:
         """Notes about the cache for the end of the run."""
@@ -135,7 +138,8 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
         cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
         records, asks = settings.record is not None, settings.replay is None or adds
         code = _code(prepared, cassette, asks=asks)
-        yield AnswerSources(earlier, cassette, cache, asks=asks, records=records, adds=adds, code=code)
+        works = None if earlier is None else _works(earlier)
+        yield AnswerSources(earlier, works, cassette, cache, asks=asks, records=records, adds=adds, code=code)
 
 
 def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:
@@ -185,6 +189,12 @@ def _regraded(prepared: Prepared) -> Iterator[JournalReader]:
             keys = (call_key(trial.target, first_request(trial)) for trial in prepared.plan)
             raise _nothing_to_regrade(run.name, sum(key in earlier.redacted for key in keys))
         yield earlier
+
+
+def _works(earlier: JournalReader) -> WorkArchive:
+    from agentv.app.running.kept_work import KeptWorks
+
+    return KeptWorks(earlier)
 
 
 def _nothing_to_regrade(run: str, redacted: int) -> UsageError:

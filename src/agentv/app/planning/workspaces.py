@@ -38,14 +38,22 @@ def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
         if name not in known:
             from agentv.authoring.source.nearest import did_you_mean
 
-            listed = f"the variants are {', '.join(known[:MOST_NAMED])}" if known else "no suite has variants"
-            raise UsageError(f"--variant {name}: no suite has this variant", did_you_mean(name, known) or listed)
+            hint = did_you_mean(name, known) or _known_variants(known, suites)
+            raise UsageError(f"--variant {name}: no suite has this variant", hint)
     if settings.executor != "local" and any(suite.workspaces for suite in suites):
         what = f"workspaces are made on this machine, and --executor {settings.executor} runs trials on others"
         raise UsageError(what, "omit --executor, or run the suites without workspaces")
     if any(suite.workspaces.existing and suite.variants for suite in suites):
         what = "variants need a new workspace for each trial, and an existing directory is used as it is"
         raise UsageError(what, "omit --workspace-path, or remove 'variants'")
+
+
+def _known_variants(known: list[str], suites: tuple[Suite, ...]) -> str:
+    if known:
+        return f"the variants are {', '.join(known[:MOST_NAMED])}"
+    if any(suite.exam is not None and suite.path.endswith(".json") for suite in suites):
+        return "the evals of a skill have variants where all targets are agents"
+    return "no suite has variants"
 
 
 def works_in_existing(suites: tuple[Suite, ...]) -> bool:
@@ -60,7 +68,10 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
         return
     for path in sorted({path for one in used for path in one.existing}):
         yield f"agents work in {path} itself, one at a time: what they change there stays changed"
-    if settings.regrade is not None or (settings.replay is not None and settings.replay_mode == "strict"):
+    if settings.regrade is not None:
+        yield "the run kept no workspaces: 'command' and 'file-*' are errored"
+        return
+    if settings.replay is not None and settings.replay_mode == "strict":
         yield "answers are recorded, and their workspaces are not: what needs a workspace is errored"
         return
     yield from _unconfined(suites)

@@ -18,7 +18,7 @@ from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, 
 from agentv.store.files.lines import count_lines
 from agentv.store.index.search_index import RowIndex
 from agentv.store.rows.history import replaced_rows
-from agentv.store.rows.reading import RowFacts, read_rows
+from agentv.store.rows.reading import RowFacts, count_interrupted, read_rows
 from agentv.store.totals.summary import PlannedCounts, read_summary, summarize
 
 _LARGE = 8_000_000
@@ -65,6 +65,7 @@ def _listed(path: Path) -> ListedRun:
     summary, timed = totals_of(path, record)
     # rows are counted only where the totals say that some trials did not end: the others have one each
     done = _rows(path) if summary.trials.skipped else summary.trials.total
+    done -= count_interrupted(path / INDEX) if summary.trials.errored else 0
     spared = summary.early_stops.spared if summary.early_stops is not None else 0
     whole = planned is not None and done >= planned - spared
     timing = summary.duration_ms if timed else None

@@ -6,17 +6,19 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from agentv.app.running.kept_work import DIFF, WORK, KeptParts, document
 from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.run.work import StoredWork
+from agentv.model.run.work import AgentWork, StoredWork
+from agentv.model.secrets.streamed_texts import redacted_stream
 from agentv.model.values.trace import Trace
 from agentv.store.files.directory import ARTIFACTS, RunDirectory
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private
 from agentv.user_code.os_errors import store_error
 
-DIFF = "diff.patch"
 _KEY_DIGITS = 12
 _LONGEST_NAME = 60
 _UNSAFE = re.compile(r"[^\w.-]+")
@@ -40,29 +42,49 @@ class Artifacts:
         stored = StoredWork(work.sandbox, work.agent_version or None, workspace_path=self._shown(work.kept))
         place = self._directory.path / ARTIFACTS / name_of(result.trial)
         try:
+            whole = KeptParts()
             if work.changes is not None and work.changes.files:
-                self._write(place / DIFF, work.changes.patch.encode(errors="replace"))
+                patch = work.changes.patch.encode(errors="replace")
+                written = self._write(place / DIFF, patch)
                 stored = replace(stored, diff_path=self._shown(str(place / DIFF)))
+                whole = replace(whole, patch=sha256(written).hexdigest() if written == patch else None)
             for name, data in work.logs.items():
                 self._write(place / name, data)
             if work.trace is not None:
-                stored = self._with_trace(work.trace, place, stored)
+                stored, digest = self._with_trace(work.trace, place, stored)
+                whole = replace(whole, trace=digest)
+            stored = self._with_work(work, whole, place, stored)
         except OSError as error:
             raise store_error("write", Path(error.filename or place), error) from error
         return replace(result, work=None, stored=stored)
 
-    def _with_trace(self, trace: Trace, place: Path, stored: StoredWork) -> StoredWork:
+    def _with_trace(self, trace: Trace, place: Path, stored: StoredWork) -> tuple[StoredWork, str | None]:
+        """Write a trace; the hash of its file, None where a secret was taken out of it."""
         from agentv.traces.files import write  # few runs have traces
 
         self._make(place)
         clean = self._redacted(trace)
         files = write(replace(clean, native=self._bytes(trace.native)), place)
-        return replace(stored, trace_path=self._shown(files.trace_path), native_path=self._shown(files.native_path))
+        named = replace(stored, trace_path=self._shown(files.trace_path), native_path=self._shown(files.native_path))
+        return named, files.sha256 if clean is trace or clean == trace else None
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _with_work(self, work: AgentWork, whole: KeptParts, place: Path, stored: StoredWork) -> StoredWork:
+        """Write what a later run grades again, without the parts that a secret was taken out of."""
+        if work.trace is None and work.changes is None and work.tool_state is None:
+            return stored
+        data = document(work, whole, self._directory.redactor)
+        self._make(place)
+        with os.fdopen(new_private(place / WORK), "wb") as file:
+            file.write(data)
+        return replace(stored, work_path=self._shown(str(place / WORK)), work_sha256=sha256(data).hexdigest())
+
+    def _write(self, path: Path, data: bytes) -> bytes:
+        """Write a file without secrets; what was written."""
         self._make(path.parent)
+        clean = self._bytes(data)
         with os.fdopen(new_private(path), "wb") as file:
-            file.write(self._bytes(data))
+            file.write(clean)
+        return clean
 
     def _make(self, place: Path) -> None:
         make_private(self._directory.path / ARTIFACTS)
@@ -77,7 +99,7 @@ class Artifacts:
         redactor = self._directory.redactor
         if not redactor:
             return data
-        text = data.decode(errors="surrogateescape")
+        text = redacted_stream(data, redactor).decode(errors="surrogateescape")
         return redactor.redact(text).encode(errors="surrogateescape")
 
     def _redacted(self, value: Any) -> Any:

@@ -74,6 +74,7 @@ def _notes(started: StartedRun) -> tuple[str, ...]:
         *journal_damage(journal.damaged),
         *superseded_rows(started.earlier.superseded),
         *started.open.totals.unpriced.notes(),
+        *started.open.totals.trial_notes.notes(),
         *started.open.sources.notes(),
         *started.connections.notes(),
     )

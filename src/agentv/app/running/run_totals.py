@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentv.app.planning.preparation import Prepared
+from agentv.app.running.trial_notes import TrialNotes
 from agentv.app.running.unpriced import Unpriced
 from agentv.engine.calls.circuit_breaker import is_stopped
 from agentv.engine.sequential_samples import COST_LIMIT
@@ -20,12 +21,14 @@ class RunTotals:
         counts: of all rows.
         exam_rows: the rows of exams, by the key of their trial.
         unpriced: calls whose price is not known.
+        trial_notes: what trials note of their model calls.
     """
 
     def __init__(self, prepared: Prepared) -> None:
         self.counts = RunCounts()
         self.exam_rows: dict[str, RowFacts] = {}
         self.unpriced = Unpriced()
+        self.trial_notes = TrialNotes()
         self._exams = frozenset(suite.name for suite in prepared.suites if suite.exam is not None)
         self._held_back: set[tuple[int, str, str | None, str, str | None]] = set()
 
@@ -43,6 +46,7 @@ class RunTotals:
     def add_result(self, result: TrialResult) -> None:
         """Count a trial that ended in this process."""
         self.unpriced.add(result)
+        self.trial_notes.add(result)
         if result.status == "skipped" and not is_stopped(result.error) and not _costs_too_much(result):
             trial = result.trial
             place = (id(trial.suite), trial.target.name, trial.variant_name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,7 +145,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     seed = None if prepared.draws is None else prepared.draws.seed
     journal.begin(record_of(prepared, run.directory.run_id, run.previous, seed))
     logs = logs_of(prepared)
-    answers = run.sources.answers(journal)
+    answers = replace(run.sources.answers(journal), spending=journal)
     connections = Connections(workers_of(prepared), run.budget_limiter, answers, lambda: workspace_settings(run))
     if loads_code and (run.sources.code is None or run.sources.code.asks):  # not what a cassette stands for
         await connections.imported.load(prepared.suites, connections.executor)
@@ -161,6 +161,7 @@ def workspace_settings(run: OpenRun) -> WorkspaceSettings:
         kept_directory=str(run.directory.path / KEPT_WORKSPACES),
         sandbox=run.prepared.settings.sandbox,
         private=tuple(dict.fromkeys((root, str(run.directory.path)))),
+        redactor=run.directory.redactor,
     )
 
 

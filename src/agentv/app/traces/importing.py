@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from agentv.app.traces.sessions import PROGRAMS, read_session
+from agentv.authoring.source.plaintext_secrets import mask_keys
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trace_summary import Spent, summary_of_trace
@@ -27,7 +29,7 @@ class ImportedSession:
     file: str
 
     def row(self) -> str:
-        """The row, as one line of JSON."""
+        """The row, as one line of JSON. What looks like the key of a well-known service is masked."""
         trace = self.trace
         said = [message.text for message in messages_of(trace) if message.role == "assistant" and message.text]
         summary = summary_of_trace(trace, Spent())
@@ -41,16 +43,15 @@ class ImportedSession:
             "duration_ms": summary.duration_ms,
             "trace": json.loads(document(replace(trace, native=b"", native_name=""))),
         }
-        return json.dumps(
-            {key: value for key, value in row.items() if value is not None or key == "output"}, ensure_ascii=False
-        )
+        known = {key: value for key, value in row.items() if value is not None or key == "output"}
+        return mask_keys(json.dumps(known, ensure_ascii=False))
 
 
 def import_files(form: str, files: Sequence[str], test_id: str | None = None) -> list[ImportedSession]:
     """The sessions in files of one format.
 
     Args:
-        form: a key of `FORMATS`.
+        form: a key of `FORMATS` or `PROGRAMS`.
         files: paths.
         test_id: of the one session that there is; None: named by the case that it is of, its file, or its own id.
 
@@ -73,7 +74,37 @@ def import_files(form: str, files: Sequence[str], test_id: str | None = None) ->
     return found
 
 
+def import_session(program: str, path: Path, test_id: str | None = None) -> ImportedSession:
+    """The session of a program in a file.
+
+    Args:
+        program: a key of `PROGRAMS`.
+        path: of the file.
+        test_id: of the row; None: the id of the session.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    try:
+        trace = read_session(program, path)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", _beside(path)) from None
+    if isinstance(trace, Failure):
+        raise UsageError(f"{path}: {trace.message}", _other_form(program, path))
+    return ImportedSession(test_id or trace.session_id or path.name.partition(".")[0], trace, str(path))
+
+
+def _other_form(program: str, path: Path) -> str | None:
+    for name in PROGRAMS:
+        if name != program and isinstance(read_session(name, path), Trace):
+            return f"it reads as {name}: agentv import {name} {path}"
+    return None
+
+
 def _sessions(form: str, file: str) -> list[ImportedSession]:
+    if form in PROGRAMS:
+        _check_file(file)
+        return [import_session(form, Path(file))]
     data = _content(file)
     read = FORMATS[form]
     traces = read(data)
@@ -93,13 +124,18 @@ def _sessions(form: str, file: str) -> list[ImportedSession]:
 def _content(file: str) -> bytes:
     path = Path(file)
     try:
-        if path.is_dir():
-            raise UsageError(f"cannot read {file}: it is a directory")
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{file} is larger than {LARGEST / 1_000_000:g} MB")
+        _check_file(file)
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}", _beside(path)) from None
+
+
+def _check_file(file: str) -> None:
+    path = Path(file)
+    if path.is_dir():
+        raise UsageError(f"cannot read {file}: it is a directory")
+    if path.exists() and path.stat().st_size > LARGEST:
+        raise UsageError(f"{file} is larger than {LARGEST / 1_000_000:g} MB")
 
 
 def _beside(path: Path) -> str | None:

@@ -5,17 +5,16 @@ Tool names may contain `*` and `?`, and are compared case-insensitively, as in p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 from agentv.assertions.agent.calls import all_or_nothing, called, fits, fits_call, in_order, no_calls
+from agentv.assertions.agent.skills import used_skills
 from agentv.assertions.evidence import excerpt, listed, quoted
 from agentv.assertions.json_compare import differences, same
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import ToolCall
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Alias, Count, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
@@ -118,7 +117,7 @@ class SkillUsed(_Used):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the names among the skills that the target reports, loads by a tool, or reads."""
-        used = _skills(context)
+        used = used_skills(context)
         if used is None:
             message = "the target reports neither skills nor a transcript, so the skills that it used are unknown"
             return Grade.errored("no-data", message)
@@ -312,44 +311,3 @@ def _of_type(bounds: StepBounds) -> str:
 
 def _at(place: int) -> str:
     return f"call {place + 1}"
-
-
-_LOADING = frozenset({"skill"})
-_READING = frozenset({"read", "read_file", "readfile", "view"})
-_SHELL = frozenset({"shell"})
-_IN_COMMAND = lazy_pattern(r"(?:^|[/\s'\"=])skills/([^/\s'\"]+)/SKILL\.md")
-_NAMED_BY = ("skill", "name", "skill_name", "command")
-_PATHS = ("file_path", "path", "filePath", "filename")
-
-
-def _skills(context: AssertionContext) -> list[str] | None:
-    """The used skills in order; None if they are unknown."""
-    reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
-    is_list = isinstance(reported, Sequence) and not isinstance(reported, str)
-    if not is_list and context.tool_calls is None:
-        return None
-    used = list(_reported(reported)) if is_list else []  # type: ignore[arg-type]  # a list, as was just seen
-    return used or [name for call in context.tool_calls or () for name in _skill_of(call)]
-
-
-def _reported(rows: Iterable[Json]) -> Iterator[str]:
-    """Out of what promptfoo calls `skillCalls`: a use that ended with an error is none."""
-    for row in rows:
-        if isinstance(row, Mapping) and isinstance(row.get("name"), str) and row.get("is_error") is not True:
-            yield str(row["name"])
-
-
-def _skill_of(call: ToolCall) -> Iterator[str]:
-    """The skill that a call loads: by a skill tool, or by reading a file below `skills/NAME/`, also in a command."""
-    tools = {name.casefold() for name in call.names}
-    if tools & _LOADING:
-        named = next((one for key in _NAMED_BY if isinstance(one := call.arguments.get(key), str)), None)
-        if named:
-            yield named.removeprefix("/").rpartition(":")[2]  # a plugin's name stands before a colon
-    elif tools & _READING:
-        path = next((one for key in _PATHS if isinstance(one := call.arguments.get(key), str)), "")
-        parts = path.replace("\\", "/").split("/")
-        if "skills" in parts[:-2]:
-            yield parts[parts.index("skills") + 1]
-    elif call.native_name is not None and tools & _SHELL:  # agents without a tool for reading
-        yield from dict.fromkeys(_IN_COMMAND.findall(json.dumps(call.arguments, ensure_ascii=False)))

@@ -8,14 +8,15 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from agentv.assertions.evidence import excerpt, quoted
+from agentv.assertions.evidence import excerpt, listed, quoted
 from agentv.assertions.work.junit import ReportedTest, ReportError, read_report
 from agentv.assertions.work.workspace_files import NO_WORKSPACE, Unreadable, content
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade
 from agentv.model.suite.workspace import WorkspaceCommand
-from agentv.model.values.path_globs import GlobError, check_glob, is_glob
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.path_globs import GlobError, check_glob, is_glob, matches
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
 from agentv.ports import ProgramResult
@@ -25,6 +26,7 @@ from agentv.user_code.excerpts import tail
 TIMEOUT_S = 600.0
 """Seconds that a command may take where the entry says nothing: it may run the tests of a whole repository."""
 
+_RUNNER = lazy_pattern(r"\b(?:pytest|py\.test|tox|nox|jest|vitest|mocha|playwright|phpunit)\b")
 _MOST_FAILED = 50
 _KEPT = 4_000
 """Characters of each output of a failed command that its row keeps."""
@@ -43,6 +45,9 @@ class CommandPasses(DeclaredAssertion):
     path: Annotated[Text | None, Nonempty(), Doc("the report, relative to the workspace")] = None
     fail_to_pass: Annotated[Texts | None, Doc("tests that must pass now; they failed before the agent's work")] = None
     pass_to_pass: Annotated[Texts | None, Doc("tests that must still pass")] = None
+    allow_config: Annotated[
+        Texts, Doc("globs of files that configure tests, such as `conftest.py`, which the agent may add or change")
+    ] = ()
 
     short: ClassVar[str | None] = "command"
     timeout_s: ClassVar[float | None] = TIMEOUT_S
@@ -61,6 +66,11 @@ class CommandPasses(DeclaredAssertion):
                 yield Issue((option,), f"'{option}' requires parse: junit")
         for option in ("cwd", "path"):
             yield from _path_issues(getattr(self, option), option)
+        for place, glob in enumerate(self.allow_config):
+            try:
+                check_glob(glob)
+            except GlobError as error:
+                yield Issue(("allow_config", place), str(error))
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Run the command. It ends with the grade's time limit, and all that it started with it."""
@@ -85,7 +95,20 @@ class CommandPasses(DeclaredAssertion):
             grade = _all_of([*self._outcome(ended)])
         else:
             grade = await call(lambda: self._tests(ended, os.path.realpath(directory), path))
+        grade = self._trusted(grade, context)
         return grade if grade.passed else replace(grade, details={**grade.details, **_printed(ended)})
+
+    def _trusted(self, grade: Grade, context: AssertionContext) -> Grade:
+        """The grade; failed where the agent changed what decides how hidden tests run, so that they prove nothing."""
+        changed = context.changes.test_config if context.changes is not None else ()
+        if self.parse is None and _RUNNER.search(str(self.command)) is None:
+            return grade
+        others = tuple(one for one in changed if not any(matches(glob, one) for glob in self.allow_config))
+        if not others:
+            return grade
+        said = f"{listed(others)}; 'allow_config' names what the agent may change"
+        check = Check("the agent did not change how hidden tests run", False, excerpt(said))
+        return replace(grade, score=0.0, passed=False, checks=(check, *grade.checks))
 
     def _outcome(self, ended: ProgramResult) -> Iterator[Check]:
         said = _last_lines(ended)

@@ -40,6 +40,7 @@ class _FileAssertion(DeclaredAssertion):
     __slots__ = ()
 
     path: str
+    reads_files: ClassVar[bool] = True
 
     def label(self) -> str:
         """The path."""

@@ -9,7 +9,7 @@ from agentv.authoring.assertions.short_forms import ShortForms
 from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.assertions.typed_entries import EXTRA_KEYS, TypedEntryReader, TypedForm
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.forgotten_colon import colon_forgotten
+from agentv.authoring.source.forgotten_colon import colon_forgotten, looks_like_code
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.source.report import Result
 from agentv.model.suite.assertion import AssertionEntry
@@ -129,4 +129,7 @@ class AssertionReader:
             name, rest = found
             message = f"'{name}' is an assertion type, but without its colon this is a sentence for the judge"
             reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion, write {rest}")
+        elif looks_like_code(text):
+            message = "this looks like an expression, and is a sentence for the judge"
+            reading.report.warning("nearly-an-assertion", item, message, hint="for code, write - python: …")
         return True

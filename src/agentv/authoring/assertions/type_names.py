@@ -21,6 +21,7 @@ from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
 AnyType = AssertionType | OpenAssertionType
 
 _ALL, _ANY = "write an 'assert-set'", "write an 'assert-set' whose 'threshold' some of its entries reach"
+_RUBRIC = "write what the answer must fulfil as a sentence for the judge: llm-rubric: …"
 _OF_OTHERS = {
     **dict.fromkeys(("and", "all", "all-of"), _ALL),
     **dict.fromkeys(("or", "any", "any-of"), _ANY),
@@ -30,7 +31,18 @@ _OF_OTHERS = {
     **dict.fromkeys(("length", "words", "max-words", "min-length", "max-length"), "did you mean 'word-count'?"),
     **dict.fromkeys(("judge", "llm", "model-graded", "model-graded-qa"), "did you mean 'llm-rubric'?"),
     **dict.fromkeys(("pattern", "re"), "did you mean 'regex'?"),
-    **dict.fromkeys(("code", "command", "exec"), "did you mean 'script'?"),
+    **dict.fromkeys(("code", "exec"), "did you mean 'script'?"),
+    **dict.fromkeys(("faithfulness", "groundedness"), "did you mean 'context-faithfulness'?"),
+    "hallucination": "write 'context-faithfulness': it passes if the context supports the answer",
+    **dict.fromkeys(("answer-relevancy", "response-relevancy", "relevancy"), "did you mean 'answer-relevance'?"),
+    **dict.fromkeys(("contextual-recall", "retrieval-recall"), "did you mean 'context-recall'?"),
+    **dict.fromkeys(
+        ("contextual-relevancy", "contextual-precision", "context-precision"), "did you mean 'context-relevance'?"
+    ),
+    **dict.fromkeys(("answer-correctness", "correctness", "factual-correctness"), "did you mean 'factuality'?"),
+    **dict.fromkeys(("semantic-similarity", "embedding-similarity"), "did you mean 'similar'?"),
+    **dict.fromkeys(("tool-correctness", "tool-call-accuracy"), "did you mean 'tool-trajectory'?"),
+    **dict.fromkeys(("toxicity", "bias", "moderation", "pii", "harmful", "summarization", "g-eval"), _RUBRIC),
 }
 """What people and other programs call a type → the hint at one that is unknown."""
 
@@ -111,10 +123,9 @@ class AssertionTypes:
             if issue.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:
                 reading.report.error(issue.code, Span(file, 1, 1, 1, 2), issue.message)  # again: it is the reason
                 return
-        hint = did_you_mean(name, self.names)
+        hint = _OF_OTHERS.get(name) or did_you_mean(name, self.names)
         if hint and inverted:
-            hint = hint.replace("'", "'not-", 1)
-        hint = hint or _OF_OTHERS.get(written.replace("_", "-"))
+            hint = hint.replace("did you mean '", "did you mean 'not-", 1)
         homes = (shown(folder.removesuffix("/.agentv/assertions")) for folder in self.custom.searched)
         folders = ", ".join(home if home == "." else f"{home}/" for home in homes)
         notes = (f"searched .agentv/assertions in: {folders}",) if folders else ()

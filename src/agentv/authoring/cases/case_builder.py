@@ -111,6 +111,10 @@ class CaseBuilder:
         if made is None:
             return ()
         check_abilities(made, targets, case.node, reading.report)
+        if made.workspace is not None and made.workspace.network != "host":
+            from agentv.authoring.workspaces.network import check_network  # few suites close a network
+
+            check_network(made.workspace, made.tools, targets, reading.report)
         made = self._clustered(made, case.node)
         if self._matrix is None:
             return (made,)
@@ -188,7 +192,8 @@ class CaseBuilder:
         tools = work.tools.of_case(keys.tools, reading) if work is not None and has_tools else ()
         if tools:
             facts = (*facts, [one.facts() for one in tools])
-        limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit)
+        budget_usd = keys.limits.budget_usd if keys.limits is not None else None
+        limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit, budget_usd)
         if limits != NO_WORK_LIMITS:
             facts = (*facts, limits)
         try:

@@ -4,6 +4,9 @@
 "prompt", "expected_output", "files", "expectations"}]}`, where newer files say `assertions`. Both belong to the closest
 `SKILL.md` above them. All of it is data: no placeholder in it is filled in.
 
+A model gets the skill's instructions as the system's message, and the files of an eval in its question. An agent works
+in a workspace that holds the files, once with the skill where agents look for skills, and once without it.
+
 Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/evaluating-skills; the page
 `references/schemas.md` of the skill-creator in https://github.com/anthropics/skills.
 """
@@ -17,6 +20,7 @@ from typing import Annotated
 
 from agentv.authoring.assertions.entries import JUDGED
 from agentv.authoring.assertions.judging import PASTE_BESIDE
+from agentv.authoring.exams.skill_variants import WITH_SKILL, WITHOUT_SKILL, overlay_of, place_of
 from agentv.authoring.exams.skills import SKILL, Skill, closest_skill, skill_above, skills_beside, without_file
 from agentv.authoring.exams.texts import texts_of
 from agentv.authoring.exams.triggering import cases_of
@@ -25,7 +29,18 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
 from agentv.authoring.header.header import Header
 from agentv.authoring.source.nearest import nearest
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain
+from agentv.authoring.source.nodes import (
+    ListNode,
+    MapNode,
+    Node,
+    Place,
+    Scalar,
+    is_empty,
+    kind_of,
+    node_of,
+    plain,
+    span_of,
+)
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import Exam
 from agentv.model.suite.suite import Case, Suite
@@ -81,11 +96,13 @@ class SkillExam:
     Attributes:
         root: a list of queries, or the mapping with `evals`.
         reading: of the suite; no text of a skill is rendered.
+        of_agents: agents work on the evals, in workspaces.
     """
 
     root: Node
     skill: Skill
     reading: Reading
+    of_agents: bool = False
 
     @property
     def not_missing(self) -> frozenset[str]:
@@ -100,9 +117,20 @@ class SkillExam:
             _check_name(self.root, skill, self.reading)
             extra = {key: plain(node) for key, node in self.root.items.items() if key not in _KEYS}
             pairs["metadata"] = node_of(extra, at)
-            if skill.instructions:
+            if self.of_agents:
+                pairs |= self._of_agents()
+            elif skill.instructions:
                 pairs["input"] = node_of([{"role": "system", "content": skill.instructions}], skill.at)
         return _mapping(pairs, at)
+
+    def _of_agents(self) -> dict[str, Node]:
+        """An empty workspace, and the variants: the one without the skill is what the other is compared with."""
+        workspace, variants = _mapping({}, self.root.at), [node_of({"name": WITHOUT_SKILL}, self.root.at)]
+        if self.skill.meta.path:
+            overlay = overlay_of(self.skill, span_of(self.root.at).file)
+            variants.append(node_of({"name": WITH_SKILL, "overlay": overlay}, self.root.at))
+            return {"workspace": workspace, "variants": ListNode(variants, self.root.at)}
+        return {"workspace": workspace}
 
     def queries(self, header: Header) -> tuple[Case, ...]:
         """The queries of a list; the judge also sees the descriptions of the other skills next to this one."""
@@ -120,16 +148,17 @@ class SkillExam:
             self.reading.report.error("bad-value", evals, f"'evals' must be a list, found {kind_of(evals)}")
             return
         for place, item in enumerate(evals.items, 1):
-            lowered = _case_of(item, place, self.reading)
+            lowered = _case_of(item, place, self.reading, of_agents=self.of_agents)
             yield header.cases.read(lowered, header.reading) if lowered is not None else ()
 
     def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam | None:
         """The data that an attempt is recorded with. Another skill is shown to the judge, and is no part of this one.
 
-        None without a `SKILL.md`: nothing is recorded of a skill that is not there.
+        None without a `SKILL.md`: nothing is recorded of a skill that is not there. Nor of agents: half of their trials
+        are without the skill.
         """
         skill = self.skill
-        if not skill.meta.path:
+        if not skill.meta.path or self.of_agents:
             return None
         own = {path: data for path, data in read.items() if Path(path).name != SKILL or path == skill.meta.path}
         queries = {case.id: bool(case.metadata["should_trigger"]) for case in suite.cases if case.asks_judge}
@@ -144,7 +173,7 @@ def _check_name(root: MapNode, skill: Skill, reading: Reading) -> None:
         reading.report.warning("bad-value", name, message)
 
 
-def _case_of(item: Node, place: int, reading: Reading) -> MapNode | None:
+def _case_of(item: Node, place: int, reading: Reading, *, of_agents: bool) -> MapNode | None:
     """The case that an entry of `evals` stands for; None where it is wrong, which is reported."""
     if not isinstance(item, MapNode):
         reading.report.error("bad-case", item, f"an entry of 'evals' must be a mapping, found {kind_of(item)}")
@@ -158,7 +187,8 @@ def _case_of(item: Node, place: int, reading: Reading) -> MapNode | None:
         return None
     pairs = {
         "id": node_of(f"eval-{place}", item.at) if is_empty(given.get("id")) else given["id"],
-        "input": _prompt_of(given),
+        "input": given["prompt"] if of_agents else _prompt_of(given),
+        "workspace": _workspace_of(given, reading) if of_agents else None,
         "metadata": MapNode(extra, {key: item.keys[key] for key in extra}, item.at),
         "description": given.get("name"),
         "expected_output": given.get("expected_output"),
@@ -176,6 +206,21 @@ def _prompt_of(given: Mapping[str, Node]) -> Node:
     blocks = [_block("file", one) for one in files.items]
     content: Node = ListNode([*blocks, _block("text", prompt)], files.at)
     return ListNode([_mapping({"role": node_of("user", prompt.at), "content": content}, prompt.at)], prompt.at)
+
+
+def _workspace_of(given: Mapping[str, Node], reading: Reading) -> Node | None:
+    """The files of an eval, in the workspace of its agent; two that would lie in one place are reported."""
+    files = given.get("files")
+    if not isinstance(files, ListNode) or not files.items:
+        return None
+    placed: dict[str, Node] = {}
+    for one in files.items:
+        place = place_of(str(plain(one)))
+        if place in placed:
+            first = plain(placed[place])
+            reading.report.error("bad-value", one, f"'{plain(one)}' and '{first}' are both '{place}' in the workspace")
+        placed[place] = one
+    return _mapping({"files": _mapping(placed, files.at)}, files.at)
 
 
 def _block(kind: str, value: Node) -> MapNode:

@@ -365,13 +365,24 @@ def _literal(choices: Sequence[Any]) -> FieldType:
     return FieldType(wanted, value_is(str, int, bool), read)
 
 
+_LISTED_PARTS = 10
+"""Parts of a text with commas that a hint spells out as a list."""
+
+
+def _as_list(node: Node) -> str:
+    """A lone value as the list that it was probably meant to be: `a, b` as two texts."""
+    parts = [part.strip() for part in node.text.split(",")] if isinstance(node, Scalar) else []
+    several = len(parts) > 1 and all(parts) and len(parts) <= _LISTED_PARTS and not any("'" in part for part in parts)
+    return str(parts) if several else f"[{kind_of(node)}]"
+
+
 def _sequence(item: FieldType) -> FieldType:
     wanted = "a list" if item is JSON else f"a list of {_several(item.wanted)}"
 
     def read(node: Node, reading: Reading, key: str) -> Any:
         if not isinstance(node, ListNode):
             alone = isinstance(node, Scalar) and item.accepts(node)
-            return refuse(node, reading, key, wanted, f"write [{kind_of(node)}]" if alone else None)
+            return refuse(node, reading, key, wanted, f"write {_as_list(node)}" if alone else None)
         values = [item.read(one, reading, f"{key}[{place}]") for place, one in enumerate(node.items)]
         return INVALID if any(value is INVALID for value in values) else tuple(values)
 

@@ -26,7 +26,7 @@ from agentv.authoring.source.masking import environment_secrets
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.authoring.source.report import Report, Result
-from agentv.authoring.source.spellings import MEANT
+from agentv.authoring.source.spellings import HINTS, MEANT
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.pictures import is_none
@@ -195,7 +195,7 @@ class Reading:
                 self.report.error("unknown-key", mapping.keys[key], message)
             return
         listed = [*allowed, *extra.listed]
-        hint = _cut_off(key, mapping) or did_you_mean(key, [*listed, *extra.hinted])
+        hint = _cut_off(key, mapping) or HINTS.get(what, {}).get(key) or did_you_mean(key, [*listed, *extra.hinted])
         hint = hint or _misplaced(key, listed, mapping)
         hint = hint or (f"did you mean '{extra.meant}'?" if extra.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)

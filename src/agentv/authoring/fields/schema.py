@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from agentv.authoring.fields.decode import AsNode
 from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
@@ -102,6 +102,17 @@ class AuthoredRun(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredLimits(Declared):
+    """The `limits:` of a suite or of a case."""
+
+    short: ClassVar[str | None] = None
+
+    budget_usd: Annotated[
+        float | None, Between(0.0001), Doc("maximum cost of an agent's model calls in one trial, in US dollars")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredSuite(Declared):
     """The outermost mapping of an eval file."""
 
@@ -135,6 +146,7 @@ class AuthoredSuite(Declared):
         None
     )
     run: Annotated[Unread, Doc("how the suite runs")] = None
+    limits: Annotated[AuthoredLimits | None, Doc("what an agent may take in one trial")] = None
     env: Annotated[Unread, Doc("environment for targets and scripts of this suite")] = None
     workspace: Annotated[
         Unread, Doc("directory that an agent works in: a template, repositories, setup, hidden files")
@@ -180,6 +192,7 @@ class AuthoredCase(Declared):
     on_limit: Annotated[
         Literal["error", "grade"] | None, Doc("`grade`: a trial whose agent reached a limit is graded as it is")
     ] = None
+    limits: Annotated[AuthoredLimits | None, Doc("what an agent may take in one trial; overrides the suite's")] = None
     tags: Annotated[Unread, Doc("labels to select cases by")] = None
     target: Annotated[Unread, Doc("the target of this case only")] = None
     judge: Annotated[Unread, Doc("the judge of this case only")] = None

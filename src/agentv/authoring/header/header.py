@@ -183,7 +183,7 @@ class HeaderReader:
         """`run:`, with what stands under `execution:` and means the same."""
         older = {key[4:]: node for key, node in translated.items.items() if key.startswith("run.")}
         if authored.run is None and not older:
-            return _clustered(config.run, authored, self.request)
+            return _completed(config.run, authored, self.request)
         own = authored.run if authored.run is not None else MapNode({}, {}, translated.map.at)
         if isinstance(own, MapNode) and older:
             for key in older.keys() & own.items.keys():
@@ -194,12 +194,14 @@ class HeaderReader:
         if authored.cluster is not None and isinstance(own, MapNode) and "cluster" in own.items:
             message = "'cluster' is set both here and in the suite; keep one of them"
             reading.report.error("two-spellings", own.keys["cluster"], message)
-        return _clustered(over(read_run(own, reading), config.run), authored, self.request)
+        return _completed(over(read_run(own, reading), config.run), authored, self.request)
 
 
-def _clustered(run: RunSettings, authored: AuthoredSuite, request: LoadRequest) -> RunSettings:
-    """The settings with the `cluster` in force: the command line's, else the suite's, else that of `run`."""
+def _completed(run: RunSettings, authored: AuthoredSuite, request: LoadRequest) -> RunSettings:
+    """The settings with the suite's limits and the `cluster` in force: the command line's, the suite's, or `run`'s."""
     cluster = request.cluster or authored.cluster
+    if authored.limits is not None:
+        run = replace(run, trial_budget_usd=authored.limits.budget_usd)
     return run if cluster is None else replace(run, cluster=cluster)
 
 
@@ -239,6 +241,9 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     return found
 
 
+_FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".parquet", ".xlsx")
+
+
 def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]:
     """`dataset` and `suite` name the suite, or are kept in its metadata where `name` stands too."""
     older = [key for key in ("dataset", "suite") if key in root.items]
@@ -248,7 +253,10 @@ def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]
     others: dict[str, Json] = {}
     for key in older:
         node, at = items.pop(key), keys.pop(key)
-        if "name" in items:
+        if isinstance(node, Scalar) and node.text.lower().endswith(_FILES_OF_CASES):
+            message = f"'{key}' names the suite, and '{node.text}' looks like a file of cases"
+            report.error("bad-value", node, message, hint=f"did you mean 'tests: {node.text}'?")
+        elif "name" in items:
             others[key] = plain(node)
         else:
             items["name"], keys["name"] = node, at

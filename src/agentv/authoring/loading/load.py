@@ -100,7 +100,11 @@ def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
 
 
 def _nearest_path(path: Path) -> str | None:
-    """The nearest name beside a path that does not exist, as it can be typed."""
+    """The nearest name beside a path that does not exist, or the same path one directory up, as it can be typed."""
+    if not path.is_absolute():
+        above = next((up for up in (Path("..", path), Path(*path.parts[1:])) if up.parts and up.exists()), None)
+        if above is not None:
+            return f"did you mean '{above}'?"
     siblings = [one.name for one in path.parent.iterdir()] if is_directory(str(path.parent)) else []
     found = nearest(path.name, siblings)
     return f"did you mean '{path.parent / found}'?" if found else None

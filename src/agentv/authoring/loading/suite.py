@@ -231,11 +231,21 @@ class SuiteReader:
         self._context.disk.kept = {self.path: data}
         if self.path.endswith(".json") and holds_skill_tests(root):
             of_skill = skill_exam(root, self.path, self._reading)
-            return None if of_skill is None else self._examined(of_skill, root)
+            if of_skill is None:
+                return None
+            return self._examined(replace(of_skill, of_agents=self._asks_agents()), root)
         if isinstance(root, MapNode):
             return self._examined(ExamReader(self.path, root, self._reading, self._context.request), root)
         self._report.error("bad-eval-file", root, f"an exam is a mapping with 'cases', found {kind_of(root)}")
         return None
+
+    def _asks_agents(self) -> bool:
+        """Whether all targets of a file that names none itself are agents. What is wrong with them is told later."""
+        context = self._context
+        quiet = self._reading.reporting_to(Report())
+        read = HeaderReader(self.path, context.request, context.registries).read(self._nothing, quiet, exam=True)
+        targets = read.suite.targets
+        return bool(targets) and all(getattr(one.settings, "is_agent", False) for one in targets)
 
     def _examined(self, reader: ReadsExam, root: Node) -> Suite | None:
         """The suite that an exam is lowered into; one part of it after the other, since each needs those before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from agentv.authoring.source.masking import is_key, is_secret
+from agentv.authoring.source.masking import MASK, is_key, is_secret
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.model.secrets.secret_forms import is_searched
@@ -47,6 +47,14 @@ def check_keys(path: str, data: bytes, report: Report) -> None:
         report.warning(
             CODE, _span(path, data, found.start(), found.end()), f"{what} is written in plain text here", hint=_HINT
         )
+
+
+def mask_keys(text: str) -> str:
+    """The text without whatever looks like the key of a well-known service."""
+    data = text.encode()
+    if not any(beginning in data for beginning in _BEGINNINGS):
+        return text
+    return _KEY.sub(MASK.encode(), data).decode()
 
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:

@@ -84,6 +84,7 @@ SUITE = Spellings(
             "environment",
             "extensions",
             "tools",
+            "limits",
         ]
     ),
     older={
@@ -204,6 +205,7 @@ CASE = Spellings(
             "max_turns",
             "max_tool_calls",
             "on_limit",
+            "limits",
         ]
     ),
     older={
@@ -468,6 +470,24 @@ MEANT: Mapping[str, str] = {
     **dict.fromkeys(("samples", "dataset", "items", "examples", "scenarios"), "tests"),
 }
 """What other programs, and people, call a key → the key, for the hint at one that is unknown."""
+
+_CONTEXT = "put it into the variable 'context': vars: {context: …}; the context-* assertions read it from there"
+_RUN_KEY = "it belongs under 'run': run: {%s: …}"
+_MODEL = "name the provider and the model in the target: targets: openai:gpt-5"
+
+HINTS: Mapping[str, Mapping[str, str]] = {
+    "an eval file": {
+        **{key: _RUN_KEY % key for key in sorted(RUN.canonical)},
+        **dict.fromkeys(("model", "models"), _MODEL),
+        "metrics": "did you mean 'assert'?",
+    },
+    "a case": {
+        **dict.fromkeys(("context", "contexts", "retrieval_context", "retrieved_contexts", "documents"), _CONTEXT),
+        "actual_output": "the target gives the answer; for recorded answers, use the provider 'replay'",
+        "metrics": "did you mean 'assert'?",
+    },
+}
+"""Kind of mapping → unknown key that other programs have there → the hint."""
 
 
 def type_name(written: str) -> tuple[str, bool]:

@@ -315,6 +315,16 @@ def _refuses_settings(node: MapNode, providers: Registry[Provider], reading: Rea
     return True
 
 
+_MODELS = {"openai": ("gpt-", "o1", "o3", "o4", "chatgpt-"), "anthropic": ("claude-",), "gemini": ("gemini-",)}
+"""Provider → how the names of its models begin."""
+
+
+def _provider_of_model(written: str) -> str | None:
+    """The provider whose models are named so; None where that is not known."""
+    name = written.strip().lower()
+    return next((provider for provider, begins in _MODELS.items() if name.startswith(begins)), None)
+
+
 def _report_unknown(
     registry: TargetRegistry, written: str, at: Node | None, reading: Reading, bare: Provider | None
 ) -> None:
@@ -335,6 +345,9 @@ def _report_unknown(
     add = reading.report.error
     named = registry.names
     hint = did_you_mean(written.partition(":")[0].strip(), [*named, *registry.providers.names])
+    provider = _provider_of_model(written)
+    if provider is not None and hint is None:
+        hint = f"for the model, write the provider in front: {provider}:{written}"
     if bare is not None:
         hint = f"as a provider, it needs a setting: write '{bare.name}:…'" if bare.settings.short else None
     elif hint is None and named:

@@ -111,6 +111,9 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     secrets |= set(secrets_in(_filled(drawn_headers, reading.scope), hide=True))
     if provider.settings.finds_keys:
         secrets |= reading.environment_secrets()
+    upstream = settings.upstream({**reading.scope.env, **env})
+    if upstream is not None:
+        secrets.add(upstream.api_key)
     reading.secrets.update(secrets)
     search = search_paths({**reading.scope.env, **authored.env})
     files = _files(settings, authored.fingerprint, search)
@@ -136,6 +139,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         unfollowed=authored.fingerprint is None and is_unfollowed(settings, search),
         search=search,
         plugin=provider.plugin.owner if provider.plugin is not None else "",
+        upstream=upstream,
     )
 
 
@@ -299,7 +303,22 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
         hint = did_you_mean(name, providers.names)
         notes = () if hint else (f"there are {', '.join(providers.names)}",)
         reading.report.error("unknown-provider", said, f"no provider '{name}'", hint=hint, notes=notes)
+        _report_misspelt(node, providers.find(nearest(name, providers.names) or ""), reading)
     return provider
+
+
+def _report_misspelt(node: MapNode, likely: Provider | None, reading: Reading) -> None:
+    """Report the misspelt keys of a target whose provider is unknown; other keys may be right.
+
+    Args:
+        node: the target.
+        likely: the provider that was probably meant.
+        reading: whose report gets them.
+    """
+    known = {*TARGET.known, *(shape_of(likely.settings).rules if likely is not None else ())}
+    for key in node.items.keys() - known:
+        if nearest(key, known):
+            reading.unknown_key(key, node, known, "a target")
 
 
 def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: Reading, extra: ExtraKeys) -> Any:

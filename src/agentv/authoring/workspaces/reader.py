@@ -53,7 +53,7 @@ class WorkspaceReader:
         self._keys = keys
         self._overrides = overrides
         self._digests = FileDigests(reads=hashes)
-        self._mappings = MappingReader(self._digests)
+        self._mappings = MappingReader(self._digests, complete=not varies)
         self._varies = varies
         self._changes = any(map(holds_placeholder, keys.nodes))
         self._parts: Parts | None = None

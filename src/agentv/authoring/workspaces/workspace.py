@@ -16,6 +16,7 @@ from agentv.authoring.workspaces.digests import FileDigests
 from agentv.authoring.workspaces.hooks import read_hooks
 from agentv.authoring.workspaces.parts import CopyReader, check_globs, inner_path, read_commands
 from agentv.authoring.workspaces.schema import AuthoredDocker, AuthoredRepository, AuthoredWorkspace
+from agentv.authoring.workspaces.unmatched import report_unmatched
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import DockerImage, WorkspaceRepository
 
@@ -35,9 +36,14 @@ _URL = re.compile(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:")
 
 @dataclass(frozen=True, slots=True)
 class MappingReader:
-    """Reads `workspace` mappings; what is wrong is reported."""
+    """Reads `workspace` mappings; what is wrong is reported.
+
+    Attributes:
+        complete: no variant adds files to the workspaces.
+    """
 
     digests: FileDigests
+    complete: bool = True
 
     def read(self, node: Node, reading: Reading) -> Parts:
         """The fields that a workspace gives; none where it is no mapping."""
@@ -104,6 +110,8 @@ class MappingReader:
         if "max_mb" in node.items or "max_workspace_mb" in node.items:
             parts["max_mb"] = read.max_mb
         self._existing(read, node, parts, reading)
+        if self.complete and read.protected:
+            report_unmatched(parts, node.items["protected"], reading)
         return parts
 
     def _existing(self, read: AuthoredWorkspace, node: MapNode, parts: Parts, reading: Reading) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from agentv.app.settings import EvalSettings
+from agentv.cli.completed import files
 from agentv.cli.printing import print_diagnostics
 
 
 @click.command("check", epilog="Example: agentv check evals/ --oracle")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=files)
 @click.option("--oracle", is_flag=True, help="Also require that the solution of each case passes.")
 @click.option("--filter", metavar="GLOB", help="Check only cases whose id matches.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Check only cases with this tag. Repeatable.")

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from agentv.app.settings import EvalSettings
+from agentv.cli.completed import files
 from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.progress import ProgressOptions, follow
 
 
 @click.command("grade", epilog="Example: agentv grade fix.eval.yaml --test-id negative --prepared negative")
-@click.argument("path", metavar="FILE")
+@click.argument("path", metavar="FILE", shell_complete=files)
 @click.option("--test-id", required=True, metavar="ID", help="Case to grade.")
 @click.option("--prepared", required=True, metavar="DIR", help="Directory that `agentv prepare` made.")
 @click.option("--response", metavar="FILE", help="File with the answer. Default: the last message of --trace.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from agentv.app.settings import EvalSettings
+from agentv.cli.completed import files
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus
 from agentv.reports.text.escaping import one_line
 
 
 @click.command("prepare", epilog="Example: agentv prepare fix.eval.yaml --test-id negative --out negative")
-@click.argument("path", metavar="FILE")
+@click.argument("path", metavar="FILE", shell_complete=files)
 @click.option("--test-id", required=True, metavar="ID", help="Case to prepare.")
 @click.option("--out", required=True, metavar="DIR", help="Directory to make.")
 @click.option("--variant", metavar="NAME", help="Variant to prepare.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agentv.cli.completed import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def _age(ctx: click.Context, param: click.Parameter, value: str | None) -> timed
 
 
 @click.command("delete", epilog="Example: agentv results delete --older-than 30d --keep 10")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=runs)
 @click.option(
     "--older-than", callback=_age, metavar="AGE", help="Delete runs that started longer ago, such as 12h, 30d or 4w."
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agentv.cli.completed import runs
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus, UsageError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("export", epilog="Example: agentv results export last --failed -o failed.csv")
-@click.argument("run", metavar="[RUN]", default="last")
+@click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
 @click.option(
     "-o", "--out", multiple=True, metavar="FILE", help="Output file. Its suffix selects the format. Repeatable."
 )

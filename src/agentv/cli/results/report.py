@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agentv.cli.completed import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _SUFFIXES = {"html": ".html", "md": ".md", "junit": ".xml"}
 
 
 @click.command("report", epilog="Example: agentv results report last --md summary.md --junit junit.xml")
-@click.argument("run", metavar="[RUN]", default="last")
+@click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
 @click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
 @click.option("--md", metavar="FILE", help="Write Markdown that fits into a pull request comment.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML for CI servers.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from agentv.cli.completed import runs
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus
 
@@ -15,7 +16,7 @@ SHOWN = 20
 
 
 @click.command("show", epilog="Example: agentv results show last --failed")
-@click.argument("run", metavar="[RUN]", default="last")
+@click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
 @choosing
 @click.option("--limit", type=click.IntRange(0), metavar="N", help=f"At most N trials; {SHOWN} without --json.")
 @click.option("--full", is_flag=True, help="Do not shorten answers and evidence.")

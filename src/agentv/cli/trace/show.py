@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from agentv.cli.completed import runs
 from agentv.errors import ExitStatus
 
 
 @click.command("show", epilog="Example: agentv trace show last refund --full")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=runs)
 @click.argument("case", metavar="CASE")
 @click.option("--target", metavar="NAME", help="Show the trials of this target only.")
 @click.option("--variant", metavar="NAME", help="Show the trials of this variant only.")

@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
+from agentv.cli.completed import runs
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus
 
 
 @click.command("stats", epilog="Example: agentv trace stats last --target claude")
-@click.argument("run", metavar="[RUN]", default="last")
+@click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
 @choosing
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")

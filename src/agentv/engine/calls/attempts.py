@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from agentv.engine.calls.adaptive_concurrency import Permit
-from agentv.engine.calls.budget_limiter import Reservation
 from agentv.engine.calls.circuit_breaker import INTERRUPTED
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.retry_policy import PROBE_S, Again, GiveUp, Tries, decide, is_limited, patience_s
@@ -21,6 +20,26 @@ from agentv.user_code.functions.deadline import LIMIT, Deadline
 from agentv.user_code.functions.guard import attempt
 
 A = TypeVar("A", TargetResponse, Embeddings)
+
+
+class AttemptReservation(Protocol):
+    """What one attempt after the other can cost, reserved before each."""
+
+    def try_reserve(self) -> bool:
+        """Reserve without waiting; returns whether that was possible."""
+        ...
+
+    async def reserve(self, *, first: bool) -> Failure | None:
+        """Wait until the next attempt may be made; why it may not."""
+        ...
+
+    def give_back(self) -> None:
+        """The attempt was not made."""
+        ...
+
+    def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
+        """The attempt has ended."""
+        ...
 
 
 class AttemptAllowance(NamedTuple):
@@ -46,7 +65,7 @@ class RetriedCall(Generic[A]):
     ask: Callable[[AttemptAllowance], A | Failure | Awaitable[A | Failure]]
     timeout_s: float
     waiter: Waiter = field(default_factory=Waiter)
-    reservation: Reservation | None = None
+    reservation: AttemptReservation | None = None
     attempts: list[Attempt] = field(default_factory=list)
     _tries: Tries = field(default_factory=Tries)
     _ends_at: float | None = None
@@ -99,7 +118,7 @@ class RetriedCall(Generic[A]):
                 reservation.give_back()
         return found
 
-    async def _reserved(self, reservation: Reservation) -> Failure | None:
+    async def _reserved(self, reservation: AttemptReservation) -> Failure | None:
         """Reserve what the attempt can cost, or why it is not to be made. The wait is not the call's time."""
         if reservation.try_reserve():
             return None

@@ -23,6 +23,7 @@ from agentv.ports import Embedder, Target, TargetRequest
 if TYPE_CHECKING:
     from agentv.engine.calls.attempts import AttemptAllowance
     from agentv.engine.calls.budget_limiter import BudgetLimiter, Kind, Reservation, TargetSpend
+    from agentv.engine.calls.model_calls import TrialModelCalls
     from agentv.engine.calls.rate_limiter import RateLimiter
     from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
 
@@ -68,15 +69,17 @@ class CallThrottle:
         self._limiters: dict[str, ServerLimiter] = {}
         self._own: list[ServerLimiter] = []
         self._sleeper = InterruptibleSleep()
+        self._model_channels: dict[tuple[int, str], TargetChannel] = {}
 
     def through(self, spec: TargetSpec, target: Target) -> Target:
         """The target, asked through here. It is an `Embedder` if the target is one."""
         endpoint: str | None = getattr(spec.settings, "endpoint", _no_endpoint)()
+        paced_by_calls = spec.upstream is not None  # a session that held a permit would keep its own calls waiting
         channel = TargetChannel(
             spec,
-            self._limiter_of(spec, endpoint),
+            None if paced_by_calls else self._limiter_of(spec, endpoint),
             endpoint is not None,
-            _rate_limiter_of(spec),
+            None if paced_by_calls else _rate_limiter_of(spec),
             self.stops.of(spec),
             self._sleeper,
             self._chance,
@@ -87,6 +90,36 @@ class CallThrottle:
         )
         paced = ThrottledEmbedder if isinstance(target, Embedder) else ThrottledTarget
         return paced(target, channel)
+
+    def model_calls(self, spec: TargetSpec, endpoint: str, budget_usd: float | None) -> TrialModelCalls:
+        """The model calls of one trial's agent.
+
+        Args:
+            spec: the agent.
+            endpoint: of its model's API, whose limits hold for them.
+            budget_usd: what the trial may spend; None: there is no limit but the run's.
+        """
+        from agentv.engine.calls.budget import Budget
+        from agentv.engine.calls.budget_limiter import BudgetLimiter
+        from agentv.engine.calls.model_calls import TrialModelCalls
+
+        channel = self._model_channels.get((id(spec), endpoint))
+        if channel is None:
+            channel = self._model_channels[id(spec), endpoint] = TargetChannel(
+                spec,
+                self._limiter_of(spec, endpoint),
+                True,  # a NamedTuple, by position as above
+                _rate_limiter_of(spec),
+                self.stops.of(spec),
+                self._sleeper,
+                self._chance,
+                self._report_stop,
+                self._report_pause,
+                None
+                if self.budget_limiter is None
+                else self.budget_limiter.target_spend(self.stops.key_of(spec), spec.name, "answers"),
+            )
+        return TrialModelCalls(channel, None if budget_usd is None else BudgetLimiter(Budget(budget_usd)))
 
     def interrupt(self) -> None:
         """Let no call wait for another attempt, or for a server, any more, and have agents end their work."""
@@ -103,8 +136,8 @@ class CallThrottle:
             self._report_stop(spec, failure)
 
     def _spend_of(self, spec: TargetSpec, kind: Kind) -> TargetSpend | None:
-        if self.budget_limiter is None or getattr(spec.settings, "free", False):
-            return None
+        if self.budget_limiter is None or getattr(spec.settings, "free", False) or spec.upstream is not None:
+            return None  # what an agent's model calls cost is reserved call by call
         return self.budget_limiter.target_spend(self.stops.key_of(spec), spec.name, kind)
 
     def _limiter_of(self, spec: TargetSpec, endpoint: str | None) -> ServerLimiter | None:

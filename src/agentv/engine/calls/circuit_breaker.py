@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import Final
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values import response
 from agentv.model.values.response import CallFailure, Failure
 
 STOPPED = "target-stopped"
-INTERRUPTED = Failure(response.INTERRUPTED, "the run was interrupted while a call waited")
-UNAFFORDABLE = "budget-spent"
+INTERRUPTED = Failure("interrupted", "the run was interrupted while a call waited")
+UNAFFORDABLE: Final = "budget-spent"
 
 
 @dataclass(slots=True)

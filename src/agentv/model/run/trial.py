@@ -60,8 +60,8 @@ class Trial:
 
     @property
     def has_work(self) -> bool:
-        """Whether its agent has a workspace or tools of ours."""
-        return self.case.workspace is not None or bool(self.case.tools)
+        """Whether its agent has a workspace, tools of ours, or calls its model through the gateway."""
+        return self.case.workspace is not None or bool(self.case.tools) or self.target.upstream is not None
 
     @property
     def variant_name(self) -> str | None:
@@ -107,6 +107,7 @@ class TrialResult:
         reused: the answers were there before: another run, a cassette or the cache gave them, or an older row of this
             run has them; nobody was paid.
         judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
+        notes: what is noteworthy of its model calls, such as that the agent counts them differently.
     """
 
     trial: Trial
@@ -131,3 +132,4 @@ class TrialResult:
     stopped: SamplingStop | None = None
     work: AgentWork | None = None
     stored: StoredWork | None = None
+    notes: tuple[str, ...] = ()

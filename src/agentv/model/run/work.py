@@ -9,6 +9,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.trace import Trace
+from agentv.model.values.values import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class AgentWork:
         changes: what it changed in its workspace; None: there was none, or it could not be compared.
         logs: name → what its program printed.
         kept: absolute path of the workspace, where it is kept.
+        ignored: globs of files that the changes leave out.
+        tool_state: scripted MCP server → the state that its functions kept; None: it had none.
     """
 
     sandbox: SandboxName | None = None
@@ -28,6 +31,8 @@ class AgentWork:
     changes: WorkspaceChanges | None = None
     logs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     kept: str | None = None
+    ignored: tuple[str, ...] = ()
+    tool_state: JsonObject | None = None
 
     @property
     def agent_version(self) -> str:
@@ -43,6 +48,7 @@ class StoredWork:
         sandbox: what confined the agent; None: it had no workspace.
         agent_version: as the agent reports it.
         trace_path, diff_path, native_path, workspace_path: relative to the directory of the run; None: there is none.
+        work_path, work_sha256: of what a later run needs to grade the work again, hashes of the others among it.
     """
 
     sandbox: SandboxName | None = None
@@ -51,3 +57,5 @@ class StoredWork:
     diff_path: str | None = None
     native_path: str | None = None
     workspace_path: str | None = None
+    work_path: str | None = None
+    work_sha256: str | None = None

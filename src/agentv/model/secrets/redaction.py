@@ -62,6 +62,10 @@ class Redactor:
         """The text with `[redacted]` in the place of every secret, and of every piece of one."""
         return self._known().replaced(text, REDACTED) if self._values else text
 
+    def stretches(self, text: str) -> list[tuple[int, int]]:
+        """Where secrets, and pieces of them, stand in a text: first and last letter."""
+        return [*self._known().stretches(text)] if self._values else []
+
     def found_in(self, line: bytes) -> bool:
         """Whether a secret stands in this JSON text; at times true where it spans a border of two values."""
         return bool(self._values) and self._known().stand_in(line)
@@ -95,6 +99,7 @@ class Redactor:
             metadata=self._object(result.metadata),
             turns=tuple(self.redact_answer(answer) for answer in result.turns),
             retries=self._attempts(result.retries),
+            notes=tuple(map(self.redact, result.notes)),
         )
 
     def redact_json(self, value: Json) -> Json:

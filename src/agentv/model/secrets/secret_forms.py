@@ -54,22 +54,41 @@ def is_searched(value: str) -> bool:
 
 
 def written_forms(value: str) -> Iterator[str]:
-    """How a value reads as text: plain, escaped for JSON, Python, HTML and URLs. May repeat itself."""
+    """How a value reads as text: plain, escaped for JSON, Python, HTML and URLs, with any line ends. May repeat itself.
+
+    Pages stand in JSON, as answers and tool results do, and JSON stands in pages: both are listed.
+    """
     bare = value.strip()
-    for one in (value, bare):
-        yield one
-        for ascii_only in (False, True):
-            escaped = json.dumps(one, ensure_ascii=ascii_only)[1:-1]
-            yield escaped
-            yield from (json.dumps(escaped)[1:-1], json.dumps(escaped, ensure_ascii=False)[1:-1])  # JSON within JSON
-        yield repr(one)[1:-1]
-    yield from _html_forms(bare)
+    for one in (*_with_line_ends(value), *_with_line_ends(bare)):
+        for text in _text_forms(one):
+            yield text
+            yield from _html_forms(text)
+        for page in _html_forms(one):
+            yield from _text_forms(page)
     writable = bare.encode(errors="replace")
     for safe in ("", "/", "!'()*", "!#$&'()*+,/:;=?@[]"):
         percent = quote(writable, safe=safe)
         yield percent
         yield _PERCENT.sub(lambda found: found[0].lower(), percent)
     yield quote_plus(writable)
+
+
+def _with_line_ends(value: str) -> tuple[str, ...]:
+    """A value, and if it has several lines, as it reads with the line ends of Unix and of Windows."""
+    if "\n" not in value and "\r" not in value:
+        return (value,)
+    unix = value.replace("\r\n", "\n").replace("\r", "\n")
+    return (value, unix, unix.replace("\n", "\r\n"))
+
+
+def _text_forms(text: str) -> Iterator[str]:
+    """A text as it is, and escaped for JSON, for JSON within JSON, and for Python."""
+    yield text
+    for ascii_only in (False, True):
+        escaped = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+        yield escaped
+        yield from (json.dumps(escaped)[1:-1], json.dumps(escaped, ensure_ascii=False)[1:-1])
+    yield repr(text)[1:-1]
 
 
 def _html_forms(text: str) -> Iterator[str]:

@@ -120,13 +120,13 @@ class SecretPieces:
         """The text with `by` in the place of every secret, and of every piece of one, however it is spelled."""
         if len(text) < PIECE and text.isascii():
             return text
-        clean = _without(text, self._stretches(text), by)
+        clean = _without(text, self.stretches(text), by)
         read = unescaped(clean)
         if read is None:
             return clean
-        return _without(clean, (read.written(first, last) for first, last in self._stretches(read.text)), by)
+        return _without(clean, (read.written(first, last) for first, last in self.stretches(read.text)), by)
 
-    def _stretches(self, text: str) -> Iterator[tuple[int, int]]:
+    def stretches(self, text: str) -> Iterator[tuple[int, int]]:
         """Where in a text to take something out, by letters."""
         data = text.encode("utf-8", "surrogatepass")
         if not self._may_stand_in(data):

@@ -31,6 +31,7 @@ class CheckOutcome:
         state: `untried`: there is nothing to call.
         code, message: why there was no answer.
         fix: what to do about it.
+        agent: its name and version, where an agent tells them.
     """
 
     state: Literal["ok", "failed", "untried"]
@@ -38,6 +39,7 @@ class CheckOutcome:
     code: str | None = None
     message: str | None = None
     fix: str | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

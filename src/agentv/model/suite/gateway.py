@@ -11,6 +11,30 @@ from agentv.lazy_dataclass import dataclass
 ModelProtocol = Literal["openai", "anthropic", "gemini"]
 """Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""
 
+SANDBOX_PORT = 61_000
+"""Port of the gateway on the loopback of a sandbox with a network of its own: above those that systems hand out."""
+
+DROP = "drop"
+"""The fault of a connection that is closed without a reply."""
+
+API_URLS: Mapping[ModelProtocol, str] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+"""Protocol → base URL of its provider, as the provider's SDK takes it."""
+
+_KEYS: Mapping[ModelProtocol, tuple[str, ...]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
+_BASE_URLS: Mapping[ModelProtocol, tuple[str, ...]] = {
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "anthropic": ("ANTHROPIC_BASE_URL",),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL",),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ModelUpstream:
@@ -28,6 +52,27 @@ class ModelUpstream:
     api_key: str = field(repr=False)
     faults: Mapping[str, float] = field(default_factory=dict)
 
+    @classmethod
+    def known_to(
+        cls,
+        protocol: ModelProtocol,
+        env: Mapping[str, str],
+        base_url: str | None = None,
+        api_key: str | None = None,
+        faults: Mapping[str, float] | None = None,
+    ) -> ModelUpstream | None:
+        """The API by the settings, else by the variables that the provider's SDKs read; None without a key."""
+        key = api_key or next((env[name] for name in _KEYS[protocol] if env.get(name)), None)
+        if not key:
+            return None
+        url = base_url or next((env[name] for name in _BASE_URLS[protocol] if env.get(name)), API_URLS[protocol])
+        return cls(protocol, url.rstrip("/"), key, faults or {})
+
+
+def key_variables(protocol: ModelProtocol) -> tuple[str, ...]:
+    """The variables that the provider's SDKs read a key from."""
+    return _KEYS[protocol]
+
 
 @dataclass(frozen=True, slots=True)
 class GatewayAccess:
@@ -36,11 +81,18 @@ class GatewayAccess:
     Attributes:
         url: root of the gateway on loopback, without a path, as programs of the trial see it.
         token: stands in for the API key; valid until the trial ends.
+        socket: path of the Unix socket on which the gateway listens as well; empty: on none.
     """
 
     url: str
     token: str = field(repr=False)
+    socket: str = ""
 
     def base_url(self, protocol: ModelProtocol) -> str:
         """The base URL of a protocol, as the provider's SDK takes it."""
         return f"{self.url}/{protocol}/v1" if protocol == "openai" else f"{self.url}/{protocol}"
+
+    def env(self, protocol: ModelProtocol) -> dict[str, str]:
+        """The variables by which the provider's SDKs find the gateway in place of the API."""
+        names = (*_BASE_URLS[protocol], *_KEYS[protocol])
+        return {name: self.token if name in _KEYS[protocol] else self.base_url(protocol) for name in names}

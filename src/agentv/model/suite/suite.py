@@ -10,6 +10,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.conversation import PLAIN, Dependency, Flow, Link, OnDependencyFailure, Turn
 from agentv.model.suite.exam import Exam
+from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import SearchPaths
 from agentv.model.suite.tools import ScriptedServer
@@ -93,6 +94,7 @@ class TargetSpec:
         unfollowed: it starts programs of which no file is known, so that a change of theirs is not seen.
         search: where what it starts is looked for; None: as this process has it.
         plugin: package and version of the plugin that its provider is of; empty: the provider is built in.
+        upstream: the API that the gateway forwards its model calls to; None: they do not pass the gateway.
     """
 
     name: str
@@ -115,6 +117,7 @@ class TargetSpec:
     unfollowed: bool = False
     search: SearchPaths | None = field(default=None, compare=False)
     plugin: str = ""
+    upstream: ModelUpstream | None = field(default=None, repr=False, compare=False)
 
     @property
     def missing(self) -> tuple[Variable, ...]:
@@ -137,7 +140,7 @@ class RunSettings:
         cost_limit_usd: when the samples of a case have cost as much, no more of them are run.
         trust_data: rows that `tests:` pulls in, and CSV files, may name code and read the environment.
         cluster: a key of `metadata` or `vars`, or a template, whose equal values make cases dependent.
-        max_turns, max_tool_calls: of an agent in one trial.
+        max_turns, max_tool_calls, trial_budget_usd: of an agent in one trial.
         on_limit: `grade`: a trial whose agent reached a limit, or its time, is graded all the same.
     """
 
@@ -158,6 +161,7 @@ class RunSettings:
     max_turns: int | None = None
     max_tool_calls: int | None = None
     on_limit: Literal["error", "grade"] | None = None
+    trial_budget_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

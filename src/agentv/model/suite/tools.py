@@ -10,6 +10,9 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
+FIRST_SANDBOX_PORT = 61_001
+"""Port of the first server over HTTP on the loopback of a sandbox with a network of its own; the others follow."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:

@@ -187,11 +187,13 @@ class WorkLimits:
 
     Attributes:
         on_limit: `error`: a trial whose agent reached a limit has no verdict. `grade`: its work is graded as it is.
+        budget_usd: what its model calls may cost, as far as they pass the gateway.
     """
 
     max_turns: int | None = None
     max_tool_calls: int | None = None
     on_limit: Literal["error", "grade"] | None = None
+    budget_usd: float | None = None
 
 
 NO_WORK_LIMITS = WorkLimits()

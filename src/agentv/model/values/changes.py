@@ -37,6 +37,7 @@ class WorkspaceChanges:
     Attributes:
         patch: unified diff in git's format, UTF-8 with replacement characters; binary files by size and sha256.
         protected: paths of protected files that were changed.
+        test_config: paths of changed files that decide how hidden tests run, such as a `conftest.py`.
         cut: the patch is longer than what is shown of it.
     """
 
@@ -44,3 +45,4 @@ class WorkspaceChanges:
     patch: str = ""
     protected: tuple[str, ...] = ()
     cut: bool = False
+    test_config: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
 
-INTERRUPTED = "interrupted"
+RUN_INTERRUPTED = "interrupted"
 """Code of a failure of a call that the user ended early. Its trial runs again when the run is resumed."""
 
 
@@ -105,6 +105,7 @@ class TargetResponse:
         attempts: the failed attempts before this answer.
         earlier: it was paid for earlier, by another run or in an older row of this one: no call was made.
         trace: what an agent did before it answered; None: it reports no trace.
+        metered: the gateway counted what it took, call by call, so that nothing else counts it.
         logs: name of a file → what an agent's program printed; kept beside the trace, not in the journal.
     """
 
@@ -119,4 +120,5 @@ class TargetResponse:
     attempts: tuple[Attempt, ...] = ()
     earlier: bool = False
     trace: Trace | None = None
+    metered: bool = False
     logs: Mapping[str, bytes] = field(default_factory=dict, repr=False)

@@ -23,6 +23,9 @@ _PROBLEMS = {"missing-extra": "library missing", "not-yet": "not supported yet"}
 _WHOLE = frozenset({"NAME", "TARGET", "CHECK", "KEY"})
 """Columns whose texts are not broken as long as there is room."""
 
+LONGEST_AGENT = 60
+"""Characters of an agent's name and version that are shown."""
+
 Cell = tuple[str, str | None]
 """Text and the name of its style."""
 
@@ -126,7 +129,8 @@ def _check(check: CheckOutcome | None) -> Cell:
     if check is None:
         return ("", None)
     if check.state == "ok":
-        return (f"ok, {_duration(check)}", "ok")
+        agent = f", {one_line(check.agent, LONGEST_AGENT)}" if check.agent else ""
+        return (f"ok, {_duration(check)}{agent}", "ok")
     return ("failed", "failed") if check.state == "failed" else ("not called", "untried")
 
 

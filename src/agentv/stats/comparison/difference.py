@@ -45,7 +45,7 @@ class Differences:
 
     @property
     def independent(self) -> int:
-        """How many clusters there are."""
+        """Number of clusters."""
         return len(self.flips.sums)
 
     @cached_property
@@ -65,7 +65,7 @@ class Differences:
 
     @property
     def chance(self) -> float:
-        """How likely chance brings such a difference, without regard to cases that are unseen."""
+        """Two-sided p-value of the sign-flip test alone, without the bounds for unobserved cases."""
         return max(self._score_test.p(), self.flips.p()) if self.of_verdicts else self._student.p()
 
     @property

@@ -38,6 +38,6 @@ def evidence_needed(evidence: Sequence[float], cases: int, level: float) -> floa
 
 
 def kept_of(evidence: Sequence[float], cases: int, level: float) -> int:
-    """How many of the decisions are kept; the arguments are those of `evidence_needed`."""
+    """Number of decisions that are kept; same arguments as `evidence_needed`."""
     needed = evidence_needed(evidence, cases, level)
     return sum(one >= needed for one in evidence)

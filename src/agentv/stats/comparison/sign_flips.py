@@ -52,7 +52,7 @@ class SignFlips:
 
     @classmethod
     def of(cls, differences: Sequence[float], clusters: Sequence[Hashable]) -> SignFlips:
-        """Test of these differences; of each, the cluster that it belongs to. At least one."""
+        """Build the test from differences and the cluster of each; both have the same length, at least 1."""
         known: dict[Hashable, int] = {}
         numbers = array("I", (known.setdefault(cluster, len(known)) for cluster in clusters))
         sizes, sums = array("I", bytes(4 * len(known))), array("d", bytes(8 * len(known)))

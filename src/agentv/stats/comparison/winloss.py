@@ -51,7 +51,7 @@ class WinLoss:
 
     @property
     def pairs(self) -> int:
-        """All of them."""
+        """Number of pairs."""
         return self.wins + self.losses + self.ties
 
     @property

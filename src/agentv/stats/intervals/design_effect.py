@@ -180,7 +180,7 @@ class _Observed:
 
     @property
     def largest_effect(self) -> float:
-        """The design effect if every cluster ended alike."""
+        """Design effect if all observations of each cluster were equal: the upper bound."""
         return sum(size * size * number for size, _, number in self._kinds) / self.observations
 
     def variance(self) -> tuple[float, float]:
@@ -190,13 +190,13 @@ class _Observed:
         return cr2(((size, total - self.mean * size, number) for size, total, number in self._kinds), self.observations)
 
     def telling(self) -> int:
-        """The clusters with a pass or those with a failure, whichever are fewer."""
+        """Number of clusters with a pass or with a failure, whichever is smaller."""
         passed = sum(number for _, total, number in self._kinds if total > 0)
         failed = sum(number for size, total, number in self._kinds if total < size)
         return min(passed, failed)
 
     def rounded(self) -> Sums:
-        """The same, with sums of zeros and ones that are whole again."""
+        """Copy with sums rounded to integers, which sums of zeros and ones are."""
         kinds: Counter[tuple[int, float]] = Counter()
         for size, total, number in self._kinds:
             kinds[size, float(round(total))] += number

@@ -97,7 +97,7 @@ def _effect(effect: float, reach: float) -> Effect:
 
 
 def shape(count: int, since: int | None) -> list[float]:
-    """The possible trends of a series of this length: a line, or a step at a run."""
+    """Candidate trends of a series of this length: one line, and a step at each run."""
     return [float(place) if since is None else float(place >= since) for place in range(count)]
 
 
@@ -118,7 +118,7 @@ class _Null:
         self._rests = [rest for _, _, rest in drawn]
 
     def fitted(self, series: Numbers) -> tuple[Numbers, Numbers]:
-        """Of each series: the effect of each shape, and its ordinary standard error."""
+        """Effect of each shape and its ordinary standard error, for each series."""
         apart = series - series.mean(axis=1, keepdims=True)
         effects = apart @ self._shapes.T / self._squares
         left = (apart**2).sum(axis=1, keepdims=True) - effects**2 * self._squares
@@ -138,7 +138,7 @@ class _Null:
         return statistics[rows, best], best, alike
 
     def reach(self, alike: float, level: float) -> float:
-        """How many standard errors an interval reaches where neighbours that are left are so alike."""
+        """Half-width of the interval in standard errors, given the autocorrelation of the residuals."""
         plausible = [place for place, rests in enumerate(self._rests) if np.mean(rests <= alike) >= REFUTED]
         return float(np.quantile(self._statistics[max(plausible, default=0)], level, method="higher"))
 

@@ -30,7 +30,7 @@ class FittedLine:
     high: float
 
     def at(self, place: float) -> float:
-        """The y of an x."""
+        """Value of the line at x."""
         return self.start + self.slope * place
 
 

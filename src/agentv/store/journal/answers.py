@@ -6,10 +6,12 @@ The first line is `{"format":"agentv-journal","version":1}`. Every other line is
     row, sum    the checksum of a row: the key of a trial, and the CRC-32 of its line in `index.jsonl`; `at_ms` is the
                 time since the run began, over all its processes
     anew        ids of cases that run again: their answers up to here are discarded
+    spent, case what one model call of an agent took that passed the gateway: `spent` is the target, with `token_usage`
+                and `cost_usd`
     key, case   an answer: of which call, for which case; `target` if it reported a cost; `judge`; then `output`,
                 `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` as the target gave
                 them, `attempts` where the call was made more than once, `earlier` where it is another run's, and
-                `redacted` where a secret was taken out of it
+                `redacted` where a secret was taken out of it, `metered` where lines with `spent` say what it took
 
 The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
 """
@@ -38,6 +40,7 @@ _BODY = len(_CHECKSUM % 0)
 _KEY = b'"key":"'
 _DISCARDED = "anew"
 _DISCARD = f'"{_DISCARDED}":['.encode()
+_SPENT = b'"spent":"'
 _ROW = b'"row":"'
 _ROW_CHECKSUM = b',"sum":"'
 
@@ -54,6 +57,7 @@ class AnswerRow(Struct, gc=False):
     metadata: JsonObject
     attempts: Sequence[Attempt] | UnsetType = UNSET
     earlier: bool | UnsetType = UNSET
+    metered: bool | UnsetType = UNSET
     redacted: bool | UnsetType = UNSET
 
 
@@ -91,6 +95,7 @@ def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
         answer.metadata or {},
         answer.attempts or UNSET,
         answer.earlier or UNSET,
+        answer.metered or UNSET,
         redacted or UNSET,
     )
 
@@ -114,6 +119,26 @@ def answer_line(
         to_json(answer_row(answer, redacted=redacted))[1:],
     )
     return b"%b%b\n" % (_CHECKSUM % crc32(b"{" + body), body)
+
+
+class _SpentLine(Struct, gc=False):
+    """What one model call of an agent took."""
+
+    spent: str
+    case: str
+    token_usage: TokenUsage | None
+    cost_usd: float | None
+
+
+def spent_line(target: str, case: str, tokens: TokenUsage | None, cost_usd: float | None) -> bytes:
+    """The line of a model call of an agent, its end included."""
+    body = to_json(_SpentLine(target, case, tokens, cost_usd))
+    return b"%b%b\n" % (_CHECKSUM % crc32(body), body[1:])
+
+
+def is_spent_line(line: bytes) -> bool:
+    """Whether a line says what a model call of an agent took."""
+    return line.startswith(_SPENT, _BODY)
 
 
 class _DiscardLine(Struct, gc=False, rename={"cases": _DISCARDED}):
@@ -223,6 +248,7 @@ def answer_in(row: Mapping[str, Any]) -> TargetResponse:
         metadata=row["metadata"],
         attempts=tuple(Attempt(**attempt) for attempt in row.get("attempts", ())),
         earlier=row.get("earlier", False),
+        metered=row.get("metered", False),
     )
 
 

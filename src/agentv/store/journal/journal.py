@@ -16,12 +16,13 @@ from agentv.errors import StoreError
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.response import TargetResponse
+from agentv.model.values.trace import UsageStep
 from agentv.model.values.values import JsonObject
 from agentv.ports import Call
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import append_private, read_lines
-from agentv.store.journal.answers import answer_line
+from agentv.store.journal.answers import answer_line, spent_line
 from agentv.store.journal.earlier_answers import EarlierAnswers
 from agentv.store.journal.journal_files import JournalFiles
 from agentv.store.journal.repair import cut_torn_lines, quarantined, restored_answers, restored_rows
@@ -84,6 +85,14 @@ class Journal:
             case, target = redactor.redact(case), redactor.redact(call.target)
             redacted = redactor.redact_answer(answer)
             line = answer_line(call.key, case, redacted, target=target, redacted=True, judge=judge)
+        self._files.append_answer(line)
+
+    def spend(self, case_id: str, target: str, call: UsageStep) -> None:
+        """Keep what a model call of an agent took."""
+        redactor = self._directory.redactor
+        line = spent_line(target, case_id, call.tokens, call.cost_usd)
+        if redactor.found_in(line):
+            line = spent_line(redactor.redact(target), redactor.redact(case_id), call.tokens, call.cost_usd)
         self._files.append_answer(line)
 
     def stored_answer(self, call: Call) -> TargetResponse | None:

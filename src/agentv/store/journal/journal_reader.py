@@ -22,6 +22,7 @@ from agentv.store.journal.answers import (
     discarded_in,
     facts_in,
     is_redacted,
+    is_spent_line,
     key_in,
     row_checksum_in,
     verified,
@@ -99,6 +100,7 @@ class JournalReader:
     """The answers of a `journal.jsonl` by their keys; of several under one key, the last.
 
     Attributes:
+        run: the directory of the run.
         run_id: of the run, by its directory's name.
         judged: hash of a case → what the answers of judges for it took, discarded ones among them.
         damaged: lines whose checksum is wrong: they hold no answer.
@@ -113,6 +115,7 @@ class JournalReader:
 
     def __init__(self, path: Path) -> None:
         self.run_id = path.parent.name
+        self.run = path.parent
         self.damaged = 0
         self.redacted: set[str] = set()
         self.judged: dict[int, Amount] = {}
@@ -145,7 +148,7 @@ class JournalReader:
             self._rows.add(checksum, offset)
         elif (cases := discarded_in(line)) is not None:
             self._answers.discard(cases, offset)
-        else:
+        elif not is_spent_line(line):
             self._add_answer(line, facts_in(line), offset)
 
     def _add_answer(self, line: bytes, facts: AnswerFacts, offset: int) -> None:

@@ -19,7 +19,9 @@ class _AnswerCost(Struct, gc=False):
     token_usage: TokenUsage | None = None
     cost_usd: float | None = None
     earlier: bool = False
+    metered: bool = False
     target: str = ""
+    spent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,10 @@ def spent_in(journal: Path) -> JournalSpending:
         if body is None or row_checksum_in(line) is not None or discarded_in(line) is not None:
             continue
         answer = _answer_cost.decode(body)
-        if not answer.earlier:
+        if not answer.earlier and not answer.metered:
+            target = answer.target or answer.spent
             usage = answer.token_usage
             tokens = None if usage is None else usage.total or (usage.input or 0) + (usage.output or 0)
             total += Amount(answer.cost_usd or 0.0, tokens or 0)
-            largest[answer.target] = largest.get(answer.target, UNKNOWN).at_least(answer.cost_usd, tokens)
+            largest[target] = largest.get(target, UNKNOWN).at_least(answer.cost_usd, tokens)
     return JournalSpending(total, largest)

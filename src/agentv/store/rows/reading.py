@@ -16,9 +16,9 @@ from agentv.errors import StoreError
 from agentv.model.run.cases import RequiredGrade
 from agentv.model.run.trial import SCHEMA_VERSION, Status
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
-from agentv.model.values.response import INTERRUPTED
+from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.model.values.usage import TokenUsage
-from agentv.store.files.lines import read_placed_lines
+from agentv.store.files.lines import read_lines, read_placed_lines
 
 R = TypeVar("R", bound="StoredRow")
 
@@ -46,7 +46,7 @@ class StoredRow(Struct, gc=False):
 class ErrorFacts(Struct, gc=False):
     """What a resume needs of an error: whether its trial runs again."""
 
-    code: str = ""
+    code: str | None = None
     stops: bool = False
 
 
@@ -80,6 +80,9 @@ class _ScoreFacts(Struct, gc=False, rename={"passed": "pass"}):
     passed: bool | None = None
     required: bool | float = False
 
+
+_OF_INTERRUPTED = f'"error":{{"code":"{RUN_INTERRUPTED}"'.encode()
+"""How a row begins its error; a text in which this stands has its quotes escaped."""
 
 _scores = msgspec.json.Decoder(list[_ScoreFacts])
 _rows = msgspec.json.Decoder(RowFacts)
@@ -186,5 +189,14 @@ def finished_keys(path: Path) -> Iterator[str]:
     return (row.key for row in read_rows(path) if row.status != "skipped" and not _runs_again(row.error))
 
 
+def count_interrupted(path: Path) -> int:
+    """The number of rows of agents that were interrupted, whose trials run again.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    return sum(_OF_INTERRUPTED in line for _, line in read_lines(path))
+
+
 def _runs_again(error: ErrorFacts | None) -> bool:
-    return error is not None and (bool(error.stops) or error.code == INTERRUPTED)
+    return error is not None and (bool(error.stops) or error.code == RUN_INTERRUPTED)

@@ -101,6 +101,8 @@ class _ResultRow(StoredRow, gc=False, kw_only=True):
     diff_path: str | None = None
     native_path: str | None = None
     workspace_path: str | None = None
+    work_path: str | None = None
+    work_sha256: str | None = None
 
 
 _decode = msgspec.json.Decoder(_ResultRow).decode
@@ -195,7 +197,14 @@ def _trial(row: _ResultRow, root: str) -> Trial:
 def _stored(row: _ResultRow) -> StoredWork | None:
     """The work of the agent of a row; None if the row has none."""
     found = StoredWork(
-        row.sandbox, row.agent_version, row.trace_path, row.diff_path, row.native_path, row.workspace_path
+        row.sandbox,
+        row.agent_version,
+        row.trace_path,
+        row.diff_path,
+        row.native_path,
+        row.workspace_path,
+        row.work_path,
+        row.work_sha256,
     )
     return None if found == _NO_WORK else found
 

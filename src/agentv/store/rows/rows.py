@@ -3,7 +3,7 @@
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
 `aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `alpha`, `stopped`,
 `expected_output`, `cluster_key`, `cluster`, `variant`, `sandbox`, `agent_version`, `trace_path`, `diff_path`,
-`native_path` and `workspace_path` that say something: totals are computed from rows alone, and so are
+`native_path`, `workspace_path` and `notes` that say something: totals are computed from rows alone, and so are
 views. A score ends with `error` where it errored. `input` and `output` of a conversation are its transcript; `turns`
 says what each call gave.
 """
@@ -137,6 +137,9 @@ class Row(Struct, gc=False):
     diff_path: str | UnsetType = UNSET
     native_path: str | UnsetType = UNSET
     workspace_path: str | UnsetType = UNSET
+    work_path: str | UnsetType = UNSET
+    work_sha256: str | UnsetType = UNSET
+    notes: Sequence[str] | UnsetType = UNSET
 
 
 class RelativePaths(dict[str, str]):
@@ -196,6 +199,8 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
     )
     if trial.variant is not None:
         row.variant = trial.variant.name
+    if result.notes:
+        row.notes = result.notes
     if result.stored is not None:
         _add_work(row, result.stored)
     return row
@@ -209,6 +214,8 @@ def _add_work(row: Row, stored: StoredWork) -> None:
     row.diff_path = stored.diff_path or UNSET
     row.native_path = stored.native_path or UNSET
     row.workspace_path = stored.workspace_path or UNSET
+    row.work_path = stored.work_path or UNSET
+    row.work_sha256 = stored.work_sha256 or UNSET
 
 
 def _reference(case: Case) -> str:

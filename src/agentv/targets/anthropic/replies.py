@@ -33,7 +33,7 @@ def response_of(
         return _refused(reply.get("stop_details"))
     if not blocks and reason is None:
         return unreadable_reply("the reply is a message with neither content nor 'stop_reason'")
-    usage, written = _usage(reply.get("usage"))
+    usage, written = usage_of(reply.get("usage"))
     return invalid_reply(text) or TargetResponse(
         output=text or None,
         messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
@@ -60,7 +60,7 @@ def _refused(details: Json) -> CallFailure:
     return CallFailure("refused", shown(f"Anthropic refused to answer{f' ({why})' if why else ''}"))
 
 
-def _usage(usage: Json) -> tuple[TokenUsage | None, int]:
+def usage_of(usage: Json) -> tuple[TokenUsage | None, int]:
     """The tokens, and how many were written to the cache. Anthropic counts cached ones beside `input_tokens`."""
     if not isinstance(usage, Mapping):
         return None, 0

@@ -17,8 +17,13 @@ from agentv.registry.fields import Command, Issue
 from agentv.targets.cli.shell import WORD, Placed, words_in_braces
 
 FILES = "FILES"
-NAMES = ("PROMPT", "PROMPT_FILE", "OUTPUT_FILE", FILES, "EVAL_ID", "ATTEMPT", "OPTIONS", "CONTEXT", "WORKSPACE")
-"""The placeholders of SPEC section 12, the path of a workspace, and JSON of promptfoo's `options` and `context`."""
+MCP_CONFIG = "MCP_CONFIG"
+NAMES = (
+    *("PROMPT", "PROMPT_FILE", "OUTPUT_FILE", FILES, "EVAL_ID", "ATTEMPT", "OPTIONS", "CONTEXT", "WORKSPACE"),
+    MCP_CONFIG,
+)
+"""The placeholders of SPEC section 12, paths of a workspace and of the servers of `tools`, and JSON of promptfoo's
+`options` and `context`."""
 
 SIMILAR = 0.7
 """Share of letters in place from which a word in braces is taken for a misspelt placeholder."""

@@ -6,23 +6,38 @@ import json
 import os
 import signal
 import stat
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import attached_files
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue, Nonempty, Text, Verbatim
+from agentv.registry.fields import (
+    Alias,
+    Command,
+    DirectoryPath,
+    Doc,
+    Fraction,
+    Issue,
+    Nonempty,
+    Secret,
+    Text,
+    Verbatim,
+)
+from agentv.registry.gateway_options import fault_issues, gateway_issues
 from agentv.registry.types import ProviderSettings
 from agentv.targets.cli.attached_files import arguments_of, format_issues
 from agentv.targets.cli.confined import confined
-from agentv.targets.cli.placeholders import CommandPlan, command_issues, plan_command
+from agentv.targets.cli.mcp_config import mcp_config
+from agentv.targets.cli.placeholders import MCP_CONFIG, CommandPlan, command_issues, plan_command
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_object, from_text, is_answer, parsed
 from agentv.targets.http.healthcheck import Healthcheck
 from agentv.targets.http.once import Once, timed
@@ -30,6 +45,9 @@ from agentv.targets.promptfoo.calls import context_of, options_of
 from agentv.user_code.excerpts import is_javascript_error, last_error, tail
 from agentv.user_code.processes.leftovers import temporary_prefix
 from agentv.user_code.processes.processes import Finished, run_program
+
+MCP_VARIABLE = f"AGENTV_{MCP_CONFIG}"
+"""Variable that names the file with the MCP servers of a case that has `tools`."""
 
 PROMPT_LIMIT = 100_000
 """Bytes that a prompt may have as an argument: Linux takes 131,071 in one, its name included (MAX_ARG_STRLEN)."""
@@ -55,9 +73,38 @@ class Cli(ProviderSettings):
     healthcheck: Annotated[
         Command | Healthcheck | None, Doc("a command or a URL that must succeed once before the first call")
     ] = None
+    gateway: Annotated[
+        bool | ModelProtocol | None,
+        Doc("protocol by which the program calls a model; its calls then pass agentv's gateway"),
+    ] = None
+    base_url: Annotated[
+        Text | None, Doc("base URL of the model's API behind the gateway; default: by the variable of its provider")
+    ] = None
+    api_key: Annotated[
+        Text | None, Secret(), Doc("key of the model's API, for the gateway; default: by the variable of its provider")
+    ] = None
+    faults: Annotated[
+        Mapping[str, Fraction],
+        Doc("faults for the program's model calls: an HTTP status or `drop` → share of the calls, 0..1"),
+    ] = field(default_factory=dict)
+
+    @property
+    def model_protocol(self) -> ModelProtocol | None:
+        """The protocol by which the program calls a model; None: its calls pass no gateway."""
+        return self.gateway if isinstance(self.gateway, str) else None
+
+    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:
+        """The API by `base_url` and `api_key`, else by the variables of its provider."""
+        protocol = self.model_protocol
+        if protocol is None:
+            return None
+        return ModelUpstream.known_to(protocol, env, self.base_url, self.api_key, self.faults)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports placeholders that are misspelt or in harmful positions, and a format that names no file."""
+        """Reports placeholders that are misspelt or in harmful positions, and options of the gateway without it."""
+        yield from fault_issues(self.faults)
+        options = {"faults": self.faults, "base_url": self.base_url, "api_key": self.api_key}
+        yield from gateway_issues(self.gateway, options)
         yield from command_issues(self.command)
         yield from format_issues(self.files_format)
 
@@ -97,13 +144,14 @@ class _Cli:
         if isinstance(prompt, Failure):
             return prompt
         home = request.sandbox.home if request.sandbox is not None else None
-        with _directory(self._plan.uses, prompt, home) as paths:
+        with _directory(self._plan.uses, prompt, home, request.mcp_servers) as paths:
             values = self._values(request, paths)
             if any(len(values.get(name, "").encode()) > PROMPT_LIMIT for name in ("OPTIONS", "CONTEXT")):
                 message = "{OPTIONS} or {CONTEXT} is too long for an argument; read the prompt from stdin instead"
                 return Failure("prompt-too-long", message)
             files = arguments_of(self._files_format, dict.fromkeys(attached_files(request.messages)))
             command, extra = self._plan.filled(values, files)
+            extra = {**extra, **({MCP_VARIABLE: paths[MCP_CONFIG]} if request.mcp_servers else {})}
             ended = await run_program(
                 confined(command, request),
                 stdin=prompt,
@@ -146,15 +194,18 @@ def _encoded(prompt: str, *, as_argument: bool) -> bytes | Failure:
 
 
 @contextmanager
-def _directory(uses: frozenset[str], prompt: bytes, home: str | None) -> Iterator[Mapping[str, str]]:
+def _directory(
+    uses: frozenset[str], prompt: bytes, home: str | None, servers: Sequence[McpServer] = ()
+) -> Iterator[Mapping[str, str]]:
     """The files that a command asks for, by placeholder, in a directory that is gone afterwards.
 
     Args:
         uses: the placeholders of the command.
         prompt: of the call.
         home: where a confined program may read and write; None: it is not confined.
+        servers: the tools of the case, whose configuration is a file too.
     """
-    if not uses & {"PROMPT_FILE", "OUTPUT_FILE"}:
+    if not servers and not uses & {"PROMPT_FILE", "OUTPUT_FILE", MCP_CONFIG}:
         yield {}
         return
     from tempfile import TemporaryDirectory
@@ -162,9 +213,13 @@ def _directory(uses: frozenset[str], prompt: bytes, home: str | None) -> Iterato
     with TemporaryDirectory(prefix=temporary_prefix(), dir=home, ignore_cleanup_errors=True) as name:
         directory = Path(name)
         paths = {"PROMPT_FILE": directory / "prompt.txt", "OUTPUT_FILE": directory / "output.txt"}
+        paths[MCP_CONFIG] = directory / "mcp.json"
         if "PROMPT_FILE" in uses:
             paths["PROMPT_FILE"].write_bytes(prompt)
-        yield {placeholder: str(path) for placeholder, path in paths.items() if placeholder in uses}
+        if servers or MCP_CONFIG in uses:
+            paths[MCP_CONFIG].write_text(mcp_config(servers), encoding="utf-8")
+        wanted = uses | ({MCP_CONFIG} if servers else frozenset())
+        yield {placeholder: str(path) for placeholder, path in paths.items() if placeholder in wanted}
 
 
 def _answer(ended: Finished | Failure, output_file: str | None) -> TargetResponse | Failure:

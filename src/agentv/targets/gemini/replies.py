@@ -62,7 +62,7 @@ def response_of(
         return _refused("the answer", reason, candidate.get("finishMessage"))
     if reason in _MALFORMED:
         return unreadable_reply(f"the model gave no valid answer ({reason})")
-    usage = _usage(reply.get("usageMetadata"))
+    usage = usage_of(reply.get("usageMetadata"))
     return invalid_reply(text) or TargetResponse(
         output=text or None,
         messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
@@ -99,7 +99,7 @@ def _refused(what: str, reason: Json, message: Json) -> CallFailure:
     return CallFailure("refused", shown(f"Gemini blocked {what} ({text})"))
 
 
-def _usage(usage: Json) -> TokenUsage | None:
+def usage_of(usage: Json) -> TokenUsage | None:
     """The tokens. Gemini counts thoughts and what its own tools found beside the others."""
     if not isinstance(usage, Mapping) or _count(usage.get("promptTokenCount")) is None:
         return None

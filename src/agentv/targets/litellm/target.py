@@ -220,7 +220,7 @@ class _LiteLLM:
         return float(price) if known and isinstance(price, int | float) else cost
 
     async def close(self) -> None:
-        """Let go of all connections that are this target's own."""
+        """Close the connections that belong to this target."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Message
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.targets.model_api.prices import cost_of, window_of
 
@@ -47,7 +47,7 @@ where they differ within a family, the largest."""
 
 @dataclass(frozen=True, slots=True)
 class RequestSettings:
-    """How a model is asked.
+    """Settings of a model request.
 
     Attributes:
         prices: its provider as `cost_of` takes it; None: its calls have no price.
@@ -66,7 +66,7 @@ class RequestSettings:
     self_hosted: bool = False
 
     def ceiling(self, request: TargetRequest) -> Ceiling:
-        """Of one call."""
+        """Most that one call can use."""
         longest = self._longest()
         if longest is None:
             return Ceiling(0.0) if self.self_hosted else UNKNOWN
@@ -74,8 +74,22 @@ class RequestSettings:
         usage = TokenUsage(input_tokens, longest * self._answers(), input_tokens + longest * self._answers())
         return Ceiling(self._price(usage), usage.total)
 
+    def ceiling_of_body(self, body: JsonObject, *, answers: int = 1) -> Ceiling:
+        """Of one call whose body somebody else has written; `answers`: how many it asks for."""
+        longest = self._longest()
+        if longest is None:
+            return Ceiling(0.0) if self.self_hosted else UNKNOWN
+        input_tokens: int | None = tokens_in_body(body)
+        if input_tokens is None:  # it refers to what only the API knows, so that the model's window is the limit
+            input_tokens = window_of(self.prices, self.model) if self.prices is not None else None
+            if input_tokens is None:
+                return UNKNOWN
+        output_tokens = longest * max(answers, 1)
+        usage = TokenUsage(input_tokens, output_tokens, input_tokens + output_tokens)
+        return Ceiling(self._price(usage), usage.total)
+
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
-        """Of the calls that embed these texts."""
+        """Most that the calls that embed these texts can use."""
         input_tokens = sum(map(_bytes, texts))
         return Ceiling(self._price(TokenUsage(input_tokens, 0, input_tokens)), input_tokens)
 
@@ -101,6 +115,54 @@ def tokens_at_most(request: TargetRequest, fixed_parts: Sequence[Json] = ()) -> 
     """Tokens that a request has at most, with what stands in it beside its messages."""
     messages = request.messages or (Message("user", request.prompt),)
     return sum(map(_of_message, messages)) + sum(map(_of_json, (*fixed_parts, request.schema)))
+
+
+def tokens_in_body(body: JsonObject) -> int | None:
+    """Tokens that the body of a request has at most; None where it refers to texts that stand elsewhere."""
+    found, pending = 0, [*body.items()]
+    while pending:
+        key, value = pending.pop()
+        if key in _ELSEWHERE and value:
+            return None
+        if isinstance(value, str):
+            found += PICTURE if _is_picture(key, value) else _bytes(value) + 1
+        elif isinstance(value, Mapping):
+            found += MESSAGE + _bytes(key)
+            pending += _within(value)
+        elif isinstance(value, Sequence):
+            found += MESSAGE + _bytes(key)
+            pending += ((key, one) for one in value)
+        else:
+            found += MESSAGE
+    return found
+
+
+def _within(value: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """The entries of an object; the data of a picture under a key that says so."""
+    kind = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
+    is_picture = isinstance(kind, str) and kind.startswith("image/")
+    for key, one in value.items():
+        yield (_PICTURE if is_picture and key == "data" else key), one
+
+
+def _is_picture(key: str, value: str) -> bool:
+    return key == _PICTURE or value.startswith("data:image/")
+
+
+_PICTURE = "\0picture"
+_ELSEWHERE = frozenset(
+    {
+        "previous_response_id",
+        "conversation",
+        "file_id",
+        "file_url",
+        "fileData",
+        "cachedContent",
+        "container",
+        "prompt_id",
+    }
+)
+"""Keys by which a request refers to what the API keeps, or fetches."""
 
 
 def _of_message(message: Message) -> int:

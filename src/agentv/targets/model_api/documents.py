@@ -24,7 +24,7 @@ class Attached:
 
     @property
     def data_url(self) -> str:
-        """Kind and bytes in one URL, as OpenAI takes them."""
+        """Media type and bytes as a data URL, which OpenAI's API accepts."""
         return f"data:{PDF};base64,{self.base64}"
 
 

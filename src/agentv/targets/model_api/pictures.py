@@ -28,7 +28,7 @@ class Picture:
 
     @property
     def data_url(self) -> str:
-        """Both in one URL, as OpenAI takes them."""
+        """Media type and bytes as a data URL, which OpenAI's API accepts."""
         return f"data:{self.media_type};base64,{self.base64}"
 
 

@@ -118,7 +118,7 @@ class ModelClient:
         return {"Authorization": omit, "api-key": omit, **self.headers}
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()

@@ -24,7 +24,7 @@ def reasons(model: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What one server wants and promises.
+    """Requirements and guarantees of one server.
 
     Attributes:
         name: of the provider.

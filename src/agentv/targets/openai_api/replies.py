@@ -49,7 +49,7 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
         calls = [message["function_call"]]
     if not text and isinstance(refusal, str) and refusal and finish != FILTERED:
         text, finish = refusal, REFUSAL
-    return _answer(text, calls, finish if isinstance(finish, str) else None, _usage_of(body), body)
+    return _answer(text, calls, finish if isinstance(finish, str) else None, usage_of(body), body)
 
 
 def with_calls_as_output(found: TargetResponse, body: JsonObject) -> TargetResponse:
@@ -99,7 +99,7 @@ def _in_output(output: list[Any], finish: str | None, body: JsonObject) -> Targe
     text = "".join(texts)
     if not text and refusals and finish != FILTERED:
         text, finish = "".join(refusals), REFUSAL
-    return _answer(text, calls, finish, _usage_of(body), body)
+    return _answer(text, calls, finish, usage_of(body), body)
 
 
 def _parts(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -156,7 +156,7 @@ def reported_error(body: JsonObject) -> CallFailure | None:
     return CallFailure("target-error", shown(message), retryable=str(code) in _PASSING)
 
 
-def _usage_of(body: JsonObject) -> TokenUsage | None:
+def usage_of(body: JsonObject) -> TokenUsage | None:
     """Tokens under the names of either API."""
     usage = body.get("usage")
     if not isinstance(usage, Mapping):
@@ -181,7 +181,7 @@ def _usage_of(body: JsonObject) -> TokenUsage | None:
 
 def usage_of_embeddings(body: JsonObject) -> TokenUsage | None:
     """Tokens of a call for vectors, which has no output."""
-    found = _usage_of(body)
+    found = usage_of(body)
     return found and TokenUsage(input=found.input, total=found.total)
 
 

@@ -58,7 +58,7 @@ class OpenAITarget:
         return reply if isinstance(reply, Failure) else self._read(reply)
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._client.close()
 
     def _messages(self, request: TargetRequest) -> list[Any] | Failure:
@@ -127,7 +127,7 @@ class OpenAITarget:
         return next((cost for name in names if (cost := cost_of(prices, name, usage)) is not None), None)
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts, in their order, by as many calls as it takes.
+        """Vectors of the texts, in their order, from as many calls as needed.
 
         Args:
             texts: none of them empty, which the APIs refuse.

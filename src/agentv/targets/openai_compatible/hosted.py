@@ -17,7 +17,7 @@ from agentv.targets.openai_api.provider import OpenAIProvider, is_local
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One of these APIs.
+    """Row of the table: one hosted API.
 
     Attributes:
         name: of the provider.

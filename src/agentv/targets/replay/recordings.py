@@ -67,7 +67,7 @@ class _RecordedRow(msgspec.Struct):
 
     @property
     def source(self) -> tuple[bytes, ...]:
-        """Whose answer it is."""
+        """Target, suite, recorded target, variant and prompt that the answer belongs to."""
         return (
             bytes(self.target),
             bytes(self.suite),
@@ -162,7 +162,7 @@ class Recordings:
     def answer(
         self, case: str, sample: int, prompt_id: str | None = None, turn: int | None = None
     ) -> TargetResponse | Failure:
-        """The recorded answer of one sample of a case, or to one of its turns.
+        """Recorded answer for one sample of a case, or for one of its turns.
 
         Of those with several prompts, the one of that prompt.
         """
@@ -229,7 +229,7 @@ class Recordings:
         return f"; did you mean '{found[0]}'?" if found is not None else ""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 

@@ -34,7 +34,7 @@ class Replay(ProviderSettings):
 
     @property
     def rows(self) -> Mapping[str, str]:
-        """What a row must say to be used."""
+        """Conditions that a row must meet to be used."""
         settings = {"suite": self.suite, "source_target": self.source_target, "variant": self.variant}
         return {key: value for key, value in settings.items() if value is not None}
 
@@ -72,7 +72,7 @@ class _Replay:
         return read.answer(request.case_id, request.sample, request.prompt_id, request.turn)
 
     async def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         await self._reading.close()
         if self._read is not None and not isinstance(self._read, Failure):
             self._read.close()

@@ -14,13 +14,13 @@ _FOLDER = "__pycache__"
 
 
 class Bytecode:
-    """Removes what is kept of the compiled sources of a project; Python makes it again."""
+    """Removes the cached bytecode of a project's sources; Python compiles them again."""
 
     def __init__(self) -> None:
         self._cleaned: dict[str, tuple[int, frozenset[str]]] = {}
 
     def remove(self, sources: Iterable[str]) -> None:
-        """Remove what is kept of these Python files, whichever interpreter wrote it."""
+        """Remove the cached bytecode of these Python files, from any interpreter."""
         stems: dict[str, set[str]] = {}
         for path in sources:
             if path.endswith(".py"):

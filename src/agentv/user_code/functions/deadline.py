@@ -41,7 +41,7 @@ class Deadline:
         self.deadline, self._move = now + self.seconds, move
 
     def end(self) -> None:
-        """Nobody waits for the call any more."""
+        """Note that the call is no longer awaited."""
         self._move = None
 
     def left_s(self, now: float) -> float:

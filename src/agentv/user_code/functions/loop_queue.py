@@ -11,7 +11,7 @@ Job = Callable[[], object]
 
 
 class LoopQueue:
-    """Jobs that a loop does in order. Many that are posted at once cost it one wake-up.
+    """Queue of jobs that an event loop runs in order; jobs posted together wake it once.
 
     Jobs must not raise. Those of a loop that was closed are dropped: nobody waits for them any more.
     """
@@ -22,7 +22,7 @@ class LoopQueue:
         self._woken = False
 
     def post(self, job: Job) -> None:
-        """Have the loop do a job soon. Callable from every thread."""
+        """Run a job on the loop soon. Safe to call from any thread."""
         self._jobs.append(job)
         if not self._woken:
             self._woken = True

@@ -41,7 +41,7 @@ class UserLoops:
         self._replies: LoopQueue | None = None
 
     def call(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
-        """Run a coroutine on the users' loop, from now on; its value is awaited.
+        """Start a coroutine on the users' loop; awaiting the result gives its value.
 
         Cancelled, it does not wait for the coroutine to take notice. Context variables are those of the caller; the
         time limit is that of whoever awaits.
@@ -69,11 +69,11 @@ class UserLoops:
             raise
 
     def close(self) -> None:
-        """Let the loops end once all that runs there is cancelled. Those that are blocked end with the process."""
+        """Cancel everything on the loops and let them end; blocked loops end with the process."""
         self._close(lambda: None)
 
     async def aclose(self) -> None:
-        """As `close`, and wait up to `CLEAN_UP_S` for what is cancelled to clean up."""
+        """Close as `close` does, and wait up to `CLEAN_UP_S` seconds for cancelled coroutines to clean up."""
         left = sum(not loop.held_up for loop in self._loops)
         ended = asyncio.Event()
 

@@ -28,7 +28,7 @@ class DaemonPool(ThreadPoolExecutor):
         self._started = 0
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Have a thread call the function; its outcome."""
+        """Call the function on a thread; returns a future of its outcome."""
         outcome: Future[T] = Future()
 
         def job() -> None:
@@ -48,7 +48,7 @@ class DaemonPool(ThreadPoolExecutor):
         return outcome
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end that have nothing to do; wait for none."""
+        """End idle threads, without waiting for busy ones."""
         del wait, cancel_futures
         for _ in range(self._started):
             self._jobs.put(None)

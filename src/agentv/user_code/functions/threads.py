@@ -28,7 +28,7 @@ class DaemonThreads:
         self._loops: UserLoops | None = None
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
-        """Run the function on a daemon thread, from now on; its value is awaited.
+        """Start the function on a daemon thread; awaiting the result gives its value.
 
         Raises:
             BaseException: what the function raised.
@@ -71,7 +71,7 @@ class DaemonThreads:
             self._loops.close()
 
     async def aclose(self) -> None:
-        """As `close`, and give coroutines that were left behind a moment to clean up."""
+        """Close as `close` does, and give remaining coroutines a moment to clean up."""
         if self._loops is not None:
             await self._loops.aclose()
         self.close()

@@ -42,11 +42,11 @@ class UserLoop:
         self._thread.start()
 
     def post(self, job: Callable[[], object]) -> None:
-        """Do a job on the loop, soon. Callable from every thread; the job must not raise."""
+        """Run a job on the loop soon. Safe to call from any thread; the job must not raise."""
         self._mailbox.post(job)
 
     def create_task(self, *given: Any, **options: Any) -> asyncio.Task[Any]:
-        """A task of the loop, made by a job."""
+        """Create a task on the loop; call it from a job."""
         return self._loop.create_task(*given, **options)
 
     def moved(self) -> None:

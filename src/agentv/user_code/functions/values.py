@@ -47,7 +47,7 @@ class CallRequest:
 
 
 def values_of(call: Callable[[], Any], take: Callable[[Any], T], request: CallRequest) -> Generator[T, None, None]:
-    """What a call gives, item by item.
+    """Values that a call yields, one by one.
 
     It runs on a thread of its own with an event loop of its own, so that it may be called anywhere, and is left behind
     where it hangs. It cannot end the process, and what it prints goes to stderr.

@@ -31,7 +31,7 @@ class Program:
         self._is_killed = False
 
     async def start(self, argv: tuple[str, ...], env: Mapping[str, str], channel: int) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
             argv: the words of its command line.

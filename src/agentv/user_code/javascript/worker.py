@@ -24,7 +24,7 @@ class LostError(Exception):
 
 
 class WorkerError(msgspec.Struct):
-    """Why a grading gave no verdict."""
+    """Reason why a grading gave no verdict."""
 
     code: str
     message: str
@@ -80,7 +80,7 @@ class WorkerProcess:
                 self.kill()
 
     async def ask(self, request: bytes) -> WorkerReply:
-        """Have one request answered.
+        """Send one request and wait for its reply.
 
         Args:
             request: a JSON object with `file` and `payload`, without its opening brace.
@@ -112,7 +112,7 @@ class WorkerProcess:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left of the process."""
+        """Whether the process and all its children have ended."""
         return self.is_lost and self._program.has_ended
 
     async def close(self) -> None:

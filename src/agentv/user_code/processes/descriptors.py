@@ -63,7 +63,7 @@ def _moved_up(descriptor: int) -> int:
 
 
 def close_private(descriptor: int) -> None:
-    """Close such a descriptor."""
+    """Close a descriptor that `keep_private` returned."""
     _own.discard(descriptor)
     os.close(descriptor)
 

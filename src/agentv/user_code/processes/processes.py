@@ -36,6 +36,7 @@ KILL_TIMEOUT_S = 5.0
 
 _CHUNK = 65_536
 _POLL_S = 0.05
+_EXIT_POLL_S = 0.005
 _ROUNDS = 500
 _ROUND_S = 0.002
 _SPINS = 20
@@ -119,9 +120,7 @@ async def interrupt_program(process: Process, wait_s: float) -> None:
     """Have a program of `start_program` end as Ctrl-C does, and wait for that. It may still run then."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGINT)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(wait_s):
-            await process.wait()
+    await _exited(process, wait_s)
 
 
 async def end_program(process: Process, grace_s: float) -> None:
@@ -139,10 +138,16 @@ async def end_program(process: Process, grace_s: float) -> None:
     finally:
         kill_group(process.pid)
         leftovers().of_call(mark)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(KILL_TIMEOUT_S):
-            await process.wait()
+    await _exited(process, KILL_TIMEOUT_S)
     await _end_leftovers(mark)
+
+
+async def _exited(process: Process, within_s: float) -> None:
+    """Wait until a program has exited, whoever else holds its pipes: `Process.wait` waits for those, too."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            while process.returncode is None:  # noqa: ASYNC110  # nothing tells it sooner
+                await asyncio.sleep(_EXIT_POLL_S)
 
 
 async def _started(starting: Coroutine[Any, Any, Process]) -> Process:

@@ -93,6 +93,11 @@ class Baselines:
             return patch
         return changes_of(names.stdout, patch.stdout, now)
 
+    async def text(self, commit: str, path: bytes) -> str:
+        """The text of a file in a commit; empty where there is none."""
+        shown = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
+        return "" if isinstance(shown, Failure) else shown.stdout.decode(errors="replace")
+
     async def _start(self) -> Failure | None:
         async with self._starting:
             if self._started:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.user_code.processes.orphans import MARK as STARTED_BY
+from agentv.workspaces.environment import PROXIES
+from agentv.workspaces.sandboxes import port_forwarding
 from agentv.workspaces.sandboxes.launcher import command_line
 from agentv.workspaces.sandboxes.places import Places
 from agentv.workspaces.sandboxes.process_group import ProcessGroup
@@ -32,8 +34,9 @@ class Bubblewrap:
         program: path of `bwrap`.
         user_namespace: whether one can be made; without it, only root can use bubblewrap.
         inner: the environment and the guard around it.
-        network: `host`, or `none`.
+        network: `loopback` and `none` are a network of their own; `loopback` has `forwards`.
         private: absolute paths that are never visible.
+        forwards: port on the loopback of a program → socket that it leads to (`port_forwarding.py`).
     """
 
     program: str
@@ -41,6 +44,7 @@ class Bubblewrap:
     inner: ProcessGroup
     network: Network = "host"
     private: tuple[str, ...] = ()
+    forwards: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def name(self) -> SandboxName:
@@ -57,18 +61,29 @@ class Bubblewrap:
         """HOME of the program."""
         return self.inner.home
 
+    def forwarding(self, forwards: Mapping[int, str]) -> Bubblewrap:
+        """The same sandbox, with ports on the loopback of each program that lead to sockets."""
+        return replace(self, forwards=dict(forwards)) if self.network == "loopback" else self
+
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """The command line that runs a program confined, in the workspace or in `cwd`."""
         inside = (self.program, *self._namespaces(), *self._paths(argv), "--chdir", cwd or self.inner.places.workspace)
-        return command_line((*inside, "--", *argv), hidden_variable=STARTED_BY, file_limit=self.inner.file_limit)
+        forwarding = port_forwarding.command_line(self.forwards) if self.forwards else ()
+        return command_line(
+            (*inside, "--", *forwarding, *argv), hidden_variable=STARTED_BY, file_limit=self.inner.file_limit
+        )
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
         """The complete environment: what is allowed, what the suite sets, and what marks the trial."""
-        return {**self.inner.environment(env, named), "TMPDIR": TEMPORARY}
+        found = {**self.inner.environment(env, named), "TMPDIR": TEMPORARY}
+        if self.network == "host":
+            return found
+        chosen = {*named, *env, *self.inner.env}  # a proxy of the host's network is out of reach
+        return {name: value for name, value in found.items() if name not in PROXIES or name in chosen}
 
     def for_grading(self, places: Places, env: Mapping[str, str]) -> Bubblewrap:
-        """The same sandbox for the commands of graders."""
-        return replace(self, inner=self.inner.for_grading(places, env))
+        """The same sandbox for the commands of graders; the ports were those of the agent."""
+        return replace(self, inner=self.inner.for_grading(places, env), forwards={})
 
     def end(self, grace_s: float) -> bool:
         """End all processes of the trial; whether nothing is left. It blocks."""
@@ -95,6 +110,8 @@ class Bubblewrap:
         yield from ("--symlink", "../tmp", _ALSO_TEMPORARY, "--bind", places.temporary, TEMPORARY)
         for one, shown in visible.rules:
             yield from ("--ro-bind-try", one, one) if shown else _masked(one, masks)
+        if self.forwards:
+            yield from ("--ro-bind", port_forwarding.__file__, port_forwarding.INSIDE)
         if places.host_home:
             yield from ("--bind", places.home, places.home)
             inside = (one for one in map(os.path.realpath, self.private) if one.startswith(places.home + os.sep))

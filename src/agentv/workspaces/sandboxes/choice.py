@@ -15,6 +15,7 @@ from agentv.workspaces.sandboxes.places import Places
 from agentv.workspaces.sandboxes.process_group import ProcessGroup
 from agentv.workspaces.settings import WorkspaceSettings
 
+_INSTEAD = "it needs `sandbox: bwrap`"
 ConfinedPrograms = ProcessGroup | Bubblewrap | Docker
 
 
@@ -69,13 +70,12 @@ def sandbox_name(spec: WorkspaceSpec, settings: WorkspaceSettings, found: Capabi
     if wanted == "docker":
         if not found.docker:
             return Failure("sandbox-unavailable", f"docker is not available: {found.docker_problem}")
-        return wanted if spec.network != "loopback" else _no_network(spec, "is not available in docker")
+        return wanted if spec.network != "loopback" else _no_network(spec, f"is not available in docker; {_INSTEAD}")
     if settings.sandbox == "bwrap" and not found.bwrap:
         return Failure("sandbox-unavailable", f"bwrap is not available: {found.bwrap_problem}")
     name: SandboxName = "bwrap" if wanted == "bwrap" and found.bwrap else "none"
-    if spec.network == "loopback" or (spec.network == "none" and name == "none"):
-        how = "needs bwrap" if spec.network == "none" else "is not available"
-        return _no_network(spec, f"{how} here. {found.bwrap_problem}".rstrip())
+    if spec.network != "host" and name == "none":
+        return _no_network(spec, f"needs `sandbox: bwrap`. {found.bwrap_problem}".rstrip())
     return name
 
 

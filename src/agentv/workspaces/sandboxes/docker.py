@@ -68,6 +68,11 @@ class Docker:
         """HOME of the program."""
         return self.inner.home
 
+    def forwarding(self, forwards: Mapping[int, str]) -> Docker:
+        """Itself: `loopback` is refused in containers."""
+        del forwards
+        return self
+
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """The command line that runs a program in a container, in the workspace or in `cwd`."""
         (Path(self.run) / _USED).touch()
@@ -116,7 +121,8 @@ async def build_image(program: str, recipe: DockerImage) -> str | Failure:
     if not recipe.context:
         return recipe.image or Failure("sandbox-unavailable", "`sandbox: docker` needs an image, or a context to build")
     tag = ("--tag", recipe.image) if recipe.image else ()
-    dockerfile = ("--file", recipe.dockerfile) if recipe.dockerfile else ()
+    # docker counts a relative path from the working directory, a recipe from its context
+    dockerfile = ("--file", str(Path(recipe.context) / recipe.dockerfile)) if recipe.dockerfile else ()
     command = Command(argv=(program, "build", "--quiet", *tag, *dockerfile, recipe.context))
     env = allowed(os.environ, ("HOME", *container.OF_CLIENT))
     ended = await run_program(command, stdin=b"", env=env, timeout_s=BUILD_S)

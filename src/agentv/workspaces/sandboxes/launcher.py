@@ -7,7 +7,8 @@ Two processes, so that nobody who kills the first one loses the second:
     program
 
 The guard ends everything below it when the program has ended, when it is asked to (SIGTERM), and when the front dies:
-SIGTERM, `GRACE_S` seconds, SIGKILL until nothing is left. The front exits with the status of the program.
+SIGTERM, `GRACE_S` seconds, SIGKILL until nothing is left. SIGINT is passed on to what runs, which may end by itself.
+The front exits with the status of the program.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _front(arguments: Sequence[str]) -> None:
     while True:
         number = signal.sigwait(_HANDLED)
         if number in _ENDING:
-            os.kill(guard, signal.SIGTERM)
+            os.kill(guard, number)
         ended, status = os.waitpid(guard, os.WNOHANG)
         if ended:
             _exit_like(status)
@@ -82,9 +83,19 @@ def _guard(arguments: Sequence[str]) -> None:
     status = None if os.getppid() == int(front) else -1
     while status is None:
         number = signal.sigwait(_HANDLED)
-        status = _reaped().get(program, -1 if number in _ENDING else None)
+        if number == signal.SIGINT:
+            _interrupt_all_below(os.getpid())
+        ends = number in _ENDING and number != signal.SIGINT
+        status = _reaped().get(program, -1 if ends else None)
     ended = end_all_below(os.getpid())
     _exit_like(ended.get(program, 0) if status == -1 else status)
+
+
+def _interrupt_all_below(process: int) -> None:
+    """Pass SIGINT on, as a terminal sends it to all that runs in it."""
+    for one in alive_below({process}):
+        if name_of(one) != SANDBOX_PROGRAM:
+            send(one, signal.SIGINT)
 
 
 def _is_alive(process: int) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.workspace import SandboxName
+from agentv.model.suite.workspace import Network, SandboxName
 from agentv.user_code.processes.orphans import MARK as STARTED_BY
 from agentv.workspaces.environment import FOR_GRADERS, MARK, allowed, without_directories
 from agentv.workspaces.sandboxes.ending import end_processes
@@ -44,6 +44,16 @@ class ProcessGroup:
     def temporary(self) -> str:
         """TMPDIR of the program."""
         return self.places.temporary
+
+    @property
+    def network(self) -> Network:
+        """That of the host."""
+        return "host"
+
+    def forwarding(self, forwards: Mapping[int, str]) -> ProcessGroup:
+        """Itself: its programs are on the host's own network."""
+        del forwards
+        return self
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """The command line that runs a program behind its guard, in the workspace or in `cwd`."""

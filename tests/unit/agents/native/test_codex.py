@@ -63,7 +63,9 @@ def test_a_command_that_fails_is_a_failed_call():
     assert (call.status, "No such file" in str(call.error)) == ("failed", True)
 
 
-@pytest.mark.parametrize(("situation", "tool"), [("denied", "edit"), ("denied-command", "shell")])
+@pytest.mark.parametrize(
+    ("situation", "tool"), [("denied", "edit"), ("denied-in-code", "edit"), ("denied-command", "shell")]
+)
 def test_what_its_sandbox_refuses_is_a_denial_once_in_a_session(situation, tool):
     agent = CAREFUL.agent()
     first, second = Recording("a"), Recording("b")

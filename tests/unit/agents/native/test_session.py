@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -272,7 +273,23 @@ def test_without_a_workspace_it_has_empty_directories_that_are_removed(tmp_path)
     kept = json.loads(keep.read_text())
     home, cwd = kept["env"]["HOME"], kept["cwd"]
     assert home != cwd
-    assert not any(map(_exists, (home, cwd)))
+    assert not any(Path(one).exists() for one in (home, cwd))
+
+
+def test_in_the_home_of_the_user_settings_are_in_a_directory_of_the_trial_that_is_removed(tmp_path, monkeypatch):
+    user, keep = tmp_path / "user", tmp_path / "kept.jsonl"
+    (user / ".agentv").mkdir(parents=True)
+    (user / ".agentv/append-system-prompt.md").write_text("mine")
+    monkeypatch.setenv("HOME", str(user))
+    settings = printing(Claude, "answer", script={"keep": str(keep)}, home="host", append_system_prompt="Be brief.")
+    assert isinstance(answer(settings, request("Do the task.")), TargetResponse)
+    kept = json.loads(keep.read_text())
+    assert kept["env"]["HOME"] == str(user)
+    assert kept["files"].pop(".agentv/append-system-prompt.md")["text"] == "mine"
+    assert [(Path(name).parts[0][:14], one["text"]) for name, one in kept["files"].items()] == [
+        (".agentv-agent-", "Be brief.")
+    ]
+    assert [one.name for one in user.iterdir()] == [".agentv"]
 
 
 def test_a_version_that_was_never_seen_is_a_note(box):
@@ -283,9 +300,3 @@ def test_a_version_that_was_never_seen_is_a_note(box):
     assert found.trace.agent_version == "9.9.1"
     assert "9.9.1" in str(found.metadata["untested_version"])
     assert "untested_version" not in answer(printing(Claude, "answer"), box).metadata
-
-
-def _exists(path: str) -> bool:
-    from pathlib import Path
-
-    return Path(path).exists()

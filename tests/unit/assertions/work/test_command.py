@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentv.assertions.work.command import CommandPasses
+from agentv.model.values.changes import WorkspaceChanges
 from agentv.ports import ProgramResult
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import run_program
@@ -188,3 +189,23 @@ def test_counts_of_nested_suites_are_those_of_their_tests(tmp_path):
 def test_options_that_cannot_work_are_refused(options, path):
     issues = list(CommandPasses(Command(shell="true"), **options).validate())
     assert [issue.path for issue in issues] == [path]
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "passed"),
+    [
+        ("true pytest", {}, False),
+        ("true npx jest --ci", {}, False),
+        ("true make lint", {}, True),
+        ("true pytest", {"allow_config": ("tests/*",)}, False),
+        ("true pytest", {"allow_config": ("tests/*", "conftest.py")}, True),
+    ],
+)
+def test_tests_whose_configuration_the_agent_changed_prove_nothing(tmp_path, line, options, passed):
+    assertion = CommandPasses(Command(shell=line), **options)
+    changes = WorkspaceChanges(test_config=("conftest.py", "tests/pytest.ini"))
+    found = grade(assertion, workspace=Directory(tmp_path), workspace_path=str(tmp_path), changes=changes)
+    assert (found.passed, found.score) == (passed, float(passed)), found.checks
+    if not passed:
+        assert found.checks[0].text == "the agent did not change how hidden tests run"
+        assert "conftest.py" in found.checks[0].evidence

@@ -67,7 +67,7 @@ def test_finds_a_value_in_text_in_json_and_in_json_within_json(secret):
         assert redactor.found_in(json.dumps({"output": told}, ensure_ascii=False).encode(errors="replace"))
 
 
-LETTERS = string.ascii_letters + string.digits + "+/=&<\"'%é _-.\n"
+LETTERS = string.ascii_letters + string.digits + "+/=&<\"'%é _-.\\\t\r\n"
 SECRETS = st.text(LETTERS, min_size=8, max_size=80).filter(is_searched)
 KEYS = st.text(string.ascii_letters + string.digits, min_size=16, max_size=80).filter(
     lambda key: all(
@@ -84,7 +84,11 @@ def told_in_every_way(secret, around):
     yield from (secret, json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret), html.escape(secret))
     yield from (data.hex(), data.hex().upper(), padded.hex(), quote(secret), quote(secret, safe=""), quote_plus(secret))
     yield from (base64.b64encode(padded).decode(), base64.urlsafe_b64encode(padded).decode())
-    yield from (data.hex(":"), data.hex(" ").upper(), base64.b32encode(padded).decode(), "\0".join(secret))
+    yield from (html.escape(json.dumps(secret)), json.dumps(html.escape(secret)))
+    yield from ("\r\n".join(secret.splitlines()), "\n".join(secret.splitlines()))
+    yield from (data.hex(":"), data.hex(" ").upper(), base64.b32encode(padded).decode())
+    if "\\" not in secret:  # beside an unseen letter in JSON it cannot be told from the beginning of an escape
+        yield "\0".join(secret)
 
 
 @given(st.lists(SECRETS, min_size=1, max_size=3), st.tuples(st.text("ab", max_size=4), st.text("ab", max_size=4)))

@@ -44,6 +44,7 @@ def test_a_line_a_target():
     ("check", "lines"),
     [
         (CheckOutcome("ok", 412.4), ["ok, 412 ms"]),
+        (CheckOutcome("ok", 412.4, agent="scripted\x1b[2J 1.2.3"), ["ok, 412 ms, scripted\\x1b[2J 1.2.3"]),
         (CheckOutcome("untried"), ["not called"]),
         (
             CheckOutcome("failed", 5.0, "http-status", "401\x1b[2J", "look"),

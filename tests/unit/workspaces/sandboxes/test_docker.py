@@ -117,10 +117,10 @@ def test_containers_that_outlive_their_client_are_removed(client: Client, tmp_pa
 
 def test_an_image_is_built_once(client: Client, tmp_path: Path) -> None:
     place = Place(tmp_path, "docker")
-    recipe = DockerImage(context=str(tmp_path / "image"), dockerfile=str(tmp_path / "image/Dockerfile"))
+    recipe = DockerImage(context=str(tmp_path / "image"), dockerfile="Dockerfile.agent")
     place.trial("true", docker=recipe, setup=(WorkspaceCommand(shell="echo x > x"),))
     ((options, _),) = client.calls("build")
-    assert options == ["--quiet", "--file", recipe.dockerfile, recipe.context]
+    assert options == ["--quiet", "--file", f"{recipe.context}/Dockerfile.agent", recipe.context]
     assert len(client.calls("run")) == 2
 
 

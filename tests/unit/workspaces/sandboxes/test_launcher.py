@@ -5,6 +5,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from agentv.workspaces.sandboxes.launcher import GRACE_S, command_line
 from doubles.opened_workspaces import command_lines
 
@@ -51,11 +53,24 @@ def test_a_variable_of_the_front_is_not_passed_on(monkeypatch) -> None:
     assert b"OF_FRONT" not in ended.stdout
 
 
-def test_sigterm_reaches_the_program_which_may_end_by_itself() -> None:
-    script = "trap 'echo ending; exit 4' TERM; echo ready; while :; do sleep 0.05; done"
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_reaches_the_program_which_may_end_by_itself(number: signal.Signals) -> None:
+    script = f"trap 'echo ending; exit 4' {number.name[3:]}; echo ready; while :; do sleep 0.05; done"
     with subprocess.Popen(command_line(("sh", "-c", script)), stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        assert process.stdout.read() == b"ending\n"
+    assert process.returncode == 4
+
+
+def test_a_program_that_does_not_end_at_sigint_goes_on_until_sigterm() -> None:
+    script = "trap 'echo interrupted' INT; trap 'echo ending; exit 4' TERM; echo ready; while :; do sleep 0.05; done"
+    with subprocess.Popen(command_line(("sh", "-c", script)), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == b"interrupted\n"
         process.terminate()
         assert process.stdout.read() == b"ending\n"
     assert process.returncode == 4

@@ -1,0 +1,195 @@
+"""The work of agents as a run keeps it, `work.json`, and its reader for a run that grades it again.
+
+One object: `version`; `trace` and `patch`, the hashes of `trace.json` and `diff.patch` beside it; `changes`, what the
+diff says of files, protected ones among them; `ignored`, the globs of files that it leaves out; `tool_state`; and
+`sandbox`. A part that a secret was taken out of is null and named in `redacted`: what is left is not what was done.
+
+The hash of this file is in the row, and the row's checksum in the journal, so that nothing is graded that was edited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.trial import Trial
+from agentv.model.run.work import AgentWork
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.suite.workspace import SandboxName
+from agentv.model.values.changes import FileChange, WorkspaceChanges
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import Trace
+from agentv.store.files.directory import INDEX
+from agentv.store.files.encoding import to_json
+from agentv.store.files.lines import read_lines
+from agentv.store.journal.journal_reader import JournalReader
+
+WORK = "work.json"
+DIFF = "diff.patch"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeptParts:
+    """The hashes of the files beside it; None: there is no such file, or a secret was taken out of it."""
+
+    trace: str | None = None
+    patch: str | None = None
+
+
+class _Document(msgspec.Struct, kw_only=True):
+    version: int
+    trace: str | None = None
+    patch: str | None = None
+    changes: dict[str, Any] | None = None
+    ignored: tuple[str, ...] = ()
+    tool_state: dict[str, Any] | None = None
+    sandbox: SandboxName | None = None
+    redacted: tuple[str, ...] = ()
+
+
+class _Row(msgspec.Struct):
+    """What is read of a row."""
+
+    test_id: str
+    target: str
+    suite: str = ""
+    prompt_id: str | None = None
+    variant: str | None = None
+    sample: int = 1
+    output: str | None = None
+    work_path: str | None = None
+    work_sha256: str | None = None
+
+    @property
+    def name(self) -> tuple[object, ...]:
+        """What tells its trial from others of the run."""
+        return (self.suite, self.test_id, self.target, self.prompt_id, self.variant, self.sample)
+
+
+def document(work: AgentWork, parts: KeptParts, redactor: Redactor) -> bytes:
+    """The content of `work.json`.
+
+    Args:
+        work: of an agent.
+        parts: hashes of its files.
+        redactor: takes secrets out of texts.
+    """
+    changes = _changes_of(work.changes)
+    kept: dict[str, Any] = {"trace": parts.trace, "patch": parts.patch, "changes": changes}
+    kept["tool_state"] = None if work.tool_state is None else dict(work.tool_state)
+    there = {"trace": work.trace is not None, "patch": bool(work.changes and work.changes.files)}
+    redacted = [name for name, is_there in there.items() if is_there and kept[name] is None]
+    for name in ("changes", "tool_state"):
+        if kept[name] is not None and redactor.found_in(to_json(kept[name])):
+            kept[name] = None
+            redacted.append(name)
+    return to_json(
+        _Document(version=_VERSION, **kept, ignored=work.ignored, sandbox=work.sandbox, redacted=tuple(redacted))
+    )
+
+
+def _changes_of(changes: WorkspaceChanges | None) -> dict[str, Any] | None:
+    if changes is None:
+        return None
+    return {
+        "files": [asdict(one) for one in changes.files],
+        "protected": list(changes.protected),
+        "test_config": list(changes.test_config),
+        "cut": changes.cut,
+    }
+
+
+class KeptWorks:
+    """The kept work of an earlier run, an `agentv.ports.WorkArchive`. Its rows are read when the first trial asks.
+
+    Args:
+        journal: of the run; rows without a checksum there do not count.
+    """
+
+    def __init__(self, journal: JournalReader) -> None:
+        self._journal = journal
+        self._rows: dict[tuple[object, ...], _Row | None] | None = None
+
+    def work(self, trial: Trial, output: str | None) -> AgentWork | Failure | None:
+        """What is kept of a trial; None: nothing, or of another answer than this; why it cannot be used."""
+        if self._rows is None:
+            self._rows = dict(self._read())
+        case = trial.case
+        name = (trial.suite.name, case.id, trial.target.name, case.prompt_id, trial.variant_name, trial.sample)
+        if name not in self._rows:
+            return None
+        row = self._rows[name]
+        if row is None:
+            return self._changed(INDEX)
+        if row.work_path is None or row.output != output:
+            return None
+        return self._of(row.work_path, row.work_sha256 or "", _ignored(trial))
+
+    def _read(self) -> Any:
+        for _, line in read_lines(self._journal.run / INDEX):
+            try:
+                row = msgspec.json.decode(line, type=_Row)
+            except ValueError:
+                continue  # a torn line
+            whole = self._journal.has_checksum_of(line.rstrip(b"\n"))
+            yield row.name, row if whole or row.work_path is None else None
+
+    def _of(self, named: str, digest: str, ignored: tuple[str, ...]) -> AgentWork | Failure | None:
+        place = (self._journal.run / named).parent
+        data = _content(place / WORK, digest)
+        if data is None:
+            return self._changed(named)
+        found = msgspec.json.decode(data, type=_Document)
+        if found.version > _VERSION:
+            return Failure("bad-trace", f"{named} is of a newer version of agentv")
+        trace = self._trace(found, place)
+        if isinstance(trace, Failure):
+            return trace
+        changes = self._changes(found, place) if found.ignored == ignored else None
+        if isinstance(changes, Failure):
+            return changes
+        return AgentWork(found.sandbox, trace, changes, ignored=found.ignored, tool_state=found.tool_state)
+
+    def _trace(self, found: _Document, place: Path) -> Trace | Failure | None:
+        from agentv.traces.files import TRACE_FILE, parse
+
+        if found.trace is None:
+            return None
+        data = _content(place / TRACE_FILE, found.trace)
+        return self._changed(TRACE_FILE) if data is None else parse(data)
+
+    def _changes(self, found: _Document, place: Path) -> WorkspaceChanges | Failure | None:
+        changes: Mapping[str, Any] | None = found.changes
+        if changes is None or "patch" in found.redacted:
+            return None
+        patch = b"" if found.patch is None else _content(place / DIFF, found.patch)
+        if patch is None:
+            return self._changed(DIFF)
+        files = tuple(FileChange(**one) for one in changes["files"])
+        protected, config = tuple(changes["protected"]), tuple(changes["test_config"])
+        return WorkspaceChanges(files, patch.decode(), protected, changes["cut"], config)
+
+    def _changed(self, what: str) -> Failure:
+        message = f"{what} of the run {self._journal.run_id} was changed or removed after it was written"
+        return Failure("bad-trace", message)
+
+
+def _ignored(trial: Trial) -> tuple[str, ...]:
+    spec = trial.case.workspace
+    return spec.ignore if spec is not None else ()
+
+
+def _content(path: Path, digest: str) -> bytes | None:
+    """The content of a file whose hash this is; None: it is another, or gone."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return data if hashlib.sha256(data).hexdigest() == digest else None

@@ -1,0 +1,226 @@
+"""Evidence that an agent used a skill: which calls of which tools show it, for all agents in one table.
+
+Only a call that gave the agent the skill's text counts: its tool for skills, or a file of the skill that it read, with
+its tool for reading or with a command. Listing and searching directories, editing a skill and copying it are no use of
+it, nor is a call that failed or was denied.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.context import AssertionContext
+from agentv.model.values.message import ToolCall
+from agentv.model.values.trace import ToolCallStep
+from agentv.model.values.values import Json, JsonObject
+
+SKILL_FILE = "SKILL.md"
+
+_SKILLS = "skills"
+_NAMED_BY = ("skill", "name", "skill_name", "command")
+_PATHS = ("file_path", "path", "filePath", "filename", "absolute_path", "target_file", "paths", "files")
+_COMMANDS = ("command", "cmd", "script", "input", "action")
+_GLOB = frozenset("*?[{$`")
+_UNSUCCESSFUL = frozenset({"failed", "denied", "cancelled"})
+
+_LONGEST_COMMAND = 20_000
+"""Characters of a command that are looked at."""
+
+_DEEPEST = 3
+"""How often a command may hand a command to a shell."""
+
+_READERS = frozenset(
+    {"cat", "bat", "batcat", "head", "tail", "less", "more", "nl", "tac", "sed", "awk", "gc", "get-content", "type"}
+)
+"""Programs that print a file."""
+
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "pwsh", "powershell"})
+_PREFIXES = frozenset({"sudo", "env", "command", "time", "nice", "exec"})
+"""Words before the program of a command."""
+
+_PUNCTUATION = frozenset("();<>|&\n")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillEvidence:
+    """How calls of one tool show that a skill was used.
+
+    Attributes:
+        also: other names of the tool in transcripts that are not of a known agent, in small letters.
+        skills: the skills that a call with these arguments gave the agent.
+    """
+
+    also: frozenset[str]
+    skills: Callable[[JsonObject], Iterable[str]]
+
+
+def used_skills(context: AssertionContext) -> list[str] | None:
+    """The used skills in order; None if they are unknown."""
+    reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
+    is_list = isinstance(reported, Sequence) and not isinstance(reported, str)
+    calls = context.tool_calls
+    if not is_list and calls is None:
+        return None
+    used = list(_reported(reported)) if is_list else []  # type: ignore[arg-type]  # a list, as was just seen
+    failed = _failed_calls(context)
+    return used or [name for call in calls or () if call.id not in failed for name in skills_of(call)]
+
+
+def skills_of(call: ToolCall) -> Iterable[str]:
+    """The skills that a call gave the agent, each once."""
+    known = call.names if call.native_name is not None else ()  # else it may be a tool of the user's own
+    also = {name.casefold() for name in call.names}
+    for tool, evidence in EVIDENCE.items():
+        if tool in known or not evidence.also.isdisjoint(also):
+            return dict.fromkeys(evidence.skills(call.arguments))
+    return ()
+
+
+def _failed_calls(context: AssertionContext) -> frozenset[str | None]:
+    """The ids of the calls that gave the agent nothing."""
+    trace = context.agent_trace
+    return frozenset(call.id for call in trace.tool_calls if call.id and _gave_nothing(call)) if trace else frozenset()
+
+
+def _gave_nothing(call: ToolCallStep) -> bool:
+    return call.failed or call.status in _UNSUCCESSFUL
+
+
+def _reported(rows: Iterable[Json]) -> Iterator[str]:
+    """Out of what promptfoo calls `skillCalls`: a use that ended with an error is none."""
+    for row in rows:
+        if isinstance(row, Mapping) and isinstance(row.get("name"), str) and row.get("is_error") is not True:
+            yield str(row["name"])
+
+
+def _loaded(arguments: JsonObject) -> Iterator[str]:
+    """By a tool for skills: `{"skill": "docs:pdf"}`, where a plugin's name stands before a colon."""
+    named = next((one for key in _NAMED_BY if isinstance(one := arguments.get(key), str)), "")
+    if named:
+        yield named.removeprefix("/").rpartition(":")[2]
+
+
+def _read(arguments: JsonObject) -> Iterator[str]:
+    """By a tool that reads files: the paths among its arguments."""
+    for key in _PATHS:
+        value = arguments.get(key)
+        for one in value if isinstance(value, list | tuple) else (value,):
+            path = one.get("path") if isinstance(one, Mapping) else one
+            name = skill_at(path) if isinstance(path, str) else None
+            if name is not None:
+                yield name
+
+
+def skill_at(path: str) -> str | None:
+    """The skill that a file belongs to: `SKILL.md` to its directory, any other file to the one below `skills/`."""
+    parts = path.replace("\\", "/").split("/")
+    name = None
+    if parts[-1] == SKILL_FILE and len(parts) > 1:
+        name = parts[-2]
+    elif _SKILLS in parts[:-2]:
+        name = parts[len(parts) - 1 - parts[::-1].index(_SKILLS, 2) + 1]
+    return name if name and name not in {".", ".."} and _GLOB.isdisjoint(name) else None
+
+
+def _printed(arguments: JsonObject) -> Iterator[str]:
+    """By a command that prints a `SKILL.md`."""
+    for key in _COMMANDS:
+        value = arguments.get(key)
+        if isinstance(value, Mapping):
+            yield from _printed(value)
+        elif isinstance(value, str):
+            yield from _in_line(value, _DEEPEST)
+        elif isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
+            yield from _in_words([str(word) for word in value], "", _DEEPEST)
+
+
+def _in_line(line: str, depth: int) -> Iterator[str]:
+    """The skills that a line of a shell prints; commands without `SKILL.md` are not taken apart."""
+    if SKILL_FILE not in line or depth < 1:
+        return
+    directory = ""
+    for words in _commands_of(line[:_LONGEST_COMMAND]):
+        if words[0] == "cd" and len(words) > 1:
+            directory = str(PurePosixPath(directory, words[1]))
+        else:
+            yield from _in_words(words, directory, depth)
+
+
+def _in_words(words: Sequence[str], directory: str, depth: int) -> Iterator[str]:
+    """The skills that one command prints in a directory."""
+    start = next((at for at, one in enumerate(words) if one not in _PREFIXES and "=" not in one), len(words))
+    program, arguments = (
+        (words[start].rpartition("/")[2].casefold(), words[start + 1 :]) if start < len(words) else ("", ())
+    )
+    if program in _SHELLS and arguments:
+        yield from _in_line(arguments[-1], depth - 1)
+    elif program in _READERS and not (
+        program == "sed" and any(one.startswith(("-i", "--in-place")) for one in arguments)
+    ):
+        for one in arguments:
+            path = str(PurePosixPath(directory, one)) if directory else one
+            name = skill_at(path) if path.endswith(SKILL_FILE) else None
+            if name is not None:
+                yield name
+
+
+def _commands_of(line: str) -> Iterator[list[str]]:
+    """The words of each command of a line whose output is seen; texts that it hands over (`<<EOF`) are left out."""
+    parts = _parts_of(line)
+    words: list[str] = []
+    is_seen = True
+    while parts:
+        part = parts.popleft()
+        if not set(part) <= _PUNCTUATION:
+            words.append(part)
+        elif part.startswith("<<"):
+            _skip_text(parts)
+        elif ">" in part:
+            is_seen = _redirected(part, words, parts) and is_seen
+        elif "<" not in part:  # what is read from a file stands next, as an argument would
+            if words and is_seen:
+                yield words
+            words, is_seen = [], True
+
+
+def _parts_of(line: str) -> deque[str]:
+    """The words and the operators of a line, which ends with one; none where a quote does not end."""
+    import shlex  # few calls name a skill
+
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="".join(_PUNCTUATION))
+    lexer.whitespace_split, lexer.whitespace, lexer.commenters = True, " \t\r", ""
+    try:
+        return deque([*lexer, "\n"])
+    except ValueError:
+        return deque()
+
+
+def _skip_text(parts: deque[str]) -> None:
+    """Pass over a text up to its last line."""
+    end = parts.popleft() if parts else ""
+    while parts and parts.popleft() != end:
+        pass
+
+
+def _redirected(operator: str, words: list[str], parts: deque[str]) -> bool:
+    """Whether standard output is still seen behind a redirection, whose target is passed over."""
+    if parts:
+        parts.popleft()
+    if words and words[-1] == "2":
+        words.pop()
+        return True
+    return operator == ">&"
+
+
+EVIDENCE: Mapping[str, SkillEvidence] = MappingProxyType(
+    {
+        "skill": SkillEvidence(frozenset({"skill"}), _loaded),
+        "read": SkillEvidence(frozenset({"read", "read_file", "readfile", "view"}), _read),
+        "shell": SkillEvidence(frozenset(), _printed),
+    }
+)
+"""Canonical name of a tool → what its calls show. Calls of all other tools show nothing."""

@@ -1,0 +1,112 @@
+"""Model calls of agents, which reach us through the gateway: admitted, paced and retried as calls of targets are."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final, Literal
+
+from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
+from agentv.engine.calls.budget_limiter import BudgetLimiter, Reservation, TargetSpend
+from agentv.engine.calls.circuit_breaker import UNAFFORDABLE
+from agentv.engine.calls.rate_limiter import CHARACTERS_A_TOKEN
+from agentv.engine.calls.server_limiter import Waiter
+from agentv.engine.calls.target_channel import TargetChannel
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.budget import Ceiling
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
+
+REPLY_S = 600.0
+"""Seconds until a reply begins, as the SDKs of OpenAI and Anthropic have it."""
+
+LIMIT_REACHED: Final = "agent-limit"
+"""Code of a call that the trial's own budget does not allow."""
+
+
+@dataclass(slots=True)
+class JointReservation:
+    """Reservation of one call in several budgets: in all of them or in none. It comes before calls of new trials."""
+
+    parts: tuple[tuple[Reservation, Literal["budget-spent", "agent-limit"]], ...]
+
+    def try_reserve(self) -> bool:
+        """Reserve where that is possible without waiting."""
+        for number, (part, _) in enumerate(self.parts):
+            if not part.try_reserve():
+                for other, _ in self.parts[:number]:
+                    other.give_back()
+                return False
+        return True
+
+    async def reserve(self, *, first: bool) -> Failure | None:
+        """Wait until the call may be made; why it may not."""
+        del first
+        for number, (part, code) in enumerate(self.parts):
+            refused: Failure | None = None
+            try:
+                refused = await part.reserve(first=True)
+            except BaseException:
+                self._give_back(number)
+                raise
+            if refused is not None:
+                self._give_back(number)
+                return replace(refused, code=code) if refused.code == UNAFFORDABLE else refused
+        return None
+
+    def _give_back(self, number: int) -> None:
+        for part, _ in self.parts[:number]:
+            part.give_back()
+
+    def give_back(self) -> None:
+        """The attempt was not made."""
+        self._give_back(len(self.parts))
+
+    def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
+        """The attempt has ended."""
+        for part, _ in self.parts:
+            part.settle(outcome)
+
+
+class TrialModelCalls:
+    """The model calls of one trial. An `agentv.gateway_ports.ModelCalls`.
+
+    Args:
+        channel: of the target, with the limiter of the API's endpoint.
+        own: what the trial may spend; None: there is no limit but the run's.
+    """
+
+    def __init__(self, channel: TargetChannel, own: BudgetLimiter | None) -> None:
+        self._channel = channel
+        self._own = None if own is None else own.target_spend("trial", channel.spec.name, "answers")
+
+    async def call(
+        self, ask: Callable[[], Awaitable[TargetResponse | Failure]], ceiling: Ceiling, size: int
+    ) -> TargetResponse | Failure:
+        """The outcome of a call, once it may be made."""
+        channel = self._channel
+
+        def attempt(_: AttemptAllowance) -> Awaitable[TargetResponse | Failure]:
+            return ask()
+
+        waiter = Waiter() if channel.rate_limiter is None else Waiter(size / CHARACTERS_A_TOKEN, channel.rate_limiter)
+        call: RetriedCall[TargetResponse] = RetriedCall(
+            channel, attempt, REPLY_S, waiter, self._reservation(ceiling), _outer_deadline=None
+        )
+        found, _ = await call.outcome()
+        return found
+
+    def _reservation(self, ceiling: Ceiling) -> JointReservation | None:
+        spends: list[tuple[TargetSpend, Literal["budget-spent", "agent-limit"]]] = []
+        if self._own is not None:
+            spends.append((self._own, LIMIT_REACHED))
+        if self._channel.answer_spend is not None:
+            spends.append((self._channel.answer_spend, UNAFFORDABLE))
+        if not spends:
+            return None
+        return JointReservation(tuple((spend.reservation(ceiling), code) for spend, code in spends))
+
+    def stop(self, failure: CallFailure) -> None:
+        """No call of this target can do better."""
+        channel = self._channel
+        if channel.stop.note(failure):
+            channel.report_stop(channel.spec, failure)

@@ -1,0 +1,91 @@
+"""Routes of the gateway: which requests are model calls, which are only passed on, and which are refused.
+
+What is not listed is refused: batches, files and background responses would cost money that nobody counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.gateway import ModelProtocol
+
+Api = Literal["chat", "responses", "messages", "gemini", "embeddings"]
+"""How the reply of a model call is read."""
+
+_MODEL = r"[\w.:@+~%-]+"
+_CALLS: tuple[tuple[ModelProtocol, re.Pattern[str], Api], ...] = (
+    ("openai", re.compile(r"/openai/v1(/chat/completions|/completions)"), "chat"),
+    ("openai", re.compile(r"/openai/v1(/responses|/responses/compact)"), "responses"),
+    ("openai", re.compile(r"/openai/v1(/embeddings)"), "embeddings"),
+    ("anthropic", re.compile(r"/anthropic(/v1/messages)"), "messages"),
+    (
+        "gemini",
+        re.compile(
+            rf"/gemini(/v1(?:alpha|beta)?/models/(?P<model>{_MODEL}?):(?:generateContent|streamGenerateContent))"
+        ),
+        "gemini",
+    ),
+    (
+        "gemini",
+        re.compile(rf"/gemini(/v1(?:alpha|beta)?/models/(?P<model>{_MODEL}?):(?:embedContent|batchEmbedContents))"),
+        "embeddings",
+    ),
+)
+_OTHERS: tuple[tuple[ModelProtocol, str, re.Pattern[str]], ...] = (
+    ("openai", "POST", re.compile(r"/openai/v1(/responses/input_tokens)")),
+    ("openai", "GET", re.compile(rf"/openai/v1(/models(?:/{_MODEL})*)")),
+    ("anthropic", "POST", re.compile(r"/anthropic(/v1/messages/count_tokens)")),
+    ("anthropic", "GET", re.compile(rf"/anthropic(/v1/models(?:/{_MODEL})?)")),
+    ("gemini", "POST", re.compile(rf"/gemini(/v1(?:alpha|beta)?/models/{_MODEL}:countTokens)")),
+    ("gemini", "GET", re.compile(rf"/gemini(/v1(?:alpha|beta)?/models(?:/{_MODEL})?)")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a request goes.
+
+    Attributes:
+        path: below the base URL of the API.
+        api: how the reply is read; None: it is no model call.
+        model: that the path names; empty: the body does.
+        streams: the path says that the reply is streamed.
+    """
+
+    protocol: ModelProtocol
+    path: str
+    api: Api | None = None
+    model: str = ""
+    streams: bool = False
+
+
+def route_of(method: str, path: str) -> Route | None:
+    """The route of a request by its path as it was sent; None: it is refused."""
+    if method == "POST":
+        for protocol, pattern, api in _CALLS:
+            found = pattern.fullmatch(path)
+            if found is not None:
+                model = found.groupdict().get("model") or ""
+                return Route(protocol, found[1], api, model, ":streamGenerateContent" in found[1])
+    for protocol, allowed, pattern in _OTHERS:
+        found = pattern.fullmatch(path) if method == allowed else None
+        if found is not None:
+            return Route(protocol, found[1])
+    return None
+
+
+def protocol_of(path: str) -> ModelProtocol:
+    """The protocol in whose form a path is answered, whatever it is."""
+    head = path.partition("/")[2].partition("/")[0]
+    return head if head in {"anthropic", "gemini"} else "openai"  # type: ignore[return-value]  # one of the two
+
+
+def token_in(headers: Mapping[str, str], query: Mapping[str, str]) -> list[str]:
+    """All that may be a token, as the providers' SDKs send a key."""
+    scheme, _, value = headers.get("Authorization", "").partition(" ")
+    bearer = value.strip() if scheme.lower() == "bearer" else ""
+    others = (headers.get(name, "") for name in ("x-api-key", "x-goog-api-key", "api-key"))
+    return [one for one in (bearer, *others, query.get("key", "")) if one]

@@ -1,0 +1,184 @@
+"""The model calls of one trial's agent: what they used, and why the trial may not count."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import field, replace
+
+from agentv.gateway.faults import FaultPlan
+from agentv.gateway_ports import ModelApis, ModelCalls, ModelExchanges
+from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.gateway import SANDBOX_PORT, GatewayAccess, ModelUpstream
+from agentv.model.values.response import CallFailure, Failure
+from agentv.model.values.trace import UsageStep
+from agentv.model.values.usage import TokenUsage
+from agentv.ports import GatewayTrial
+
+UNREACHED = "agent-api"
+"""Code of a trial whose agent could not reach its model in the end."""
+
+_REFUSED_KEY = frozenset({401, 402, 403})
+
+
+@dataclass(slots=True)
+class CountedCall:
+    """One model call, from the request of the agent on.
+
+    Attributes:
+        number: within the trial, from 1.
+        failure: why it gave no answer, or its last attempt so far did not; None: nothing is wrong.
+        excused: the failure is none of the API: a fault that the target asks for, or the agent ended the call.
+        ended: nothing more comes.
+    """
+
+    number: int
+    model: str
+    started_ms: float
+    failure: Failure | None = None
+    excused: bool = False
+    tokens: TokenUsage | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+    ended: bool = False
+
+    def break_off(self, why: str) -> None:
+        """The call was given up by whoever made it."""
+        if self.failure is None:
+            self.failure, self.excused = Failure("connection", why), True
+
+    def step(self) -> UsageStep:
+        """The call as a step of the trace."""
+        error = None if self.failure is None else self.failure.message
+        return UsageStep(
+            self.model or None,
+            self.tokens,
+            self.cost_usd,
+            self.started_ms,
+            self.duration_ms,
+            error if self.ended else "it has not ended",
+            evidence="gateway",
+        )
+
+
+@dataclass(slots=True)
+class TrialSession:
+    """One trial at the gateway, a `GatewaySession`.
+
+    Attributes:
+        limits: admits its calls.
+        forget: takes its token out of the gateway, and closes its socket.
+        spent: gets each call that has ended.
+    """
+
+    access: GatewayAccess
+    upstream: ModelUpstream
+    trial: GatewayTrial
+    limits: ModelCalls
+    apis: ModelApis
+    exchanges: ModelExchanges | None
+    clock: Callable[[], float]
+    forget: Callable[[TrialSession], Awaitable[None]]
+    spent: Callable[[CountedCall], None]
+    retried: frozenset[int] = frozenset()
+    running: set[asyncio.Task[object]] = field(default_factory=set)
+    calls: list[CountedCall] = field(default_factory=list)
+    closed: bool = False
+    _refusal: Failure | None = None
+    _refused: asyncio.Event = field(default_factory=asyncio.Event)
+    _began: float = field(init=False)
+    faults: FaultPlan = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+        trial = self.trial
+        key = trial.key or f"{trial.case_id}\0{trial.target}\0{trial.variant}\0{trial.sample}"
+        self.faults = FaultPlan(self.upstream.faults, key)
+
+    @property
+    def forwards(self) -> Mapping[int, str]:
+        """The port of the sandbox that leads to the socket; empty where there is none."""
+        return {SANDBOX_PORT: self.access.socket} if self.access.socket else {}
+
+    def begin(self, model: str) -> CountedCall:
+        """A call begins."""
+        call = CountedCall(len(self.calls) + 1, model, self._now_ms())
+        self.calls.append(call)
+        return call
+
+    def end(self, call: CountedCall) -> None:
+        """A call has ended; a second time nothing happens."""
+        if call.ended:
+            return
+        call.duration_ms = round(self._now_ms() - call.started_ms, 3)
+        call.ended = True
+        self.spent(call)
+
+    def refuse(self, failure: Failure) -> None:
+        """Make no more calls of this trial, which cannot count."""
+        self._refusal = self._refusal or failure
+        self._refused.set()
+
+    @property
+    def refusal(self) -> Failure | None:
+        """Why no more calls are made; None: they are."""
+        return self._refusal
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the trial cannot count: its calls are refused, or the last of them did not reach the model."""
+        if self._refusal is not None:
+            return self._refusal
+        call = next((one for one in reversed(self.calls) if not one.excused), None)
+        if call is None or call.failure is None:
+            return None
+        return self._unreached(call, call.failure)
+
+    def _unreached(self, call: CountedCall, failure: Failure) -> Failure:
+        message = f"the agent's last call of its model (call {call.number}) failed: {failure.message}"
+        if not isinstance(failure, CallFailure):
+            return CallFailure(UNREACHED, message, failure.retryable)
+        stops = failure.stops and failure.status in _REFUSED_KEY
+        return replace(failure, code=UNREACHED, message=message, stops=stops, attempts=())
+
+    def usages(self) -> tuple[UsageStep, ...]:
+        """The model calls so far."""
+        return tuple(call.step() for call in self.calls)
+
+    def notes(self) -> tuple[str, ...]:
+        """What is noteworthy of the calls."""
+        found: list[str] = []
+        if not self.calls:
+            found.append("the agent called no model through the gateway, so its tokens and cost are unknown")
+        unknown = sum(call.ended and call.tokens is None and call.failure is None for call in self.calls)
+        if unknown:
+            found.append(f"the model's API reported no usage for {unknown} of {len(self.calls)} calls")
+        if self.exchanges is not None:
+            found += self.exchanges.notes(self.trial)
+        return tuple(found)
+
+    async def failed(self) -> None:
+        """Return when no more calls are made."""
+        await self._refused.wait()
+
+    async def close(self) -> None:
+        """End the calls that are still running; the token is refused from now on."""
+        if self.closed:
+            return
+        self.closed = True
+        await self.forget(self)
+        running = tuple(self.running)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=5)
+        for call in self.calls:
+            if not call.ended:
+                call.break_off("it had not ended when the trial did")
+                self.end(call)
+        failure = self.failure
+        if isinstance(failure, CallFailure) and failure.stops:
+            self.limits.stop(failure)
+
+    def _now_ms(self) -> float:
+        return round((self.clock() - self._began) * 1000, 3)

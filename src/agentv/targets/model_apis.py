@@ -1,0 +1,101 @@
+"""Model APIs as the gateway needs them: prices, ceilings, the meaning of usage and of errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+
+from agentv.model.run.budget import Ceiling
+from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.values.response import CallFailure, RateLimits
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+from agentv.targets.anthropic import replies as anthropic
+from agentv.targets.gemini import replies as gemini
+from agentv.targets.http.model_calls import endpoint_of, host_of, other_server
+from agentv.targets.http.statuses import failure_of, limits_of
+from agentv.targets.model_api.ceilings import RequestSettings
+from agentv.targets.model_api.prices import cost_of, load_prices
+from agentv.targets.openai_api import replies as openai
+
+_DOMAINS: Mapping[ModelProtocol, str] = {
+    "openai": "openai.com",
+    "anthropic": "anthropic.com",
+    "gemini": "googleapis.com",
+}
+_PRICES: Mapping[ModelProtocol, str] = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def endpoint_of_upstream(upstream: ModelUpstream) -> str:
+    """Key of the rate limit that calls share with targets of the same API and key."""
+    return endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
+
+
+class KnownModelApis:
+    """What is known of the APIs of OpenAI, Anthropic and Gemini. An `agentv.gateway_ports.ModelApis`."""
+
+    def __init__(self) -> None:
+        load_prices()
+
+    def ceiling(self, upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
+        """The most that a call can cost, by its body."""
+        longest, answers = _limits_in(body)
+        settings = RequestSettings(_prices(upstream), model, longest)
+        return settings.ceiling_of_body(body, answers=answers)
+
+    def is_local(self, upstream: ModelUpstream) -> bool:
+        """Whether the API runs on this machine, where nobody is paid unless it says so."""
+        return host_of(upstream.base_url) in _LOOPBACK
+
+    def usage(self, protocol: ModelProtocol, usage: Json) -> tuple[TokenUsage | None, int]:
+        """The tokens in a `usage` of the API, and how many of them were written to a cache."""
+        if protocol == "anthropic":
+            return anthropic.usage_of(usage)
+        if protocol == "gemini":
+            return gemini.usage_of(usage), 0
+        return openai.usage_of({"usage": usage}), 0
+
+    def cost(
+        self, upstream: ModelUpstream, model: str, tokens: TokenUsage | None, *, cache_written: int = 0
+    ) -> float | None:
+        """The price of a call; None where it is not known."""
+        name = model.removeprefix("models/")
+        return cost_of(_prices(upstream), name, tokens, cache_written=cache_written)
+
+    def failure(
+        self, upstream: ModelUpstream, status: int, headers: Mapping[str, str], body: bytes, retried: frozenset[int]
+    ) -> CallFailure:
+        """What an error of the API means."""
+        text, details = body.decode(errors="replace"), None
+        with suppress(ValueError, RecursionError):
+            details = json.loads(text)
+        secrets = (upstream.api_key,)
+        if upstream.protocol == "gemini" and isinstance(details, dict | list):
+            first = details[0] if isinstance(details, list) and details else details
+            return gemini.refusal_of(status, first, headers, retried, secrets)
+        error = details.get("error") if isinstance(details, dict) else None
+        words = error.get("message") if isinstance(error, dict) else None
+        return failure_of(status, words if isinstance(words, str) else text, headers, retried, secrets=secrets)
+
+    def limits(self, headers: Mapping[str, str]) -> RateLimits | None:
+        """What is left of the rate limits."""
+        return limits_of(headers)
+
+
+def _prices(upstream: ModelUpstream) -> str:
+    """The provider as the price list takes it."""
+    return other_server(upstream.base_url, _DOMAINS[upstream.protocol]) or _PRICES[upstream.protocol]
+
+
+def _limits_in(body: JsonObject) -> tuple[int | None, int]:
+    """Tokens that an answer may have, by a body, and how many answers it asks for: the largest numbers it names."""
+    config = body.get("generationConfig")
+    nested = config if isinstance(config, Mapping) else {}
+    names = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample")
+    longest = [body.get(name) for name in names] + [nested.get("maxOutputTokens")]
+    answers = [body.get("n"), body.get("best_of"), nested.get("candidateCount")]
+    known = [one for one in longest if isinstance(one, int) and not isinstance(one, bool) and one > 0]
+    counts = [one for one in answers if isinstance(one, int) and not isinstance(one, bool) and one > 0]
+    return max(known, default=None), max(counts, default=1)

@@ -1,0 +1,1 @@
+"""Session files that coding agents keep in their HOME, as traces."""

@@ -1,0 +1,191 @@
+"""The steps of a session, collected as its records are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.values.message import Role
+from agentv.model.values.response import Failure
+from agentv.model.values.tool_names import canonical_name
+from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, Trace, UsageStep
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+from agentv.traces.values import Problems, epoch_ms, sound_parents
+
+UNFINISHED = "the session ends before the agent has answered"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A session as it lies on disk.
+
+    Attributes:
+        data: of the file.
+        others: name → data of the files of its sub-agents.
+    """
+
+    data: bytes
+    others: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class SessionRecorder:
+    """Takes what the records of a session mean, and builds its trace.
+
+    Args:
+        source: name of the program.
+        problems: what cannot be read.
+    """
+
+    def __init__(self, source: str, problems: Problems) -> None:
+        self.problems = problems
+        self.about: dict[str, str] = {"agent": source, "version": "", "session": "", "project": "", "model": ""}
+        self.stop_reason = ""
+        self.parent: str | None = None
+        self.cost_usd: float | None = None
+        self._source = source
+        self._steps: list[Step] = []
+        self._places: dict[str, int] = {}
+        self._first_ms: float | None = None
+        self._now_ms: float | None = None
+
+    def set_time(self, timestamp: Json) -> None:
+        """The time of the records that follow."""
+        at = epoch_ms(timestamp)
+        if at is None:
+            return
+        self._first_ms = at if self._first_ms is None else self._first_ms
+        self._now_ms = at
+
+    @property
+    def _started_ms(self) -> float | None:
+        if self._now_ms is None or self._first_ms is None:
+            return None
+        return round(max(0.0, self._now_ms - self._first_ms), 3)
+
+    def message(self, role: Role, text: str, *, reasoning: str = "", key: str = "") -> None:
+        """A message; the parts of one non-empty `key` are one message."""
+        if not text and not reasoning:
+            return
+        place = self._places.get(f"message {key}") if key else None
+        if place is not None and isinstance(before := self._steps[place], MessageStep):
+            joined = "\n\n".join(filter(None, (before.text, text)))
+            thought = "\n\n".join(filter(None, (before.reasoning, reasoning)))
+            self._steps[place] = replace(before, text=joined, reasoning=thought or None)
+            return
+        if key:
+            self._places[f"message {key}"] = len(self._steps)
+        self._steps.append(MessageStep(role, text, reasoning or None, self._started_ms, self.parent))
+
+    def call(self, identity: str, native: str, arguments: JsonObject) -> None:
+        """A call of a tool; a second one with the same id is the same."""
+        if not native or (identity and self.knows(identity)):
+            return
+        if identity:
+            self._places[f"call {identity}"] = len(self._steps)
+        self._steps.append(
+            ToolCallStep(
+                canonical_name(native),
+                arguments,
+                native_name=native,
+                id=identity or None,
+                started_ms=self._started_ms,
+                parent=self.parent,
+            )
+        )
+
+    def knows(self, identity: str) -> bool:
+        """Whether there was such a call."""
+        return f"call {identity}" in self._places
+
+    def result(
+        self,
+        identity: str,
+        result: Json,
+        *,
+        error: str | None = None,
+        status: ToolStatus | None = None,
+        duration_ms: float | None = None,
+    ) -> None:
+        """The tool has ended. Without a status it has failed if there is an error, else completed."""
+        place = self._places.get(f"call {identity}")
+        if place is None or not isinstance(call := self._steps[place], ToolCallStep):
+            self.problems.note(f"a result belongs to no call: '{identity[:40]}'")
+            return
+        now, begun = self._started_ms, call.started_ms
+        took = None if now is None or begun is None else round(max(0.0, now - begun), 3)
+        state = status or ("completed" if error is None else "failed")
+        self._steps[place] = replace(
+            call, result=result, error=error, status=state, duration_ms=took if duration_ms is None else duration_ms
+        )
+        if state == "denied":
+            tool = call.native_name or call.name
+            self._steps.append(PermissionStep(tool, allowed=False, reason=error, started_ms=now, parent=call.parent))
+
+    def usage(
+        self,
+        model: str,
+        tokens: TokenUsage | None,
+        *,
+        cost_usd: float | None = None,
+        error: str | None = None,
+        key: str = "",
+    ) -> None:
+        """A call of the model; one with the same non-empty `key` replaces the one before."""
+        step = UsageStep(model or None, tokens, cost_usd, self._started_ms, error=error, parent=self.parent)
+        place = self._places.get(f"usage {key}") if key else None
+        if place is not None:
+            self._steps[place] = step
+            return
+        if key:
+            self._places[f"usage {key}"] = len(self._steps)
+        self._steps.append(step)
+
+    def trace(self, native: bytes) -> Trace | Failure:
+        """The trace of all records; a Failure where nothing was said."""
+        if not any(isinstance(step, MessageStep | ToolCallStep) for step in self._steps):
+            why = f": {self.problems}" if self.problems else ""
+            return Failure("bad-trace", f"the file has no message of a session of {self._source}{why}")
+        main = [step for step in self._steps if step.parent is None]
+        if _unfinished(main) and self.stop_reason not in ("aborted", "error"):
+            self.problems.note(UNFINISHED)
+        # Those of sub-agents may stand in files of their own.
+        ordered = sorted(self._steps, key=lambda step: (step.started_ms is None, step.started_ms or 0.0))
+        steps = sound_parents(
+            ordered if all(one.started_ms is not None for one in ordered) else self._steps, self.problems
+        )
+        times = [step.started_ms for step in steps if step.started_ms is not None]
+        said = {"project": self.about["project"], "started_at_ms": self._first_ms}
+        return Trace(
+            self._priced(steps),
+            source=f"{self._source}-session",
+            agent=self.about["agent"],
+            agent_version=self.about["version"],
+            session_id=self.about["session"],
+            stop_reason=self.stop_reason,
+            duration_ms=max(times) if times else None,
+            metadata={key: value for key, value in said.items() if value},
+            native=native,
+            native_name=f"{self._source}.jsonl",
+            partial=str(self.problems),
+        )
+
+    def _priced(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """The cost of the whole session at its last model call, where single ones have none."""
+        places = [place for place, step in enumerate(steps) if isinstance(step, UsageStep)]
+        if self.cost_usd is None or not places:
+            return steps
+        costs = dict.fromkeys(places, 0.0) | {places[-1]: self.cost_usd}
+        return tuple(
+            replace(step, cost_usd=costs[place]) if isinstance(step, UsageStep) else step
+            for place, step in enumerate(steps)
+        )
+
+
+def _unfinished(steps: list[Step]) -> bool:
+    """Whether a tool has given no result, or the last word is the user's."""
+    if any(isinstance(step, ToolCallStep) and step.status == "unknown" for step in steps):
+        return True
+    said = [step for step in steps if isinstance(step, MessageStep | ToolCallStep)]
+    return bool(said) and not (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")

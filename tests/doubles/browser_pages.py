@@ -1,0 +1,78 @@
+"""Pages of a browser that tests use one after the other: a page of its own costs more than loading a report in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+DESKTOP = {"width": 1400, "height": 900}
+EVENTS = ("console", "pageerror", "request")
+
+
+@contextmanager
+def launched_pages() -> Iterator[Pages]:
+    """The pages of a Chromium that runs meanwhile."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield Pages(browser.new_context(viewport=DESKTOP))
+        browser.close()
+
+
+class Pages:
+    """Lends pages. A page that comes back has left its document, and has nothing stored."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._free: list[Any] = []
+        self._lent: list[tuple[Any, dict[str, Any]]] = []
+
+    def lend(self, *, view: dict[str, int] = DESKTOP, dark: bool = False, **listeners: Any) -> Any:
+        """An empty page; each of `EVENTS` that is given is listened to until the page comes back."""
+        page = self._free.pop() if self._free else self._context.new_page()
+        page.set_viewport_size(view)
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        page.set_default_timeout(5000)
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        self._lent.append((page, listeners))
+        return page
+
+    def take_back(self) -> list[Any]:
+        """Take back all that were lent; what their documents, and pages that these opened, have as `window.hacked`."""
+        opened = [page for page in self._context.pages if page not in self._free]
+        hacked = [page.evaluate("window.hacked") for page in opened]
+        lent, self._lent = self._lent, []
+        for page, listeners in lent:
+            for event, listener in listeners.items():
+                page.remove_listener(event, listener)
+            if page.url != "about:blank":
+                page.evaluate("localStorage.clear()")
+                page.goto("about:blank")
+            self._free.append(page)
+        for page in opened:
+            if page not in self._free:
+                page.close()
+        return hacked
+
+
+def load_report(page: Any, path: Path, at: str = "") -> None:
+    """Open a report, and wait until it can be used."""
+    page.goto(path.as_uri() + at)
+    page.wait_for_selector("html[data-ready]", state="attached")
+
+
+def follow(page: Any, at: str) -> None:
+    """Have an open report show another part of itself, and wait until it does."""
+    page.evaluate("(at) => { location.hash = at }", at)
+    settle(page)
+
+
+def settle(page: Any) -> None:
+    """Wait until the page has followed its address, whose change is told by an event that comes after it."""
+    page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
+    page.wait_for_function("() => !document.querySelector('.told').textContent.includes('searching')")

@@ -1,0 +1,43 @@
+"""The evals of a skill as a person runs them: one command, with the skill and without it, compared in pairs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "agents"
+EVALS = "skills/rounding/evals/evals.json"
+
+
+@pytest.fixture
+def shop(project):
+    shutil.copytree(EXAMPLE, project.path, dirs_exist_ok=True)
+    return project
+
+
+def test_one_command_runs_a_skill_with_and_without_itself(shop):
+    words = ("eval", EVALS, "--target", "price-agent", "--variant", "with-skill", "--variant", "without-skill")
+    ended = shop.run(*words, "--sandbox", "none", "--out", "out", timeout=120)
+    assert ended.status == 1, ended.stderr
+    rows = {(row["test_id"], row["variant"]): row for row in shop.rows("out")}
+    assert {key: row["status"] for key, row in rows.items()} == {
+        ("with-tax", "with-skill"): "passed",
+        ("with-tax", "without-skill"): "failed",
+        ("total", "with-skill"): "passed",
+        ("total", "without-skill"): "passed",
+    }
+    diff = (shop.path / "out" / rows["with-tax", "with-skill"]["diff_path"]).read_text()
+    assert "a/prices.py" in diff
+    assert "evals" not in diff
+    compared = json.loads(shop.run("compare", "out", "--by", "variant", "--json").stdout)
+    assert [compared["base"]["variants"], compared["candidate"]["variants"]] == [["without-skill"], ["with-skill"]]
+
+
+def test_models_have_no_variants_and_the_message_says_so(shop):
+    ended = shop.run("eval", EVALS, "--target", "echo", "--variant", "with-skill")
+    assert ended.status == 2
+    assert "--variant with-skill: no suite has this variant" in ended.stderr
+    assert "the evals of a skill have variants where all targets are agents" in ended.stderr

@@ -1,0 +1,169 @@
+"""The evals of a skill where agents work on them: workspaces with their files, with the skill and without it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.authoring.exams.skill_variants import place_of
+from doubles.loading import outcome, repository
+
+SKILL = "---\nname: csv\ndescription: Reads CSV files.\n---\n\nSay June.\n"
+TARGETS = """\
+targets:
+  - {name: agent, provider: acp, command: [python3, agent.py]}
+  - {name: other, provider: acp, command: [python3, other.py]}
+  - {name: model, provider: echo}
+defaults: {target: agent, judge: 'mock:YES'}
+"""
+EVALS = {
+    "skill_name": "csv",
+    "evals": [
+        {"id": 1, "prompt": "Sum {{ it }}", "files": ["evals/files/a.csv", "b.csv"], "expectations": ["It sums"]},
+        {"id": 2, "prompt": "Go", "expected_output": "It goes."},
+    ],
+}
+FILES = {
+    ".agentv/targets.yaml": TARGETS,
+    "lib/csv/SKILL.md": SKILL,
+    "lib/csv/scripts/sum.py": "print(1)",
+    "lib/csv/__pycache__/sum.pyc": "",
+    "lib/csv/b.csv": "1",
+    "lib/csv/evals/files/a.csv": "2",
+    "lib/csv/evals/expected.md": "what is expected",
+}
+
+
+def suite_of(folder, evals=EVALS, name="lib/csv/evals/evals.json", files=FILES, **request):
+    repository(folder, {**files, name: json.dumps(evals)})
+    suites, found = outcome(folder / name, **request)
+    return suites[0] if suites else None, [(one.code, one.severity) for one in found]
+
+
+def test_agents_work_with_the_files_of_an_eval_and_are_asked_its_prompt_alone(tmp_path):
+    suite, found = suite_of(tmp_path)
+    assert found == []
+    first, second = suite.cases
+    assert [(one.role, one.text) for one in first.input] == [("user", "Sum {{ it }}")]
+    assert [one.path for one in first.workspace.files] == ["a.csv", "b.csv"]
+    assert first.workspace.files[0].source == str(tmp_path / "lib/csv/evals/files/a.csv")
+    assert (second.workspace.files, second.workspace.template) == ((), None)
+    assert [(one.type, one.settings.required) for one in (*first.assertions, *second.assertions)] == [
+        ("llm-rubric", True),
+        ("llm-rubric", True),
+    ]
+
+
+def test_the_skill_without_its_tests_is_one_variant_and_its_absence_the_base(tmp_path):
+    suite, _ = suite_of(tmp_path)
+    base, candidate = suite.variants
+    assert (base.name, base.overlays) == ("without-skill", ())
+    assert candidate.name == "with-skill"
+    assert sorted(one.path for one in candidate.overlays) == [
+        ".agents/skills/csv/SKILL.md",
+        ".agents/skills/csv/b.csv",
+        ".agents/skills/csv/scripts",
+        ".claude/skills/csv/SKILL.md",
+        ".claude/skills/csv/b.csv",
+        ".claude/skills/csv/scripts",
+    ]
+    assert suite.exam is None, "half of the trials are without the skill, so that they are no exam of it"
+
+
+def test_a_changed_skill_makes_other_trials_and_its_tests_do_not(tmp_path):
+    keys = [
+        suite_of(tmp_path / name, files={**FILES, path: "changed"})[0].variants[1].sha256
+        for name, path in (
+            ("one", "lib/csv/b.csv"),
+            ("two", "lib/csv/evals/expected.md"),
+            ("three", "lib/csv/evals/other.md"),
+        )
+    ]
+    assert keys[0] != keys[1] == keys[2]
+
+
+@pytest.mark.parametrize("name", ["lib/csv/evals.json", "lib/csv/tests/deep/evals.json"])
+def test_evals_elsewhere_in_the_skill_are_no_part_of_it_either(tmp_path, name):
+    evals = {"evals": [{"prompt": "Go", "expected_output": "It goes."}]}
+    suite, found = suite_of(tmp_path, evals, name, {**FILES, "lib/csv/tests/deep/key.md": "what is expected"})
+    assert [code for code, severity in found if severity == "error"] == []
+    inner = {one.path.removeprefix(".claude/skills/csv/") for one in suite.variants[1].overlays}
+    assert inner.isdisjoint({"evals.json", "evals", "__pycache__"})
+    assert ("tests" in inner) == (name == "lib/csv/evals.json")
+
+
+@pytest.mark.parametrize("targets", [("model",), ("agent", "model")])
+def test_models_get_the_instructions_as_before(tmp_path, targets):
+    suite, found = suite_of(tmp_path, targets=targets)
+    assert found == []
+    first = next(iter(suite.cases))
+    assert [one.role for one in first.input] == ["system", "user"]
+    assert (suite.variants, first.workspace) == ((), None)
+    assert suite.exam is not None
+
+
+def test_several_agents_are_agents(tmp_path):
+    suite, _ = suite_of(tmp_path, targets=("agent", "other"))
+    assert len(suite.variants) == 2
+
+
+def test_without_a_skill_there_are_no_variants(tmp_path):
+    files = {name: text for name, text in FILES.items() if not name.endswith("SKILL.md")}
+    suite, found = suite_of(tmp_path, files=files)
+    assert found == [("missing-file", "warning")]
+    assert suite.variants == ()
+    assert [one.path for one in next(iter(suite.cases)).workspace.files] == ["a.csv", "b.csv"]
+
+
+def test_without_a_judge_there_is_an_error_at_each_eval_that_needs_one(tmp_path):
+    files = {**FILES, ".agentv/targets.yaml": TARGETS.replace(", judge: 'mock:YES'", "")}
+    suite, found = suite_of(tmp_path, files=files)
+    assert suite is None
+    assert ("no-judge", "error") in found
+
+
+def test_all_that_is_wrong_is_told_at_once_and_once(tmp_path):
+    evals = {
+        "evals": [
+            {"prompt": "Go", "files": ["evals/files/none.csv", 3], "expectations": ["It goes"]},
+            {"promt": "Go", "expected_output": "x"},
+            {"prompt": "Go"},
+            "Go",
+        ]
+    }
+    suite, found = suite_of(tmp_path, evals)
+    assert suite is None
+    assert [code for code, _ in found] == ["missing-file", "bad-value", "unknown-key", "checks-nothing", "bad-case"]
+
+
+def test_what_is_wrong_with_a_target_is_told_once(tmp_path):
+    files = {**FILES, ".agentv/targets.yaml": TARGETS.replace("python3, agent.py]", "python3, agent.py], max_turns: 0")}
+    suite, found = suite_of(tmp_path, files=files)
+    assert suite is None
+    assert [code for code, severity in found if severity == "error"] == ["bad-value"]
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("evals/files/a.csv", "a.csv"),
+        ("evals/files/data/a.csv", "data/a.csv"),
+        ("evals/a.csv", "a.csv"),
+        ("files/a.csv", "a.csv"),
+        ("data/a.csv", "data/a.csv"),
+        ("./a.csv", "a.csv"),
+        ("../other/a.csv", "other/a.csv"),
+        ("/a.csv", "a.csv"),
+        ("evals", "evals"),
+        ("files", "files"),
+    ],
+)
+def test_places_of_input_files(path, place):
+    assert place_of(path) == place
+
+
+def test_two_files_of_one_place_are_reported(tmp_path):
+    evals = {"evals": [{"prompt": "x", "files": ["evals/files/a.csv", "a.csv"], "expectations": ["y"]}]}
+    suite, found = suite_of(tmp_path, evals, files={**FILES, "lib/csv/a.csv": "root"})
+    assert (suite, [code for code, _ in found]) == (None, ["bad-value"])

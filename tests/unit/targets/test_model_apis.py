@@ -1,0 +1,112 @@
+"""What the gateway knows of model APIs: ceilings by a body, usage, errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
+from agentv.targets.model_apis import KnownModelApis, endpoint_of_upstream
+from agentv.targets.openai_compatible.openai import OpenAI
+
+OPENAI = ModelUpstream("openai", "https://api.openai.com/v1", "sk-a")
+ANTHROPIC = ModelUpstream("anthropic", "https://api.anthropic.com", "sk-a")
+GEMINI = ModelUpstream("gemini", "https://generativelanguage.googleapis.com", "sk-a")
+HI = [{"role": "user", "content": "hi"}]
+
+
+@pytest.fixture(scope="module")
+def apis():
+    return KnownModelApis()
+
+
+def tokens_of(apis, upstream, model, **body):
+    ceiling = apis.ceiling(upstream, model, body)
+    assert ceiling.usd > 0
+    return ceiling.tokens
+
+
+def test_a_ceiling_is_of_the_largest_limit_that_a_body_names(apis):
+    few = tokens_of(apis, OPENAI, "gpt-4o", messages=HI, max_tokens=10)
+    assert 10 < few < 200
+    both = tokens_of(apis, OPENAI, "gpt-4o", messages=HI, max_tokens=10, max_completion_tokens=9000)
+    assert both > 9000
+    assert tokens_of(apis, OPENAI, "gpt-4o", messages=HI, max_tokens=1000, n=5) > 5000
+    assert tokens_of(apis, OPENAI, "gpt-4o", messages=HI) > 16_000, "the model's own limit"
+    gemini = {"contents": [], "generationConfig": {"maxOutputTokens": 100, "candidateCount": 3}}
+    assert 300 < tokens_of(apis, GEMINI, "gemini-2.5-flash", **gemini) < 600
+
+
+def test_a_ceiling_grows_with_what_is_sent_wherever_it_stands(apis):
+    text = "x" * 5000
+    few = tokens_of(apis, ANTHROPIC, "claude-sonnet-4-5", messages=HI, max_tokens=10)
+    for more in ({"system": text}, {"tools": [{"name": "t", "input_schema": {"description": text}}]}):
+        assert tokens_of(apis, ANTHROPIC, "claude-sonnet-4-5", messages=HI, max_tokens=10, **more) >= few + 5000
+
+
+def test_a_picture_counts_as_one_and_not_by_its_bytes(apis):
+    data = "A" * 1_000_000
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    messages = [{"role": "user", "content": [{"type": "image", "source": source}]}]
+    assert 6000 < tokens_of(apis, ANTHROPIC, "claude-sonnet-4-5", messages=messages, max_tokens=10) < 7000
+    part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+    messages = [{"role": "user", "content": [part]}]
+    assert 6000 < tokens_of(apis, OPENAI, "gpt-4o", messages=messages, max_tokens=10) < 7000
+    source["media_type"] = "application/pdf"
+    assert tokens_of(apis, ANTHROPIC, "claude-sonnet-4-5", messages=[{"source": source}], max_tokens=10) > 1_000_000
+
+
+@pytest.mark.parametrize("key", ["previous_response_id", "conversation"])
+def test_what_stands_elsewhere_counts_as_the_models_window(apis, key):
+    assert tokens_of(apis, OPENAI, "gpt-4o", input="hi", max_output_tokens=10, **{key: "resp_1"}) == 128_010
+
+
+def test_usage_reads_as_agentv_counts(apis):
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3, "output_tokens": 2}
+    tokens, written = apis.usage("anthropic", usage)
+    assert (tokens.input, tokens.cached, tokens.output, tokens.total, written) == (18, 5, 2, 20, 3)
+    tokens, _ = apis.usage("gemini", {"promptTokenCount": 7, "candidatesTokenCount": 2, "thoughtsTokenCount": 4})
+    assert (tokens.input, tokens.output, tokens.reasoning) == (7, 6, 4)
+    details = {"prompt_tokens_details": {"cached_tokens": 4}}
+    tokens, _ = apis.usage("openai", {"prompt_tokens": 9, "completion_tokens": 1, **details})
+    assert (tokens.input, tokens.cached, tokens.total) == (9, 4, 10)
+    for protocol in ("openai", "anthropic", "gemini"):
+        assert apis.usage(protocol, None)[0] is None
+        assert apis.usage(protocol, {"prompt_tokens": -1})[0] is None
+
+
+def test_cached_tokens_are_priced_as_such(apis):
+    whole, _ = apis.usage("anthropic", {"input_tokens": 100_000, "output_tokens": 1})
+    cached, _ = apis.usage("anthropic", {"input_tokens": 0, "cache_read_input_tokens": 100_000, "output_tokens": 1})
+    assert apis.cost(ANTHROPIC, "claude-sonnet-4-5", cached) < 0.2 * apis.cost(ANTHROPIC, "claude-sonnet-4-5", whole)
+    assert apis.cost(ModelUpstream("anthropic", "https://other.example", "k"), "claude-sonnet-4-5", whole) is None
+
+
+def test_errors_mean_what_they_mean_to_targets(apis):
+    body = json.dumps({"error": {"message": "slow down, sk-a"}}).encode()
+    found = apis.failure(ANTHROPIC, 429, {"Retry-After": "7"}, body, frozenset())
+    assert (found.retryable, found.retry_after_s, found.stops) == (True, 7.0, False)
+    assert apis.failure(OPENAI, 401, {}, b"<html>", frozenset()).stops
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3.5s"}]
+    body = json.dumps([{"error": {"code": 429, "message": "no", "details": details}}]).encode()
+    assert apis.failure(GEMINI, 429, {}, body, frozenset()).retry_after_s == 3.5
+
+
+def test_an_endpoint_is_that_of_the_target_with_the_same_address_and_key():
+    assert endpoint_of_upstream(OPENAI) == OpenAI("gpt-4o", api_key="sk-a").endpoint()
+    assert endpoint_of_upstream(OPENAI) != OpenAI("gpt-4o", api_key="sk-b").endpoint()
+
+
+def test_the_variables_of_a_protocol_lead_to_the_gateway():
+    access = GatewayAccess("http://127.0.0.1:1", "token")
+    assert access.env("anthropic") == {
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:1/anthropic",
+        "ANTHROPIC_API_KEY": "token",
+    }
+    assert access.env("openai")["OPENAI_BASE_URL"] == "http://127.0.0.1:1/openai/v1"
+    assert access.env("gemini")["GEMINI_API_KEY"] == "token"
+    assert "hidden" not in repr(GatewayAccess("http://127.0.0.1:1", "hidden"))
+    env = {"GOOGLE_API_KEY": "g", "GOOGLE_GEMINI_BASE_URL": "http://x/"}
+    assert ModelUpstream.known_to("gemini", env) == ModelUpstream("gemini", "http://x", "g")
+    assert ModelUpstream.known_to("openai", env) is None
