@@ -97,6 +97,10 @@ class ProviderSettings(Declared):
         """Why a block of a message cannot be sent, after the target's name: `fetches no pictures, …`; None: it can."""
         return None
 
+    def refuses_case(self, *, tools: bool, turns: bool) -> str | None:  # noqa: ARG002  # as above
+        """Why it cannot be given a case with scripted tools, or with several turns, after its name; None: it can."""
+        return None
+
     def endpoint(self) -> str | None:
         """Key of the shared rate limit: equal for settings that use one server with one API key.
 

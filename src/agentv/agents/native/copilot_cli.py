@@ -64,7 +64,7 @@ class CopilotCliAdapter:
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn; its prompt is what stands on stdin."""
         settings = self._settings
-        access = model_access(settings, request, settings.api)
+        access = model_access(settings, request, settings.model_protocol or settings.api)
         env = {"COPILOT_AUTO_UPDATE": "false"}
         if access is not None:
             env |= {
@@ -74,7 +74,7 @@ class CopilotCliAdapter:
                 "COPILOT_PROVIDER_API_KEY": access.api_key,
             }
         if settings.model:
-            env["COPILOT_MODEL"] = settings.model
+            env["COPILOT_MODEL"] = settings.model if access is None else settings.model_name
         files = {}
         if settings.append_system_prompt is not None:
             if not directories.fresh_home:

@@ -27,6 +27,8 @@ _KEYS: Mapping[ModelProtocol, str] = {
     "gemini": "GEMINI_API_KEY",
 }
 _VERSIONS: Mapping[ModelProtocol, str] = {}
+_WITHOUT_TOOLS = "connects to no MCP servers, so that it cannot use the tools of the case"
+_WITHOUT_TURNS = "cannot continue a session, which 'turns' need"
 _LIMITS = frozenset({"LimitsExceeded", "TimeExceeded"})
 _SUBMITTED = "Submitted"
 _SUBMITTING = "action was not executed"
@@ -49,6 +51,10 @@ class MiniSweAgent(AnyModelSettings):
         "skills": "put them into the workspace",
     }
 
+    def refuses_case(self, *, tools: bool, turns: bool) -> str | None:
+        """Why it cannot be given a case with scripted tools, or with several turns."""
+        return _WITHOUT_TOOLS if tools else _WITHOUT_TURNS if turns else None
+
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
         return MiniSweAgentAdapter(self)
@@ -63,12 +69,11 @@ class MiniSweAgentAdapter:
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:  # noqa: ARG002  # it has no sessions
         """One run. Its limits are passed on, since its trajectory is read when it has ended."""
         if request.mcp_servers:
-            message = "mini-SWE-agent connects to no MCP servers, so that it cannot use the tools of the case"
-            return Failure(NO_TOOLS, message)
+            return Failure(NO_TOOLS, f"mini-SWE-agent {_WITHOUT_TOOLS}")
         if request.turn is not None and request.turn > 1:
-            return Failure(NO_SESSION, "mini-SWE-agent cannot continue a session, which 'turns' need")
+            return Failure(NO_SESSION, f"mini-SWE-agent {_WITHOUT_TURNS}")
         settings = self._settings
-        access = model_access(settings, request, settings.api)
+        access = model_access(settings, request, settings.model_protocol or settings.api)
         turns = [one for one in (settings.max_turns, request.max_turns) if one is not None]
         agent: dict[str, Any] = {"agent_class": "default", "cost_limit": 0, "step_limit": min(turns, default=0)}
         if settings.system_prompt is not None:
@@ -82,7 +87,7 @@ class MiniSweAgentAdapter:
         }
         name = settings.model or ""
         if access is not None:
-            prefix = f"{access.protocol}/"
+            prefix, name = f"{access.protocol}/", settings.model_name
             name = name if name.startswith(prefix) else prefix + name
             model["model_kwargs"] = {"api_base": access.url(_VERSIONS)}
             env[_KEYS[access.protocol]] = access.api_key

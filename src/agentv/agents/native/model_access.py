@@ -12,6 +12,14 @@ from agentv.model.values.tool_names import TOOLS
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Doc, Issue
 
+_PROVIDERS: Mapping[str, ModelProtocol] = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "google": "gemini",
+    "gemini": "gemini",
+}
+"""How names of models begin → protocol of the provider."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
@@ -50,8 +58,21 @@ class AnyModelSettings(NativeAgentSettings):
 
     @property
     def model_protocol(self) -> ModelProtocol | None:
-        """The protocol by which the agent calls its model; None: it chooses the model, and so the provider, itself."""
-        return self.api if self.model else None
+        """The protocol by which the agent calls its model; None: it is signed in somewhere by itself.
+
+        It is `api` where the target names an API of its own, else that of the provider in front of the model's name,
+        as in `anthropic/claude-haiku-4-5`.
+        """
+        provider, slash, name = (self.model or "").partition("/")
+        if self.base_url or self.api_key:
+            return self.api
+        return _PROVIDERS.get(provider) if slash and name else None
+
+    @property
+    def model_name(self) -> str:
+        """The model as its API knows it."""
+        named = not self.base_url and not self.api_key and self.model_protocol is not None
+        return (self.model or "").partition("/")[2] if named else self.model or ""
 
 
 def native_tools(agent: str, names: Iterable[str], of_server: str) -> Iterator[str]:

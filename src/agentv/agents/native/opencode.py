@@ -70,10 +70,11 @@ class OpenCodeAdapter:
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn; its prompt is what stands on stdin, since OpenCode puts arguments in quotes."""
         settings = self._settings
-        access = model_access(settings, request, settings.api)
+        access = model_access(settings, request, settings.model_protocol or settings.api)
         config: dict[str, Any] = {"autoupdate": False, "share": "disabled", "permission": self._permissions()}
         model = settings.model or ""
         if access is not None:
+            model = settings.model_name
             config["provider"] = {
                 _PROVIDER: {
                     "npm": _PACKAGES[access.protocol],
@@ -95,6 +96,7 @@ class OpenCodeAdapter:
         if settings.system_prompt is not None:
             config["agent"] = {"build": {"prompt": settings.system_prompt}}
         env = {
+            "PWD": directories.workspace,  # which it takes for its directory, wherever it is started
             "OPENCODE_CONFIG_CONTENT": json.dumps(config),
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_MODELS_FETCH": "1",

@@ -24,6 +24,7 @@ _SYSTEM_PROMPT = ".pi/agentv-system.md"
 _APPENDED_PROMPT = ".pi/agentv-append-system.md"
 _PROVIDER = "agentv"
 _KEY = "AGENTV_MODEL_KEY"
+_WITHOUT_TOOLS = "connects to no MCP servers, so that it cannot use the tools of the case"
 
 _APIS: Mapping[ModelProtocol, str] = {
     "openai": "openai-completions",
@@ -50,6 +51,10 @@ class PiCli(AnyModelSettings):
         "mcp": "it connects to no MCP servers",
     }
 
+    def refuses_case(self, *, tools: bool, turns: bool) -> str | None:  # noqa: ARG002  # it continues sessions
+        """Why it cannot be given a case with scripted tools."""
+        return _WITHOUT_TOOLS if tools else None
+
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
         return PiCliAdapter(self)
@@ -64,9 +69,9 @@ class PiCliAdapter:
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn; its prompt is what stands on stdin."""
         if request.mcp_servers:
-            return Failure(NO_TOOLS, "pi connects to no MCP servers, so that it cannot use the tools of the case")
+            return Failure(NO_TOOLS, f"pi {_WITHOUT_TOOLS}")
         settings = self._settings
-        access = model_access(settings, request, settings.api)
+        access = model_access(settings, request, settings.model_protocol or settings.api)
         env, files = {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}, {}
         argv = ["--mode", "json", "--print", "--offline"]
         if access is not None:
@@ -74,13 +79,13 @@ class PiCliAdapter:
                 "api": _APIS[access.protocol],
                 "baseUrl": access.url(_VERSIONS),
                 "apiKey": _KEY,
-                "models": [{"id": settings.model}],
+                "models": [{"id": settings.model_name}],
             }
             files[f"{_DIRECTORY}/models.json"] = json.dumps({"providers": {_PROVIDER: provider}})
             env |= {_KEY: access.api_key, "PI_CODING_AGENT_DIR": f"{directories.config}/{_DIRECTORY}"}
             argv += ["--provider", _PROVIDER]
         if settings.model:
-            argv += ["--model", settings.model]
+            argv += ["--model", settings.model if access is None else settings.model_name]
         for option, name, prompt in (
             ("--system-prompt", _SYSTEM_PROMPT, settings.system_prompt),
             ("--append-system-prompt", _APPENDED_PROMPT, settings.append_system_prompt),

@@ -110,6 +110,7 @@ class CaseBuilder:
         made = self._case(case, parts, parts.messages, reading)
         if made is None:
             return ()
+        check_abilities(made, targets, case.node, reading.report)
         if made.workspace is not None and made.workspace.network != "host":
             from agentv.authoring.workspaces.network import check_network  # few suites close a network
 
@@ -297,6 +298,16 @@ def check_attachments(
         why = next(filter(None, found), None)
         if why is not None:
             report.error("bad-value", node, f"target '{spec.name}' {why}")
+
+
+def check_abilities(case: Case, targets: tuple[TargetSpec, ...], node: Node, report: Report) -> None:
+    """Report a case whose tools or turns a target cannot have: once for each target."""
+    for spec in targets if case.tools or case.turns else ():
+        settings = spec.settings
+        if isinstance(settings, ProviderSettings):
+            why = settings.refuses_case(tools=bool(case.tools), turns=bool(case.turns))
+            if why is not None:
+                report.error("bad-value", node, f"target '{spec.name}' {why}")
 
 
 def _variables(node: Node | None, defaults: CaseDefaults, reading: Reading) -> Result[JsonObject]:

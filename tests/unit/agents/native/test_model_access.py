@@ -79,9 +79,15 @@ def test_the_base_url_is_as_each_program_takes_it(agent, api, url):
 
 @pytest.mark.parametrize("agent", OF_ANY_MODEL)
 def test_the_upstream_of_the_gateway_has_the_protocol_that_the_agent_speaks(agent):
-    upstream = settings_of(agent, model="m-1", api_key="k", api="anthropic").upstream()
+    upstream = settings_of(agent, model="m-1", api_key="k", api="anthropic").upstream({})
     assert (upstream.protocol, upstream.base_url, upstream.api_key) == ("anthropic", "https://api.anthropic.com", "k")
-    assert settings_of(agent, model="m-1").upstream() is None
+    assert settings_of(agent, model="m-1").upstream({"OPENAI_API_KEY": "k"}) is None
+    named = settings_of(agent, model="anthropic/m-1")
+    assert named.upstream({"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}).api_key == "a"
+    one = request("Fix it.", gateway=GatewayAccess("http://127.0.0.1:7777", "t"))
+    said = everything(launched(agent, one, model="anthropic/m-1"))
+    assert "7777/anthropic" in said
+    assert ("anthropic/m-1" in said) == (agent == "mini-swe-agent")  # whose library wants the provider
 
 
 @pytest.mark.parametrize("agent", ["gemini-cli", "copilot-cli", "opencode"])
@@ -199,3 +205,7 @@ def test_the_limit_of_turns_is_passed_on_where_it_cannot_be_seen_while_the_agent
 def test_a_system_prompt_is_no_template():
     launch = launched("mini-swe-agent", system_prompt="Use {{ braces }}.")
     assert "{% raw %}Use {{ braces }}.{% endraw %}" in launch.files[".agentv/mini.yaml"]
+
+
+def test_opencode_works_in_the_workspace_whatever_the_environment_says():
+    assert launched("opencode", request("Fix it.", env={"PWD": "/elsewhere"})).env["PWD"] == "/workspace"
