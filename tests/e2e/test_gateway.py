@@ -106,12 +106,8 @@ def test_a_budget_that_runs_out_in_the_middle_of_a_turn_and_is_resumed(project):
 
 
 def test_parallel_trials_and_calls_spend_no_more_than_the_budget(project):
-    agent = AGENT.replace("print(prompt", "from concurrent.futures import ThreadPoolExecutor\nprint(prompt").replace(
-        '*(ask(f"{prompt} call {number}") for number in range(calls))',
-        "*ThreadPoolExecutor(8).map(ask, [prompt] * calls)",
-    )
     with PricedServer(0.10, delay_s=0.05) as server:
-        suite(project, server, cases="".join(case(f"c{one}", 8) for one in range(4)), agent=agent)
+        suite(project, server, cases="".join(case(f"c{one}", 8) for one in range(4)), agent=PARALLEL)
         ended = ran(project, "--budget-usd", "1.05", "--workers", "4")
         assert ended.status == 3, ended.stderr
         assert server.calls == 10
@@ -296,3 +292,45 @@ def test_each_turn_has_its_own_usage_and_an_agent_without_calls_is_noted(project
     assert [turn["token_usage"]["total"] for turn in rows["a"]["turns"]] == [15, 30]
     assert rows["a"]["cost_usd"] == pytest.approx(0.3)
     assert rows["b"]["notes"] == ["the agent called no model through the gateway, so its tokens and cost are unknown"]
+
+
+def test_a_short_key_of_a_local_server_takes_nothing_else_away(project):
+    agent = AGENT + "print(os.environ['OTHER'], os.environ['SAME'] if 'SAME' in os.environ else 'gone')\n"
+    with ModelServer("fine", keys=["none"]) as server:
+        suite(project, server, cases=case("a", 1), more="env: {OTHER: nonesuch, SAME: none}\n", agent=agent)
+        text = (project.path / "a.eval.yaml").read_text()
+        project.write("a.eval.yaml", text.replace(KEY, "none"))
+        ended = ran(project)
+    assert ended.status == 0, ended.stderr
+    assert project.rows("out")[0]["output"].splitlines() == ["a fine", "nonesuch gone"]
+
+
+def test_a_model_that_waits_for_longer_than_the_trial_has_is_the_reason(project):
+    with ModelServer(Status(429, retry_after=30)) as server:
+        suite(project, server, cases=case("a", 1), target="  timeout_s: 3\n")
+        ended = ran(project)
+        assert ended.status == 3, ended.stderr
+    [row] = project.rows("out")
+    assert row["error"]["code"] == "agent-api", row["error"]
+    assert "429" in row["error"]["message"]
+
+
+PARALLEL = AGENT.replace("print(prompt", "from concurrent.futures import ThreadPoolExecutor\nprint(prompt").replace(
+    '*(ask(f"{prompt} call {number}") for number in range(calls))', "*ThreadPoolExecutor(8).map(ask, [prompt] * calls)"
+)
+
+
+def test_a_target_of_the_same_api_and_an_agent_share_its_limits(project):
+    with ModelServer("fine", delay_s=0.1) as server:
+        project.write("agent.py", PARALLEL)
+        api = f"base_url: '{server.openai}', api_key: {KEY}"
+        project.write(
+            "a.eval.yaml",
+            "targets:\n"
+            f"  - {{name: agent, provider: cli, command: [python3, agent.py], gateway: openai, {api}}}\n"
+            f"  - {{name: model, provider: openai, model: m, {api}}}\n"
+            "tests:\n  - {id: a, input: a 8, assert: [contains: fine]}\n  - {id: b, input: b 8, assert: [contains: fine]}\n",
+        )
+        ended = ran(project, "--workers", "3")
+        assert ended.status == 0, ended.stderr
+        assert (server.most_at_once, len(server.calls)) == (3, 18)

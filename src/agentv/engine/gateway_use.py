@@ -61,7 +61,7 @@ class GatewayUse:
         upstream, access = self.trial.target.upstream, self.session.access
         if upstream is None:
             return request
-        env = {name: value for name, value in request.env.items() if upstream.api_key not in value}
+        env = {name: value for name, value in request.env.items() if not upstream.holds_key(value)}
         return replace(request, gateway=access, env={**env, **access.env(upstream.protocol)})
 
     async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:

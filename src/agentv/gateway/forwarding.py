@@ -18,7 +18,7 @@ from agentv.gateway.routes import Route
 from agentv.gateway.session import CountedCall, TrialSession
 from agentv.gateway.usage import ReplyReader, StreamReader
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.gateway import DROP, ModelUpstream
+from agentv.model.suite.gateway import DROP, SHORTEST_KEY, ModelUpstream
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.user_code.functions.deadline import LIMIT
@@ -102,7 +102,7 @@ class ForwardedCall:
         try:
             found = await self._exchanged()
         except (ClientError, OSError, ValueError) as error:
-            what = f"{type(error).__name__}: {error}".replace(self.session.upstream.api_key, "[redacted]")
+            what = reason_of(error, self.session.upstream)
             if self.reply is not None:
                 found = CallFailure("bad-answer", f"the reply was cut off: {what}")
             else:
@@ -196,7 +196,7 @@ class ForwardedCall:
             if isinstance(told, int | float) and not isinstance(told, bool) and told >= 0
             else session.apis.cost(session.upstream, self.body.model, tokens, cache_written=written)
         )
-        if call.cost_usd is None and reader.model:
+        if call.cost_usd is None and reader.model not in {"", self.body.model}:
             call.cost_usd = session.apis.cost(session.upstream, reader.model, tokens, cache_written=written)
         if reader.error is not None:
             return CallFailure("bad-answer", f"the API broke off its reply: {reader.error}")
@@ -285,7 +285,13 @@ def address(upstream: ModelUpstream, path: str, request: Request, token: str) ->
 
 def redacted(data: bytes, upstream: ModelUpstream) -> bytes:
     """Bytes for the agent without the real key, should the API repeat it."""
-    return data.replace(upstream.api_key.encode(), b"[redacted]")
+    key = upstream.api_key
+    return data.replace(key.encode(), b"[redacted]") if len(key) >= SHORTEST_KEY else data
+
+
+def reason_of(error: Exception, upstream: ModelUpstream) -> str:
+    """Why there is no reply, without the key."""
+    return redacted(f"{type(error).__name__}: {error}".encode(), upstream).decode()
 
 
 async def bounded(content: Any, longest: int = LONGEST_REPLY) -> bytes | None:

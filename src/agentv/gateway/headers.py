@@ -73,5 +73,5 @@ def returned_headers(headers: Mapping[str, str], upstream: ModelUpstream) -> dic
     return {
         name: value
         for name, value in headers.items()
-        if name.lower() not in _NOT_RETURNED and upstream.api_key not in value
+        if name.lower() not in _NOT_RETURNED and not upstream.holds_key(value)
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agentv.gateway.bodies import LONGEST, RefusedBodyError, read_body
 from agentv.gateway.errors import NOT_AGAIN, SPENT, error_body
-from agentv.gateway.forwarding import ForwardedCall, address, bounded, redacted
+from agentv.gateway.forwarding import ForwardedCall, address, bounded, reason_of, redacted
 from agentv.gateway.headers import returned_headers, sent_headers
 from agentv.gateway.recording import KeptExchange, replayed_response
 from agentv.gateway.routes import Route, protocol_of, route_of, token_in
@@ -170,8 +170,7 @@ class GatewayServer:
                 kept.keep(reply.status, reply.headers.get("Content-Type", ""), found)
                 return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
         except (ClientError, OSError, ValueError) as error:
-            what = f"{type(error).__name__}: {error}".replace(upstream.api_key, "[redacted]")
-            return _refusal(request.path, 502, f"no reply: {what}")
+            return _refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
 
 
 def _restrict(socket: str) -> None:

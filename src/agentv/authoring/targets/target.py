@@ -144,6 +144,10 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     )
 
 
+_NO_KEY = "no-key-required"
+"""Stands for a key that is missing and not needed; no secret, so that it is not looked for in texts."""
+
+
 def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Reading) -> ModelUpstream | None:
     """The API behind the gateway. Where no call will be made, its key may be missing: replies are recorded."""
     found = settings.upstream(env)
@@ -151,7 +155,7 @@ def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Readi
     if found is not None or protocol is None or not reading.spares:
         return found
     (name, *_) = key_variables(protocol)
-    return settings.upstream({**env, name: f"unset-{name}"})
+    return settings.upstream({**env, name: _NO_KEY})
 
 
 def _recorded_provider(provider: Provider) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from agentv.lazy_dataclass import dataclass
 ModelProtocol = Literal["openai", "anthropic", "gemini"]
 """Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""
 
+SHORTEST_KEY = 12
+"""Characters of a key that is looked for within texts."""
+
 DROP = "drop"
 """The fault of a connection that is closed without a reply."""
 
@@ -63,10 +66,9 @@ class ModelUpstream:
         url = base_url or next((env[name] for name in _BASE_URLS[protocol] if env.get(name)), _URLS[protocol])
         return cls(protocol, url.rstrip("/"), key, faults or {})
 
-
-def key_variables(protocol: ModelProtocol) -> tuple[str, ...]:
-    """The variables that the provider's SDKs read a key from."""
-    return _KEYS[protocol]
+    def holds_key(self, text: str) -> bool:
+        """Whether a text holds the key. One that is short, as local servers take any, is no secret within others."""
+        return self.api_key == text or (len(self.api_key) >= SHORTEST_KEY and self.api_key in text)
 
 
 @dataclass(frozen=True, slots=True)
