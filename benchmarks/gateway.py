@@ -5,7 +5,8 @@
     benchmarks/gateway.py --calls 500 --megabytes 50
 
 Three processes: a server that streams as a model API does, the gateway in front of it, and this client. Prints medians:
-milliseconds of a small call (whole and streamed), and milliseconds per streamed megabyte in events of about 200 bytes.
+milliseconds of a small call (whole and streamed), and milliseconds per streamed megabyte in events of about 200 bytes;
+and the processor time that the gateway took, which other work on the machine does not change.
 A run counts only if the gateway counted every call with its tokens.
 """
 
@@ -27,6 +28,7 @@ from aiohttp import ClientSession, web
 KEY = "sk-benchmark-0123456789"
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 WORDS = "x" * 120
+CPU = "processor time"
 
 
 def event(choices: list[Any], usage: dict[str, int] | None = None) -> bytes:
@@ -73,7 +75,8 @@ async def forward(pipe: Connection, base_url: str) -> None:
     spec = TargetSpec("agent", "cli", object(), upstream=upstream)
     session = await connections.gateway.open(spec, upstream, GatewayTrial("case", "agent"))
     pipe.send((session.access.base_url("openai"), session.access.token))
-    await asyncio.to_thread(pipe.recv)
+    while await asyncio.to_thread(pipe.recv) == CPU:
+        pipe.send(time.process_time())
     pipe.send([one.tokens is not None and one.tokens.total == 15 for one in session.usages()])
     await connections.close()
 
@@ -120,6 +123,13 @@ async def call(client: ClientSession, base_url: str, token: str, size: int | Non
     return (time.perf_counter() - began) * 1000
 
 
+async def cpu_of(pipe: Connection) -> float:
+    """Seconds of processor time that the gateway has taken."""
+    pipe.send(CPU)
+    found: float = await asyncio.to_thread(pipe.recv)
+    return found
+
+
 async def main(calls: int, megabytes: int) -> None:
     async with processes() as (bare, through, token, pipe), ClientSession() as client:
         ways = {"bare": (bare, KEY), "gateway": (through, token)}
@@ -134,13 +144,16 @@ async def main(calls: int, megabytes: int) -> None:
         made += 1
         for name, (count, size) in works.items():
             times: dict[str, list[float]] = {way: [] for way in ways}
+            spent = -await cpu_of(pipe)
             for _ in range(count):
                 for way, (address, key) in ways.items():
                     times[way].append(await call(client, address, key, size))
             made += count
+            spent += await cpu_of(pipe)
             per = megabytes if name.startswith("1 MB") else 1
             plain, counted = (statistics.median(times[way]) / per for way in ("bare", "gateway"))
-            print(f"{name:18} bare {plain:8.2f} ms   gateway {counted:8.2f} ms   + {counted - plain:6.2f} ms")
+            used = spent * 1000 / count / per
+            print(f"{name:18} bare {plain:8.2f} ms   gateway {counted:8.2f} ms   processor {used:6.2f} ms")
         pipe.send(None)
         counts = await asyncio.to_thread(pipe.recv)
         if counts != [True] * made:

@@ -334,3 +334,12 @@ def test_a_target_of_the_same_api_and_an_agent_share_its_limits(project):
         ended = ran(project, "--workers", "3")
         assert ended.status == 0, ended.stderr
         assert (server.most_at_once, len(server.calls)) == (3, 18)
+
+
+def test_the_turns_of_an_agent_without_a_transcript_are_the_calls_of_its_model(project):
+    with ModelServer("fine") as server:
+        suite(project, server, cases=case("a", 2, ", max_turns: 2") + case("b", 3, ", max_turns: 2"))
+        assert ran(project).status == 3
+    rows = {row["test_id"]: row for row in project.rows("out")}
+    assert (rows["a"]["status"], rows["b"]["error"]["code"]) == ("passed", "agent-limit")
+    assert rows["b"]["token_usage"]["total"] == 45

@@ -1,0 +1,51 @@
+"""A gateway whose calls and failure a test gives."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentv.model.suite.gateway import GatewayAccess
+from agentv.model.values.trace import UsageStep
+from agentv.model.values.usage import TokenUsage
+
+STEP = UsageStep("m", TokenUsage(10, 5, 15), 0.5, 1.0, 2.0, evidence="gateway")
+
+
+@dataclass
+class GivenSession:
+    """A `GatewaySession`."""
+
+    notes_of_run: list[str]
+    steps: tuple[UsageStep, ...] = (STEP,)
+    failure: Any = None
+    refused: asyncio.Event = field(default_factory=asyncio.Event)
+    access: GatewayAccess = field(default_factory=lambda: GatewayAccess("http://127.0.0.1:1", "token"))
+
+    def usages(self):
+        return self.steps
+
+    def notes(self):
+        return ("noted",)
+
+    async def failed(self):
+        await self.refused.wait()
+
+    async def close(self):
+        self.notes_of_run.append("gateway closed")
+
+
+@dataclass
+class GivenGateway:
+    """A `ModelGateway` with one session, or a failure."""
+
+    session: Any
+    opened: list[Any] = field(default_factory=list)
+
+    async def open(self, spec, upstream, trial):
+        self.opened.append(trial)
+        return self.session
+
+    async def close(self):
+        """Nothing is open."""
