@@ -208,6 +208,9 @@ def test_a_replay_whose_prompts_differ_says_so_once_and_plainly(recorded):
     assert note.startswith("replayed from run.jsonl with different prompts: 1 of 4 recorded model calls differ; first")
     assert "the system prompt says" in note
     assert "duck" in note
+    assert "different prompts" in " ".join(recorded.run("results", "show", "out").stdout.split())
+    assert recorded.run("results", "export", "out", "-o", "out.html").status == 0
+    assert "with different prompts" in (recorded.path / "out.html").read_text()
 
 
 def test_a_call_that_was_not_recorded_is_an_error_and_no_model_is_asked(recorded):

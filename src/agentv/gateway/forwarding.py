@@ -223,8 +223,10 @@ class ForwardedCall:
         found = self._counted(reader, None) if recorded.status < 300 else None
         if found is None:
             call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
+        elif not recorded.complete:
+            call.break_off("the recorded reply was not whole")
         elif isinstance(found, Failure):
-            call.failure = found if recorded.complete else Failure("cancelled", "the recorded reply was not whole")
+            call.failure = found
         if not recorded.status:  # it never came
             break_off(self.request)
             return await self._begin(502, {})

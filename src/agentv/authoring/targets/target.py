@@ -28,7 +28,7 @@ from agentv.authoring.targets.passed_over import settings_in
 from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name, report_older_provider
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.authoring.targets.working_directory import in_directory
-from agentv.model.suite.gateway import ModelProtocol, ModelUpstream, key_variables
+from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
 from agentv.model.suite.search_paths import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -144,14 +144,17 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     )
 
 
+_NO_KEY = "no-key-required"
+"""Stands for a key that is missing and not needed; no secret, so that it is not looked for in texts."""
+
+
 def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Reading) -> ModelUpstream | None:
     """The API behind the gateway. Where no call will be made, its key may be missing: replies are recorded."""
     found = settings.upstream(env)
     protocol: ModelProtocol | None = getattr(settings, "model_protocol", None)
-    if found is not None or protocol is None or not reading.spares:
+    if found is not None or protocol is None or not reading.spares or getattr(settings, "gateway", None) is False:
         return found
-    (name, *_) = key_variables(protocol)
-    return settings.upstream({**env, name: f"unset-{name}"})
+    return ModelUpstream.known_to(protocol, env, getattr(settings, "base_url", None), _NO_KEY)
 
 
 def _recorded_provider(provider: Provider) -> dict[str, Any]:

@@ -126,6 +126,7 @@ def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
         yield "answer from an earlier run"
     if result.timestamp:
         yield one_line(result.timestamp, NAME)
+    yield from map(one_line, result.notes)
 
 
 def _work(stored: StoredWork) -> Iterator[str]:

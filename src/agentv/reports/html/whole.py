@@ -62,6 +62,7 @@ def _spending(result: TrialResult) -> dict[str, Any]:
         "cost_usd": result.cost_usd,
         "judge_cost_usd": result.judge_cost_usd,
         "reused": result.reused,
+        "notes": list(result.notes),
     }
 
 

@@ -28,7 +28,7 @@ from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette_file import calls_in, header, holds_code, replacing
 from agentv.store.cassettes.recorded import call_in
 from agentv.store.cassettes.recorded_grades import Grading, Place, grading_in, grading_line, is_grading
-from agentv.store.cassettes.recorded_trials import RecordedTrial, units_in
+from agentv.store.cassettes.recorded_trials import RecordedTrial, is_exchange, units_in
 from agentv.store.files.encoding import to_json
 from agentv.store.files.private_files import mark
 from agentv.store.journal.answers import AnswerRow, answer_row
@@ -243,7 +243,7 @@ class Cassette:
             StoreError: the system refuses, or something else than a cassette has come to stand there.
         """
         with replacing(self.path) as file:
-            before = sum(1 for _ in self._units())
+            before = sum(not is_exchange(line) for _, line in calls_in(self.path))
             self._write(file)
         return len(self._lines), before
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 
+from agentv.errors import StoreError
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
 from agentv.ports import Call
@@ -65,7 +67,8 @@ class CassetteExchanges:
             return
         texts = (streamed_texts(exchange.reply.reply().body) for exchange in recorded.exchanges)
         if self._cassette.keep_trial(recorded, texts) and self._adds:
-            self._cassette.add()
+            with suppress(StoreError):  # it is added at the end of the run too, which says what is wrong
+                self._cassette.add()
 
     def _ended(self, replay: TrialReplay) -> None:
         self._replayed += 1

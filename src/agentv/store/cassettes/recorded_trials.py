@@ -167,6 +167,14 @@ _trial = msgspec.json.Decoder(TrialLine).decode
 _exchange = msgspec.json.Decoder(ExchangeLine).decode
 
 
+def is_exchange(line: bytes) -> bool:
+    """Whether a line belongs to that of a trial. Of one that is not JSON nothing is known."""
+    try:
+        return _MARK in line and _kind(line).exchange is not UNSET
+    except (ValueError, TypeError):
+        return False
+
+
 def units_in(path: object, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes | RecordedTrial]]:
     """The lines of a cassette, with those of a recorded trial as one; each with the number of its first line.
 

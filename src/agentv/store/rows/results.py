@@ -94,6 +94,7 @@ class _ResultRow(StoredRow, gc=False, kw_only=True):
     turns: tuple[TurnRow, ...] = ()
     retries: tuple[Attempt, ...] = ()
     reused: bool = False
+    notes: tuple[str, ...] = ()
     stopped: SamplingStop | None = None
     sandbox: SandboxName | None = None
     agent_version: str | None = None
@@ -149,6 +150,7 @@ def _result(row: _ResultRow, root: str) -> TrialResult:
         retries=row.retries,
         judge_token_usage=row.judge_token_usage,
         reused=row.reused,
+        notes=row.notes,
         stopped=row.stopped,
         stored=_stored(row),
     )

@@ -118,6 +118,7 @@ function facts(trial, told) {
     ["Cost of the target", told.cost_usd === undefined ? null : money(told.cost_usd)],
     ["Cost of judges", told.judge_cost_usd === undefined ? null : money(told.judge_cost_usd)],
     ["Answer", told.reused ? "reused from an earlier run or a recording, at no cost" : null],
+    ["Notes", told.notes ? told.notes.join("; ") : null],
     ["Case hash", told.sha256],
     ["Key", told.key],
   ];
