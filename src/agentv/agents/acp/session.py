@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from agentv.agents.acp.client import AcpClient
 from agentv.agents.acp.content import mcp_servers, prompt_blocks
+from agentv.agents.acp.session_facts import SessionFacts
 from agentv.agents.acp.settings import AcpSettings
 from agentv.agents.acp.trace_builder import TraceBuilder, model_in, usage_of
 from agentv.agents.acp.transport import AcpTransport
@@ -25,9 +26,8 @@ from agentv.agents.process import GRACE_S, AgentProcess, start_agent
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import Step, Trace, UsageStep
+from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import messages_of
-from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from agentv.version import __version__
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 AUTH_REQUIRED = -32000
-NATIVE_NAME = "acp.jsonl"
 CANCEL_S = 2.0
 """Seconds that a cancelled agent has to end its turn."""
 
@@ -60,11 +59,7 @@ class AcpSession:
         self._client.trace = self._trace
         self._transport = AcpTransport(process, self._updated)
         self._connection = connect_to_agent(self._client, self._transport, use_unstable_protocol=True)  # type: ignore[arg-type]  # a Client by what it does
-        self._agent: InitializeResponse | None = None
-        self._id = ""
-        self._model: str | None = None
-        self._earlier_cost_usd = 0.0
-        self._earlier_tokens: TokenUsage | None = None
+        self._facts = SessionFacts()
         self._on_activity = request.on_activity
         self.usable = False
 
@@ -100,7 +95,7 @@ class AcpSession:
         )
         info = Implementation(name="agentv", version=__version__)
         connection = self._connection
-        self._agent = agent = await connection.initialize(PROTOCOL_VERSION, capabilities, info)
+        self._facts.agent = agent = await connection.initialize(PROTOCOL_VERSION, capabilities, info)
         if agent.protocol_version != PROTOCOL_VERSION:
             message = f"the agent speaks version {agent.protocol_version} of ACP, not {PROTOCOL_VERSION}"
             return self._failed(PROTOCOL, message)
@@ -117,22 +112,22 @@ class AcpSession:
                 raise
             await connection.authenticate(method)
             made = await connection.new_session(self._root, mcp_servers=servers)
-        self._id = made.session_id
+        self._facts.id = made.session_id
         told = made.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
-        self._model = model_in(told)
+        self._facts.model = model_in(told)
         return await self._configured(told)
 
     async def _configured(self, options: Any) -> Failure | None:
         """Set the model and the mode that the target names; why that cannot be."""
         settings = self._settings
-        if settings.model is not None and settings.model != self._model:
+        if settings.model is not None and settings.model != self._facts.model:
             found = next((one for one in options or () if one.get("category") == "model"), None)
             if found is None:
                 return self._failed(PROTOCOL, "the agent has no option for its model; set it by 'args' or 'env'")
-            await self._connection.set_config_option(found["id"], self._id, settings.model)
-            self._model = settings.model
+            await self._connection.set_config_option(found["id"], self._facts.id, settings.model)
+            self._facts.model = settings.model
         if settings.mode is not None:
-            await self._connection.set_session_mode(settings.mode, self._id)
+            await self._connection.set_session_mode(settings.mode, self._facts.id)
         self.usable = True
         return None
 
@@ -146,10 +141,10 @@ class AcpSession:
             self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
         self.usable = False
         moment = time.time()
-        blocks = prompt_blocks(messages, self._agent)
+        blocks = prompt_blocks(messages, self._facts.agent)
         if isinstance(blocks, Failure):
             return blocks
-        asking = asyncio.ensure_future(self._connection.prompt(self._id, blocks))
+        asking = asyncio.ensure_future(self._connection.prompt(self._facts.id, blocks))
         asking.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
         try:
             limits = self._limits
@@ -182,9 +177,7 @@ class AcpSession:
             message = "a permission was denied, and the agent reports success though it changed nothing"
             return failed(DENIED, f"{message}: {denials_of(self._traced(''))}", response)
         self._limits.end(self._trace.turns, len(self._trace.calls))
-        self._earlier_cost_usd = self._trace.cost_usd or self._earlier_cost_usd
-        used = response.token_usage
-        self._earlier_tokens = used if self._earlier_tokens is None else self._earlier_tokens + (used or TokenUsage())
+        self._facts.end_turn(self._trace, response)
         self.usable = True
         return response
 
@@ -197,7 +190,7 @@ class AcpSession:
         """Have the agent end its turn, and give what it has done until then."""
         with suppress(Exception):
             async with asyncio.timeout(min(CANCEL_S, self._limits.remaining_s * 0.3)):
-                await self._connection.cancel(self._id)
+                await self._connection.cancel(self._facts.id)
                 await asyncio.wait([asking])
         return failed(self._limits.code, why, self._response("cancelled", None))
 
@@ -206,7 +199,7 @@ class AcpSession:
         if isinstance(error, RequestError):
             told = _details(error)
             if error.code == AUTH_REQUIRED:
-                told = f"{told}; it offers {_methods(self._agent)}; 'auth_method' of the target chooses one"
+                told = f"{told}; it offers {_methods(self._facts.agent)}; 'auth_method' of the target chooses one"
             return self._failed(API, f"the agent reports an error: {told}")
         if isinstance(error, ValidationError):
             first = error.errors()[0]
@@ -232,70 +225,30 @@ class AcpSession:
             self._trace.answer,
             messages=tuple(one for one in messages_of(trace) if one.role != "user"),
             token_usage=usage,
-            cost_usd=self._cost(),
+            cost_usd=self._facts.cost(self._trace),
             duration_ms=self._limits.elapsed_ms,
             finish_reason=reason or None,
-            metadata=self._facts(),
+            metadata=trace.metadata,
             trace=trace,
             logs={"stderr.txt": self._process.stderr} if self._process.stderr else {},
         )
 
     def _traced(self, reason: str, ended: Any = None) -> Trace:
-        steps: tuple[Step, ...] = self._trace.steps(cancelled=ended is None)
-        usage, cost = usage_of(getattr(ended, "usage", None)), self._cost()
-        if usage is not None or cost is not None:
-            steps = (*steps, UsageStep(self._trace.model or self._model, usage, cost))
-        agent = self._agent and self._agent.agent_info
-        return Trace(
-            steps,
-            source="acp",
-            agent=agent.name if agent else "",
-            agent_version=agent.version if agent else "",
-            session_id=self._id,
-            stop_reason=reason,
-            duration_ms=self._trace.now_ms,
-            metadata=self._facts(),
-            native=self._transport.native(),
-            native_name=NATIVE_NAME,
-        )
-
-    def _facts(self) -> dict[str, Any]:
-        """What is known of the agent beside its steps."""
-        agent = self._agent
-        facts: dict[str, Any] = {"session_id": self._id, "turns": self._trace.turns}
-        if agent is not None:
-            capabilities = agent.agent_capabilities
-            facts |= {
-                "protocol_version": agent.protocol_version,
-                "capabilities": capabilities.model_dump(mode="json", by_alias=True, exclude_none=True)
-                if capabilities
-                else {},
-            }
-            if agent.agent_info is not None:
-                facts |= {"agent": agent.agent_info.name, "agent_version": agent.agent_info.version}
-        model = self._trace.model or self._model
-        facts |= {"model": model} if model else {}
-        facts |= {"noise_lines": self._transport.noise} if self._transport.noise else {}
-        return facts | ({"native_truncated": True} if self._transport.truncated else {})
-
-    def _cost(self) -> float | None:
-        """Of this answer: the agent gives that of the session."""
-        whole = self._trace.cost_usd
-        return None if whole is None else max(0.0, whole - self._earlier_cost_usd)
+        return self._facts.trace(self._trace, self._transport, reason, ended)
 
     def _progressed(self) -> None:
         trace, limits = self._trace, self._limits
         limits.check(trace.turns, len(trace.calls))
         if self._on_activity is None:
             return
-        used = self._earlier_tokens
+        used = self._facts.earlier_tokens
         self._on_activity(
             AgentActivity(
                 trace.latest.name if trace.latest is not None else "",
                 limits.total_turns + trace.turns,
                 limits.total_tool_calls + len(trace.calls),
                 None if used is None else used.total,
-                trace.cost_usd if trace.cost_usd is not None else self._earlier_cost_usd or None,
+                trace.cost_usd if trace.cost_usd is not None else self._facts.earlier_cost_usd or None,
             )
         )
 
