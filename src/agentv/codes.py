@@ -192,6 +192,7 @@ RUNS: Mapping[str, str] = {
     "no-workspace": "There is no workspace to grade: the case has none, or its answer is recorded.",
     "not-drawn": "A case was not run: `--against` was decided before it was drawn.",
     "not-recorded": "The cassette that `--replay` names has no answer for this call.",
+    "not-replayed": "An agent made none of the model calls that were recorded for its trial.",
     "nothing-counts": "No assertion of the case or set counts, so there is no verdict.",
     "nothing-to-judge": "The rubric or goal to grade by is empty.",
     "output-too-large": "The answer is over 10 MB.",

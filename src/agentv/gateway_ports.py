@@ -3,71 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
 from typing import Protocol
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import GatewayTrial
+from agentv.ports import Call
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """What an agent asks of its model, as the gateway forwards it.
+class TrialExchanges(Protocol):
+    """The recording of the model calls of one trial.
 
-    Attributes:
-        path: below the base URL of the protocol, such as `/chat/completions`, without a query.
-        model: by its provider's name; empty: the request names none.
-        body: as the agent sent it.
-        streamed: the reply is asked for in pieces.
+    Where it `replays`, the gateway gives every reply from it: nothing is forwarded, delayed, charged or failed on
+    purpose. Elsewhere each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
     """
 
-    protocol: ModelProtocol
-    path: str
-    model: str
-    body: bytes = field(repr=False)
-    streamed: bool = False
+    @property
+    def replays(self) -> bool:
+        """Whether replies come from the recording."""
+        ...
 
+    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
+        """The recorded reply to the next request; a Failure: there is none, which `finish` reports too."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class RecordedExchange:
-    """A reply of a model API, whole: passed on as it is, streamed or not.
+    def begin(self, request: ModelRequest) -> int:
+        """The number of a request that is forwarded."""
+        ...
 
-    Attributes:
-        content_type: of the reply; `text/event-stream` of a stream.
-        body: as the API sent it, uncompressed.
-    """
+    def keep(self, number: int, reply: ModelReply) -> None:
+        """Record the reply to a request. A request without one ended with its trial."""
+        ...
 
-    status: int
-    content_type: str
-    body: bytes = field(repr=False)
-
-
-class ModelExchanges(Protocol):
-    """Recorded model calls of agents: those of a cassette that is replayed, or recorded."""
-
-    def recorded(self, trial: GatewayTrial, number: int, request: ModelRequest) -> RecordedExchange | Failure | None:
-        """The recorded reply; a failure: there is none, and the call must not be made; None: make it.
+    def set_placeholders(self, texts: Mapping[str, str]) -> None:
+        """Name texts that are new for each trial, such as the path of its workspace, so that prompts can be compared.
 
         Args:
-            trial: whose call it is.
-            number: of the call within its trial, from 1.
-            request: what is asked.
+            texts: text → what stands for it.
         """
         ...
 
-    def keep(self, trial: GatewayTrial, number: int, request: ModelRequest, reply: RecordedExchange) -> None:
-        """Keep the reply to a call that was made, once it is complete."""
+    def finish(self, *, complete: bool) -> Failure | None:
+        """The agent has ended: keep the trial, or say why its replay cannot count.
+
+        Args:
+            complete: it gave an answer that is graded; anything less is not recorded.
+        """
         ...
 
-    def notes(self, trial: GatewayTrial) -> tuple[str, ...]:
-        """What the row of a trial says, such as that its prompts differ from the recorded ones."""
+    def notes(self) -> tuple[str, ...]:
+        """How the requests of a replay differ from the recorded ones."""
+        ...
+
+
+class ModelExchanges(Protocol):
+    """The recorded model calls of a run: a cassette."""
+
+    def open(self, call: Call) -> TrialExchanges | Failure:
+        """The recording of a trial, to be replayed or made; why it cannot be replayed.
+
+        Args:
+            call: the first call of the trial; its key covers all turns.
+        """
         ...
 
 

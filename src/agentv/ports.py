@@ -24,6 +24,8 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 if TYPE_CHECKING:
     from asyncio import Future  # which validation does without
 
+    from agentv.gateway_ports import TrialExchanges
+
 T = TypeVar("T")
 
 
@@ -185,11 +187,6 @@ class GatewaySession(Protocol):
         ...
 
     @property
-    def forwards(self) -> Mapping[int, str]:
-        """Port → socket, for `Sandbox.forwarding`; empty where the agent connects by the network of the host."""
-        ...
-
-    @property
     def failure(self) -> Failure | None:
         """Why the trial cannot count, such as `budget-spent`; None: nothing is wrong."""
         ...
@@ -234,11 +231,11 @@ class GatewayTrial:
     """The trial whose model calls pass the gateway.
 
     Attributes:
-        socket_directory: a directory that the sandbox shows to the agent under the same path, where it has network
-            `loopback`: the gateway also listens on a socket there, says so in `GatewaySession.forwards`, and its URL
-            has `SANDBOX_PORT`. Empty: the network is the host's.
+        socket_directory: a directory that the sandbox shows to the agent under the same path; the gateway also listens
+            on a socket there where the sandbox has no network of the host. Empty: it has.
         budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
         key: of the trial, the same in every run of the same case.
+        exchanges: the recording of its calls, which are replayed from it or recorded to it; None: neither.
     """
 
     case_id: str
@@ -248,6 +245,7 @@ class GatewayTrial:
     socket_directory: str = ""
     budget_usd: float | None = None
     key: str = ""
+    exchanges: TrialExchanges | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,3 +43,4 @@ class GivenRunContext:
     workspaces: Any = None
     scripted_tools: Any = None
     gateway: Any = None
+    exchanges: Any = None

@@ -223,8 +223,8 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
         ("hello\n", "run.jsonl is not a cassette"),
         ("", "run.jsonl is not a cassette"),
         (
-            '{"format":"agentv-cassette","version":3}\n',
-            "was written by a newer agentv (format 3; this one reads up to 2)",
+            '{"format":"agentv-cassette","version":4}\n',
+            "was written by a newer agentv (format 4; this one reads up to 3)",
         ),
         ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: not a cassette call"),
     ],

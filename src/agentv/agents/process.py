@@ -97,7 +97,7 @@ class AgentProcess:
         return True
 
     def _overfull(self) -> TooLargeStreamError:
-        """What is raised when it has printed too much. The rest is discarded: its end shows after its pipe's."""
+        """The error of too much output. The rest is discarded: its end is seen after that of its pipe."""
         if self._discarding is None:
             self._buffer.clear()
             self._discarding = asyncio.ensure_future(self._discard())

@@ -88,7 +88,7 @@ class Answers:
             None: the calls are made.
         works: the work of agents that the answers came with.
         spending: record of what the model calls of agents cost; None: nobody keeps it.
-        exchanges: recorded model calls of agents; None: there are none.
+        exchanges: recorded model calls of agents; None: there are none, and none are recorded.
     """
 
     store: AnswerLookup
@@ -182,6 +182,7 @@ class Connections:
         self.store = self.answers.store
         self.unanswered = self.answers.no_target
         self.kept_works = self.answers.works
+        self.exchanges = self.answers.exchanges
         self.clock = SystemClock()
         self.executor = DaemonThreads()
         self.throttle = CallThrottle(workers, budget_limiter=budget_limiter)
@@ -213,9 +214,7 @@ class Connections:
             from agentv.targets.model_apis import KnownModelApis
 
             answers, limits = self.answers, UpstreamLimits(self.throttle)
-            self._gateway = LocalGateway(
-                limits, KnownModelApis(), answers.spending, answers.exchanges, self.clock.monotonic
-            )
+            self._gateway = LocalGateway(limits, KnownModelApis(), answers.spending, self.clock.monotonic)
         return self._gateway
 
     def target(self, spec: TargetSpec) -> Target:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentv.app.traces.sessions import SessionFilter
 
 PROGRAMS = ("claude", "codex", "copilot", "gemini", "pi")
-FORMATS = (*PROGRAMS, "acp", "otlp", "atif")
+FORMATS = ("acp", "otlp", "atif", *PROGRAMS)
 
 
 @click.command("import", epilog="Example: agentv import claude --session latest --test-id refund -o recorded.jsonl")
@@ -89,6 +89,7 @@ def _list(program: str, chosen: SessionFilter) -> int:
     from itertools import islice
 
     from agentv.app.traces.sessions import MOST_LISTED, PROGRAMS, list_sessions
+    from agentv.authoring.source.plaintext_secrets import mask_keys_in
     from agentv.cli.printing import width_and_color
     from agentv.model.values.response import Failure
     from agentv.reports.commands.sessions import SessionLine, render_sessions
@@ -101,11 +102,14 @@ def _list(program: str, chosen: SessionFilter) -> int:
     lines = [
         SessionLine(one.identity, one.begun, one.project, one.trace.message, None)
         if isinstance(one.trace, Failure)
-        else SessionLine(one.identity, one.begun, one.project, next(iter(one.prompts), ""), len(one.prompts))
+        else SessionLine(
+            one.identity, one.begun, one.project, mask_keys_in(next(iter(one.prompts), "")), len(one.prompts)
+        )
         for one in found[:MOST_LISTED]
     ]
     width, color = width_and_color()
-    click.echo(render_sessions(lines, more=len(found) > MOST_LISTED, width=width, color=color), color=color)
+    table = render_sessions(lines, more=len(found) > MOST_LISTED, width=width, color=color)
+    click.echo(table, color=color)
     return ExitStatus.PASSED
 
 

@@ -10,6 +10,7 @@ from functools import reduce
 from operator import add
 
 from agentv.engine.run_context import RunContext
+from agentv.gateway_ports import TrialExchanges
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.formatting import money, plural
@@ -25,6 +26,8 @@ ENDING_S = 10.0
 REPORTED = "reported_usage"
 """Key of a trace's metadata: what the agent itself says that it used."""
 
+_GRADED = frozenset({"passed", "failed", "shown"})
+
 Answer = TargetResponse | Failure
 
 
@@ -34,6 +37,7 @@ class GatewayUse:
 
     Attributes:
         reported: tokens and cost as the agent reports them, over all its answers.
+        exchanges: the recording of its model calls; None: there is none.
     """
 
     trial: Trial
@@ -41,9 +45,15 @@ class GatewayUse:
     run_context: RunContext
     reported: list[tuple[TokenUsage | None, float | None]]
     opened_s: float
+    exchanges: TrialExchanges | None = None
     _asked_s: float = 0.0
     _counted: int = 0
     _untraced: list[UsageStep] = field(default_factory=list)
+
+    @property
+    def replays(self) -> bool:
+        """Whether the model's replies come from a recording, which was paid for earlier."""
+        return self.exchanges is not None and self.exchanges.replays
 
     def request(self, request: TargetRequest) -> TargetRequest:
         """The request with the gateway in place of the model's API; the real key is not in its environment."""
@@ -106,7 +116,8 @@ class GatewayUse:
         else:
             self._untraced += steps
         used, paid = totals_of(steps)
-        return replace(response, trace=trace, token_usage=used, cost_usd=paid, metered=True)
+        earlier = response.earlier or self.replays
+        return replace(response, trace=trace, token_usage=used, cost_usd=paid, metered=True, earlier=earlier)
 
     def _new_steps(self) -> tuple[UsageStep, ...]:
         """The calls since the last answer; their times count from when it was asked for."""
@@ -130,10 +141,19 @@ class GatewayUse:
         tokens, cost = totals_of(steps)
         notes = (*self.session.notes(), *_unknown_costs(steps), *self._differences(tokens, cost))
         result = replace(result, token_usage=tokens, cost_usd=cost, notes=(*result.notes, *notes))
-        failure = self.session.failure
+        if self.replays:
+            result = replace(result, reused=True)
+        failure = self._recorded(result) or self.session.failure
         if failure is None or (failure.code == "agent-limit" and grades_at_limits):
             return result
         return replace(result, status="errored", score=None, error=failure)
+
+    def _recorded(self, result: TrialResult) -> Failure | None:
+        """Keep the recording of a trial whose agent's answer is graded; why a replay of it does not count."""
+        if self.exchanges is None:
+            return None
+        is_graded = result.status in _GRADED or bool(result.scores)
+        return self.exchanges.finish(complete=is_graded and self.session.failure is None)
 
     def _differences(self, tokens: TokenUsage | None, cost: float | None) -> Iterable[str]:
         """Where the agent's own count differs from ours."""
@@ -149,7 +169,9 @@ class GatewayUse:
             yield f"the agent reports a cost of {money(sum(prices))}, the gateway counted {money(cost)}"
 
 
-async def open_use(trial: Trial, run_context: RunContext, socket_directory: str) -> GatewayUse | Failure | None:
+async def open_use(
+    trial: Trial, run_context: RunContext, socket_directory: str, exchanges: TrialExchanges | None = None
+) -> GatewayUse | Failure | None:
     """The gateway's session of a trial; None: its agent's calls do not pass the gateway."""
     upstream = trial.target.upstream
     if upstream is None:
@@ -168,11 +190,12 @@ async def open_use(trial: Trial, run_context: RunContext, socket_directory: str)
             socket_directory,
             limits_of(trial).budget_usd,
             trial.key,
+            exchanges,
         ),
     )
     if isinstance(opened, Failure):
         return opened
-    return GatewayUse(trial, opened, run_context, [], run_context.clock.monotonic())
+    return GatewayUse(trial, opened, run_context, [], run_context.clock.monotonic(), exchanges)
 
 
 def totals_of(steps: Iterable[UsageStep]) -> tuple[TokenUsage | None, float | None]:

@@ -7,6 +7,7 @@ from typing import Protocol
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import GraderCheck
+from agentv.gateway_ports import ModelExchanges
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.ports import (
@@ -54,6 +55,11 @@ class RunContext(Protocol):
     @property
     def kept_works(self) -> WorkArchive | None:
         """The work of agents in the run that is graded again; None: there is no such run."""
+        ...
+
+    @property
+    def exchanges(self) -> ModelExchanges | None:
+        """Recorded model calls of agents; None: there are none, and none are recorded."""
         ...
 
     @property

@@ -165,7 +165,8 @@ async def ask(
         request = work.request(request)
     call = RecordedCall(trial.target, request, run_context.store, run_context.unanswered)
     answer = None
-    if request.workspace_path is None and not request.mcp_servers:
+    runs_again = work is not None and work.runs_recorded
+    if request.workspace_path is None and not request.mcp_servers and not runs_again:
         answer = await call.found()
     else:
         call.begin()

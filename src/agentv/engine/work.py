@@ -2,7 +2,7 @@
 
 The way of a trial is: open the workspace, start the scripted tools, ask the target, end all that the agent started,
 compare, copy the hidden files in, grade, close. A trial whose answer is recorded has no workspace: what needs one is
-errored then, never passed.
+errored then, never passed. One whose model calls are recorded has, since its agent runs again.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from agentv.ports import SessionTarget, TargetRequest, ToolServers, Workspace
 
 if TYPE_CHECKING:
     from agentv.engine.gateway_use import GatewayUse
+    from agentv.gateway_ports import TrialExchanges
 
 _LIMIT_CODES = frozenset({"agent-limit", "timeout"})
 """Failures of an agent that reached a limit, or its time."""
@@ -81,6 +82,11 @@ class TrialWork:
         """Whether the case has a workspace that this trial has not."""
         return self.trial.case.workspace is not None and self.workspace is None
 
+    @property
+    def runs_recorded(self) -> bool:
+        """Whether its model calls are recorded or replayed, so that the agent runs whatever answers are stored."""
+        return self.gateway is not None and self.gateway.exchanges is not None
+
     def request(self, request: TargetRequest) -> TargetRequest:
         """What the target is asked, in the workspace."""
         trial, servers = self.trial, self.servers
@@ -92,21 +98,23 @@ class TrialWork:
             max_tool_calls=limits.max_tool_calls,
         )
         if self.workspace is not None:
-            sandbox, env = self.workspace.sandbox.forwarding(self._forwards()), agent_env(trial)
+            sandbox, env = self.workspace.sandbox, agent_env(trial)
             given = sandbox.environment(env)
             request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
         if self.gateway is not None:
             request = self.gateway.request(request)
-        self._asked = request
-        return request
+        self._asked = self._forwarding(request)
+        return self._asked
 
-    def _forwards(self) -> Mapping[int, str]:
-        """The ports by which the agent reaches us where it has a network of its own."""
-        servers, gateway = self.servers, self.gateway
-        return {
-            **(servers.forwards if servers is not None else {}),
-            **(gateway.session.forwards if gateway is not None else {}),
-        }
+    def _forwarding(self, request: TargetRequest) -> TargetRequest:
+        """The request in a sandbox with the ports by which the agent reaches us, where it has a network of its own."""
+        if request.sandbox is None or self.network != "loopback":
+            return request
+        forwards = dict(self.servers.forwards) if self.servers is not None else {}
+        gateway = request.gateway
+        if gateway is not None and gateway.socket:
+            forwards[int(gateway.url.rpartition(":")[2])] = gateway.socket
+        return replace(request, sandbox=request.sandbox.forwarding(forwards))
 
     def counted(self, given: Given) -> Given:
         """What a call gives, with what it took as the gateway counted it."""
@@ -157,7 +165,7 @@ class TrialWork:
 
     async def _end_session(self) -> None:
         asked = self._asked
-        if asked is None or self.run_context.unanswered is not None:
+        if asked is None or (self.run_context.unanswered is not None and self.gateway is None):
             return
         target: object = self.run_context.target(self.trial.target)
         target = getattr(target, "wrapped", target)
@@ -311,7 +319,10 @@ class TrialWork:
 async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failure:
     """The workspace and the tools of a trial; why they cannot be had. A trial whose answer is recorded has neither."""
     work = TrialWork(trial, run_context)
-    if run_context.unanswered is not None:
+    exchanges = _exchanges_of(trial, run_context)
+    if isinstance(exchanges, Failure):
+        return exchanges
+    if run_context.unanswered is not None and exchanges is None:
         return work
     spec, suite = trial.case.workspace, trial.suite
     if spec is not None:
@@ -332,10 +343,18 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
             await work.discard()
             return servers
         work.servers = servers
-    return await _at_gateway(work)
+    return await _at_gateway(work, exchanges)
 
 
-async def _at_gateway(work: TrialWork) -> TrialWork | Failure:
+def _exchanges_of(trial: Trial, run_context: RunContext) -> TrialExchanges | Failure | None:
+    if run_context.exchanges is None:
+        return None
+    from agentv.engine.recorded_trial import exchanges_of
+
+    return exchanges_of(trial, run_context)
+
+
+async def _at_gateway(work: TrialWork, exchanges: TrialExchanges | None) -> TrialWork | Failure:
     """The work with a session of the gateway, where its target's model calls pass it."""
     if work.trial.target.upstream is None:
         return work
@@ -344,7 +363,8 @@ async def _at_gateway(work: TrialWork) -> TrialWork | Failure:
     workspace = work.workspace
     is_apart = workspace is not None and work.network != "host"
     try:
-        use = await open_use(work.trial, work.run_context, workspace.sandbox.home if is_apart and workspace else "")
+        socket_directory = workspace.sandbox.home if is_apart and workspace is not None else ""
+        use = await open_use(work.trial, work.run_context, socket_directory, exchanges)
     except BaseException:
         await work.discard()
         raise
@@ -352,6 +372,10 @@ async def _at_gateway(work: TrialWork) -> TrialWork | Failure:
         await work.discard()
         return use
     work.gateway = use
+    if use is not None and exchanges is not None:
+        from agentv.engine.recorded_trial import placeholders_of
+
+        exchanges.set_placeholders(placeholders_of(work.trial, workspace, use.session.access.token))
     return work
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ from agentv.gateway.bodies import CallBody
 from agentv.gateway.errors import NOT_AGAIN, SPENT, error_body
 from agentv.gateway.events import TooLongEventError
 from agentv.gateway.headers import returned_headers, sent_headers
+from agentv.gateway.recording import KeptExchange, break_off
 from agentv.gateway.routes import Route
 from agentv.gateway.session import CountedCall, TrialSession
 from agentv.gateway.usage import ReplyReader, StreamReader
-from agentv.gateway_ports import ModelRequest, RecordedExchange
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import DROP, ModelUpstream
+from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.user_code.functions.deadline import LIMIT
 from agentv.user_code.proxies import proxy_for
@@ -50,26 +52,19 @@ class ForwardedCall:
     call: CountedCall
     reply: StreamResponse | None = None
     last: tuple[int, Mapping[str, str], bytes] | None = None
+    kept: KeptExchange = field(default_factory=lambda: KeptExchange(None))
 
     async def answered(self) -> StreamResponse:
         """The reply to the agent."""
-        session, call = self.session, self.call
+        session, call, exchanges = self.session, self.call, self.session.trial.exchanges
+        asked = ModelRequest(self.route.protocol, "POST", self.route.path, self.body.data)
         try:
+            if exchanges is not None and exchanges.replays:
+                return await self._replayed(exchanges.recorded(asked))
             fault = session.faults.next()
             if fault is not None:
                 return await self._injected(fault)
-            asked = ModelRequest(
-                self.route.protocol, self.route.path, self.body.model, self.body.data, self.body.streamed
-            )
-            recorded = None
-            if session.exchanges is not None:
-                recorded = session.exchanges.recorded(session.trial, call.number, asked)
-            if isinstance(recorded, RecordedExchange):
-                return await self._replayed(recorded)
-            if recorded is not None:
-                session.refuse(recorded)
-                call.failure = recorded
-                return await self._error(SPENT, recorded.message)
+            self.kept = KeptExchange.begin(exchanges, asked)
             return await self._asked()
         except (asyncio.CancelledError, ConnectionError):
             call.break_off("the agent closed the connection before the reply ended")
@@ -88,10 +83,11 @@ class ForwardedCall:
             return self.reply
         call.failure = outcome
         if self.reply is not None:  # it has begun, so that only a connection that breaks can say that it failed
-            _break_off(self.request)
+            break_off(self.request)
             return self.reply
         if isinstance(outcome, CallFailure) and self.last is not None:
             status, headers, data = self.last
+            self.kept.keep(status, headers.get("Content-Type", "application/json"), data)
             return await self._send(status, data, headers)
         if isinstance(outcome, CallFailure):
             return await self._error(502, outcome.message)
@@ -150,8 +146,7 @@ class ForwardedCall:
             reader.read_whole(data)
             with limit.held(_now) if limit is not None else nullcontext():
                 found = self._counted(reader, reply)
-                if isinstance(found, TargetResponse):
-                    self._keep(reply, data)
+                self.kept.keep(reply.status, reply.headers.get("Content-Type", ""), data)
                 self.reply = await self._send(
                     reply.status,
                     redacted(data, self.session.upstream),
@@ -164,7 +159,7 @@ class ForwardedCall:
 
     async def _streamed(self, reply: ClientResponse, first: bytes, reader: ReplyReader) -> TargetResponse | Failure:
         stream, whole = StreamReader(reader, hides_usage=self.body.hides_usage), bytearray()
-        keeps = self.session.exchanges is not None
+        keeps = self.kept.exchanges is not None
         answer = await self._begin(reply.status, returned_headers(reply.headers, self.session.upstream))
         chunk = first
         try:
@@ -182,8 +177,9 @@ class ForwardedCall:
             return CallFailure("bad-answer", "an event of the stream is longer than the gateway takes")
         finally:
             found = self._counted(reader, reply)
+            whole_type, is_whole = reply.headers.get("Content-Type", ""), not isinstance(found, Failure)
+            self.kept.keep(reply.status, whole_type, bytes(whole), complete=is_whole)
         if not isinstance(found, Failure):
-            self._keep(reply, bytes(whole))
             await answer.write_eof()
         return found
 
@@ -210,28 +206,37 @@ class ForwardedCall:
         cost = 0.0 if call.cost_usd is None and session.apis.is_local(session.upstream) else call.cost_usd
         return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
 
-    def _keep(self, reply: ClientResponse, data: bytes) -> None:
-        """Record the exchange, where that is wanted."""
-        session, route, body = self.session, self.route, self.body
-        if session.exchanges is not None:
-            asked = ModelRequest(route.protocol, route.path, body.model, body.data, body.streamed)
-            kept = RecordedExchange(reply.status, reply.headers.get("Content-Type", ""), data)
-            session.exchanges.keep(session.trial, self.call.number, asked, kept)
-
-    async def _replayed(self, recorded: RecordedExchange) -> StreamResponse:
-        """The recorded reply, counted as if it came now; nobody is paid for it."""
+    async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:
+        """The recorded reply, counted as if it came now; nobody is paid for it. Without one the trial cannot count."""
+        session, call = self.session, self.call
+        if isinstance(recorded, Failure):
+            session.refuse(recorded)
+            call.failure = recorded
+            return await self._error(SPENT, recorded.message)
         reader, shown = ReplyReader(self.route.api or "chat"), recorded.body
-        if recorded.content_type.startswith("text/event-stream"):
+        streamed = recorded.content_type.startswith("text/event-stream")
+        if streamed:
             stream = StreamReader(reader, hides_usage=self.body.hides_usage)
             shown = stream.feed(recorded.body) + stream.end()
-        else:
+        elif recorded.complete:
             reader.read_whole(recorded.body)
         found = self._counted(reader, None) if recorded.status < 300 else None
-        if isinstance(found, Failure):
-            self.call.failure = found
-        elif found is None:
-            self.call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
-        return await self._send(recorded.status, shown, {"Content-Type": recorded.content_type})
+        if found is None:
+            call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
+        elif isinstance(found, Failure):
+            call.failure = found if recorded.complete else Failure("cancelled", "the recorded reply was not whole")
+        if not recorded.status:  # it never came
+            break_off(self.request)
+            return await self._begin(502, {})
+        if not streamed and recorded.complete:
+            return await self._send(recorded.status, shown, {"Content-Type": recorded.content_type})
+        answer = await self._begin(recorded.status, {"Content-Type": recorded.content_type})
+        await answer.write(shown)
+        if recorded.complete:
+            await answer.write_eof()
+        else:
+            break_off(self.request)
+        return answer
 
     async def _injected(self, fault: str) -> StreamResponse:
         """A fault instead of a reply."""
@@ -241,7 +246,7 @@ class ForwardedCall:
         if fault == DROP:
             from aiohttp.web import StreamResponse
 
-            _break_off(self.request)
+            break_off(self.request)
             return StreamResponse()
         return await self._send(int(fault), error_body(self.route.protocol, int(fault), _FAULT_STATUS_TEXT), {})
 
@@ -289,12 +294,6 @@ async def bounded(content: Any, longest: int = LONGEST_REPLY) -> bytes | None:
         if len(data) > longest:
             return None
     return bytes(data)
-
-
-def _break_off(request: Request) -> None:
-    """Close the connection to the agent without an end of the reply."""
-    if request.transport is not None:
-        request.transport.abort()
 
 
 def _sent(data: bytes) -> bytes | BytesIO:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from agentv.gateway.server import GatewayServer
 from agentv.gateway.session import CountedCall, TrialSession
-from agentv.gateway_ports import ModelApis, ModelCallLimits, ModelExchanges, SpendingLog
-from agentv.model.suite.gateway import SANDBOX_PORT, GatewayAccess, ModelUpstream
+from agentv.gateway_ports import ModelApis, ModelCallLimits, SpendingLog
+from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
 from agentv.ports import GatewaySession, GatewayTrial
@@ -30,7 +30,6 @@ class LocalGateway:
         limits: admits the calls.
         apis: what is known of model APIs.
         spending: keeps what each call took; None: nobody does.
-        exchanges: recorded calls; None: there are none.
         clock: monotonic seconds.
     """
 
@@ -39,13 +38,11 @@ class LocalGateway:
         limits: ModelCallLimits,
         apis: ModelApis,
         spending: SpendingLog | None,
-        exchanges: ModelExchanges | None,
         clock: Callable[[], float],
     ) -> None:
         self._limits = limits
         self._apis = apis
         self._spending = spending
-        self._exchanges = exchanges
         self._clock = clock
         self._server: GatewayServer | None = None
         self._starting = asyncio.Lock()
@@ -60,15 +57,13 @@ class LocalGateway:
         except (OSError, ValueError) as error:
             return Failure("gateway-failed", f"the gateway cannot listen: {error}")
         token = f"{_PREFIX}{secrets.token_urlsafe(32)}"
-        port = SANDBOX_PORT if socket else server.port
-        access = GatewayAccess(f"http://127.0.0.1:{port}", token, socket)
+        access = GatewayAccess(f"http://127.0.0.1:{server.port}", token, socket)
         session = TrialSession(
             access,
             upstream,
             trial,
             self._limits.model_calls(spec, upstream, trial.budget_usd),
             self._apis,
-            self._exchanges,
             self._clock,
             server.forget,
             lambda call: self._spent(trial, call),
@@ -78,6 +73,8 @@ class LocalGateway:
         return session
 
     def _spent(self, trial: GatewayTrial, call: CountedCall) -> None:
+        if trial.exchanges is not None and trial.exchanges.replays:
+            return  # nobody is paid
         if self._spending is not None and (call.tokens is not None or call.cost_usd is not None):
             self._spending.spend(trial.case_id, trial.target, call.step())
 

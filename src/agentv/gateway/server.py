@@ -11,8 +11,10 @@ from agentv.gateway.bodies import LONGEST, RefusedBodyError, read_body
 from agentv.gateway.errors import NOT_AGAIN, SPENT, error_body
 from agentv.gateway.forwarding import ForwardedCall, address, bounded, redacted
 from agentv.gateway.headers import returned_headers, sent_headers
+from agentv.gateway.recording import KeptExchange, replayed_response
 from agentv.gateway.routes import Route, protocol_of, route_of, token_in
 from agentv.gateway.session import TrialSession
+from agentv.model.values.exchange import ModelRequest
 from agentv.user_code.proxies import proxy_for
 
 if TYPE_CHECKING:
@@ -148,7 +150,11 @@ class GatewayServer:
         from aiohttp.web import Response
 
         assert self._client is not None  # noqa: S101  # it was started
-        upstream, token = session.upstream, session.access.token
+        upstream, token, exchanges = session.upstream, session.access.token, session.trial.exchanges
+        asked = ModelRequest(route.protocol, request.method, route.path, data)
+        if exchanges is not None and exchanges.replays:
+            return replayed_response(exchanges, asked, request)
+        kept = KeptExchange.begin(exchanges, asked)
         url = address(upstream, route.path, request, token)
         try:
             async with self._client.request(
@@ -161,6 +167,7 @@ class GatewayServer:
                 skip_auto_headers=("User-Agent",),
             ) as reply:
                 found = redacted(await bounded(reply.content) or b"", upstream)
+                kept.keep(reply.status, reply.headers.get("Content-Type", ""), found)
                 return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
         except (ClientError, OSError, ValueError) as error:
             what = f"{type(error).__name__}: {error}".replace(upstream.api_key, "[redacted]")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import field, replace
 
 from agentv.gateway.faults import FaultPlan
-from agentv.gateway_ports import ModelApis, ModelCalls, ModelExchanges
+from agentv.gateway_ports import ModelApis, ModelCalls
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.gateway import SANDBOX_PORT, GatewayAccess, ModelUpstream
+from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
@@ -76,7 +76,6 @@ class TrialSession:
     trial: GatewayTrial
     limits: ModelCalls
     apis: ModelApis
-    exchanges: ModelExchanges | None
     clock: Callable[[], float]
     forget: Callable[[TrialSession], Awaitable[None]]
     spent: Callable[[CountedCall], None]
@@ -94,11 +93,6 @@ class TrialSession:
         trial = self.trial
         key = trial.key or f"{trial.case_id}\0{trial.target}\0{trial.variant}\0{trial.sample}"
         self.faults = FaultPlan(self.upstream.faults, key)
-
-    @property
-    def forwards(self) -> Mapping[int, str]:
-        """The port of the sandbox that leads to the socket; empty where there is none."""
-        return {SANDBOX_PORT: self.access.socket} if self.access.socket else {}
 
     def begin(self, model: str) -> CountedCall:
         """A call begins."""
@@ -153,8 +147,8 @@ class TrialSession:
         unknown = sum(call.ended and call.tokens is None and call.failure is None for call in self.calls)
         if unknown:
             found.append(f"the model's API reported no usage for {unknown} of {len(self.calls)} calls")
-        if self.exchanges is not None:
-            found += self.exchanges.notes(self.trial)
+        if self.trial.exchanges is not None:
+            found += self.trial.exchanges.notes()
         return tuple(found)
 
     async def failed(self) -> None:

@@ -9,6 +9,10 @@ from agentv.testing.calls import ModelCall
 from agentv.testing.steps import HOLDERS, Answer, Step, StoppedStream, Truncated
 
 _NONE = TokenUsage(input=0, output=0, total=0, cached=0, reasoning=0)
+MOST = 10_000
+"""Keys and conversations that are counted apart, so that a server may run for days."""
+
+OTHERS = "others"
 _CUT = (Truncated, StoppedStream)
 
 
@@ -26,15 +30,19 @@ class GivenTokens:
         if usage is None:
             return
         self.total += usage
-        self.by_key[key] = self.by_key.get(key, _NONE) + usage
-        conversation = conversation_of(call)
-        self.by_conversation[conversation] = self.by_conversation.get(conversation, _NONE) + usage
+        _add(self.by_key, key, usage)
+        _add(self.by_conversation, conversation_of(call), usage)
 
     def counts(self) -> JsonObject:
         """For `GET /stats`; keys are shortened."""
         by_key = {_short(key): _counts(usage) for key, usage in self.by_key.items()}
         by_conversation = {name: _counts(usage) for name, usage in self.by_conversation.items()}
         return {**_counts(self.total), "by_key": by_key, "by_conversation": by_conversation}
+
+
+def _add(counts: dict[str, TokenUsage], name: str, usage: TokenUsage) -> None:
+    kept = name if name in counts or len(counts) < MOST else OTHERS
+    counts[kept] = counts.get(kept, _NONE) + usage
 
 
 def _usage_of(step: Step) -> TokenUsage | None:

@@ -12,10 +12,12 @@ import pytest
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import request_of
+from agentv.engine.work import TrialWork
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.suite.conversation import Turn
+from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
 from agentv.model.suite.workspace import NO_WORK_LIMITS, Hooks, Variant, WorkLimits, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
@@ -313,3 +315,29 @@ def test_compared_trials_keep_their_workspaces_until_they_are_graded():
     results = asyncio.run(compared())
     assert [(result.status, result.work.changes) for result in results] == [("passed", CHANGED)] * 2
     assert [one.notes[-1] for one in both] == ["close, keep False"] * 2
+
+
+@dataclass
+class Servers:
+    """Scripted tools that listen on a socket."""
+
+    servers: tuple[Any, ...] = ()
+    forwards: dict[int, str] = field(default_factory=lambda: {61001: "/home/tools"})
+
+
+@pytest.mark.parametrize(
+    ("network", "socket", "expected"),
+    [
+        ("loopback", "/home/gateway", {61001: "/home/tools", 4100: "/home/gateway"}),
+        ("loopback", "", {61001: "/home/tools"}),
+        ("host", "/home/gateway", None),
+    ],
+)
+def test_a_sandbox_with_a_network_of_its_own_leads_to_the_gateway_and_the_tools(network, socket, expected):
+    given = Given()
+    sandbox = given.opened.sandbox
+    sandbox.network = network
+    work = TrialWork(given.trial, given.context, given.opened, Servers())
+    access = GatewayAccess("http://127.0.0.1:4100", "token", socket)
+    work.request(replace(request_of(given.trial, given.trial.case.input), gateway=access))
+    assert getattr(sandbox, "forwards", None) == expected

@@ -15,14 +15,17 @@ import openai
 import pytest
 from google import genai
 
-from agentv.app.wiring import Answers, Connections, NoAnswers
+from agentv.app.wiring import Connections
 from agentv.engine.calls.budget import Budget
 from agentv.engine.calls.budget_limiter import BudgetLimiter
-from agentv.gateway_ports import RecordedExchange
+from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import Retry, TargetSpec
+from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
-from agentv.ports import GatewayTrial
+from agentv.ports import Call, GatewayTrial, TargetRequest
+from agentv.store.cassettes.cassette import Cassette
+from agentv.store.cassettes.model_exchanges import CassetteExchanges
 from agentv.testing import Answer, ClosedConnection, ModelServer, Status, StoppedStream, TokenUsage, ToolCall, Truncated
 
 KEY = "sk-real-0123456789abcdef"
@@ -429,40 +432,81 @@ def mode_of(path):
     return Path(path).stat().st_mode & 0o777 if Path(path).exists() else None
 
 
-class Tape:
-    """Exchanges that were recorded, by their number."""
+CALL = Call("k", "t", TargetRequest("a", "hi", (Message("user", "hi"),)))
 
-    def __init__(self, kept=()) -> None:
-        self.kept = list(kept)
-        self.asked: list[Any] = []
 
-    def recorded(self, trial, number, request):
-        self.asked.append((trial.case_id, number, request.path, request.model, request.streamed))
-        return self.kept[number - 1] if number <= len(self.kept) else None
-
-    def keep(self, trial, number, request, reply):
-        self.kept.append(reply)
-
-    def notes(self, trial):
-        return ("of the tape",)
+def recording_of(path, *, replays=False):
+    """The recording of a trial, made or replayed, and the cassette that it is in."""
+    cassette = Cassette.load(path, Redactor()) if replays else Cassette(path, Redactor())
+    return cassette, CassetteExchanges(cassette, records=not replays, adds=False).open(CALL)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_exchanges_are_recorded_and_replayed_without_a_call(streamed):
-    async def asked(tape, budget=None):
-        async with gateway(answers=Answers(NoAnswers(), exchanges=tape), budget=budget) as opened:
-            session = await opened.session()
+def test_exchanges_are_recorded_and_replayed_without_a_call(tmp_path, streamed):
+    async def asked(exchanges, reply, budget=None):
+        async with gateway(reply, budget=budget) as opened:
+            session = await opened.session(exchanges=exchanges)
             body = {"model": "m", "messages": HI, "stream": streamed}
             found = await post(session, "/openai/v1/chat/completions", body)
-            return found, [one.tokens for one in session.usages()], len(opened.server.calls), session.notes()
+            models = await post(session, "/openai/v1/models", method="GET")
+            tokens = [one.tokens for one in session.usages()]
+            return (found, models, tokens), len(opened.server.calls), session.notes(), session.failure
 
-    tape = Tape()
-    first = run(asked(tape))
-    assert isinstance(tape.kept[0], RecordedExchange)
-    again = run(asked(tape, BudgetLimiter(Budget(tokens=1))))
-    assert (first[0], first[1], first[2]) == (again[0], again[1], 1)
-    assert again[2:] == (0, ("of the tape",))
-    assert tape.asked[0] == ("a", 1, "/chat/completions", "m", streamed)
-    missing = Tape([Failure("no-kept-answer", "not recorded")])
-    found, _, calls, _ = run(asked(missing))
-    assert (found[0], calls) == (402, 0)
+    path = tmp_path / "run.jsonl"
+    cassette, exchanges = recording_of(path)
+    first, calls, _, _ = run(asked(exchanges, "fine"))
+    assert (first[0][0], calls) == (200, 1)
+    exchanges.finish(complete=True)
+    cassette.write()
+    _, exchanges = recording_of(path, replays=True)
+    again = run(asked(exchanges, "another", BudgetLimiter(Budget(tokens=1))))
+    assert again == (first, 0, (), None)
+    assert exchanges.finish(complete=True) is None
+    found, calls, _, failure = run(asked(exchanges, "another"))
+    assert (found[0][0], calls, failure.code) == (402, 0, "not-recorded")
+
+
+def test_a_stream_that_broke_off_breaks_off_again_and_errors_of_the_api_come_again(tmp_path):
+    async def asked(exchanges, *replies):
+        async with gateway(list(replies)) as opened:
+            session = await opened.session(exchanges=exchanges)
+            client, found = openai_of(session), []
+            for text in ("one", "two", "three"):
+                messages = [{"role": "user", "content": text}]
+                try:
+                    stream = await client.chat.completions.create(model="m", messages=messages, stream=True)
+                    found.append([one.choices[0].delta.content async for one in stream if one.choices])
+                except (openai.APIError, httpx.TransportError) as error:
+                    found.append(type(error).__name__)
+            return found, len(opened.server.calls)
+
+    path = tmp_path / "run.jsonl"
+    cassette, exchanges = recording_of(path)
+    first, calls = run(asked(exchanges, Status(400), StoppedStream(), Answer("fine")))
+    assert (first[0], calls) == ("BadRequestError", 3)
+    assert isinstance(first[1], str)
+    exchanges.finish(complete=True)
+    cassette.write()
+    _, exchanges = recording_of(path, replays=True)
+    assert run(asked(exchanges, "another")) == (first, 0)
+    assert (exchanges.finish(complete=True), exchanges.notes()) == (None, ())
+
+
+def test_faults_are_no_part_of_a_recording_and_a_replay_has_none(tmp_path):
+    async def statuses(exchanges):
+        async with gateway("fine") as opened:
+            session = await opened.session(exchanges=exchanges, faults={"503": 0.5})
+            body = {"model": "m", "messages": HI}
+            return [(await post(session, "/openai/v1/chat/completions", body))[0] for _ in range(20)]
+
+    path = tmp_path / "run.jsonl"
+    cassette, exchanges = recording_of(path)
+    first = run(statuses(exchanges))
+    assert set(first) == {200, 503}
+    exchanges.finish(complete=True)
+    cassette.write()
+    assert b'"status":503' not in path.read_bytes()
+    _, exchanges = recording_of(path, replays=True)
+    again = run(statuses(exchanges))
+    good = first.count(200)
+    assert again == [200] * good + [402] * (20 - good)

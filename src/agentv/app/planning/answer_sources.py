@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentv.app.recorded_code import RecordedCode
     from agentv.store.cassettes.cache import AnswerCache
     from agentv.store.cassettes.cassette import Cassette
+    from agentv.store.cassettes.model_exchanges import CassetteExchanges
     from agentv.store.journal.journal_reader import JournalReader
 
 
@@ -37,6 +38,7 @@ class AnswerSources:
         records: the cassette is written when the whole run has ended.
         adds: missing answers are added to the cassette, however the run ends.
         code: recorded grades of user code; None: the code runs.
+        exchanges: recorded model calls of agents, which run themselves; None: there is no cassette.
     """
 
     earlier: JournalReader | None = None
@@ -47,6 +49,7 @@ class AnswerSources:
     records: bool = False
     adds: bool = False
     code: RecordedCode | None = None
+    exchanges: CassetteExchanges | None = None
 
     def answers(self, journal: Store) -> Answers:
         """The store in which answers are looked up and saved."""
@@ -56,15 +59,17 @@ class AnswerSources:
         from agentv.store.journal.layered_store import LayeredStore
 
         recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
-        no_target = recorded or (no_answer if self.earlier else None)
-        return Answers(LayeredStore(journal, shelves), no_target, recorded, self.works)
+        unanswered = recorded or (no_answer if self.earlier else None)
+        store = LayeredStore(journal, shelves)
+        return Answers(store, unanswered, recorded, self.works, exchanges=self.exchanges)
 
     def notes(self) -> tuple[str, ...]:
-        """Notes about the cache for the end of the run."""
+        """Notes about the cache, and about replayed agents, for the end of the run."""
+        replayed = tuple(self.exchanges.notes()) if self.exchanges is not None else ()
         if self.cache is None:
-            return ()
+            return replayed
         self.cache.flush()
-        return tuple(self.cache.notes)
+        return (*replayed, *self.cache.notes)
 
     def restored(self) -> tuple[str, ...]:
         """Content that another process wrote to the cassette during the run.
@@ -110,16 +115,26 @@ class AnswerSources:
             else "with --cache, no call is paid for twice"
         )
         why = f"the run {what}, and a cassette requires a complete run"
-        return f"{cassette.path} is not written, because {why}: record it again ({cached})"
+        again = f"{cassette.path} is not written, because {why}: record it again ({cached})"
+        return f"{again}; --replay with --replay-mode new records agents trial by trial" if cassette.trials else again
 
     def _written(self, cassette: Cassette) -> str:
         if self.records:
             now, before = cassette.write()
             instead = f", replacing {before}" if before else ""
-            return f"recorded {plural(now, 'call')} in {cassette.path}{instead}"
-        if not cassette.added:
+            return f"recorded {_counted(now - cassette.trials, cassette.trials)} in {cassette.path}{instead}"
+        if not cassette.added and not cassette.added_trials:
             return ""  # a file that stays as it is need not be written
-        return f"added {plural(cassette.added, 'call')} to {cassette.path}, which now holds {cassette.add()}"
+        added = _counted(cassette.added, cassette.added_trials)
+        return f"added {added} to {cassette.path}, which now holds {cassette.add()}"
+
+
+def _counted(calls: int, trials: int) -> str:
+    """How many calls, and how many trials of agents."""
+    if not trials:
+        return plural(calls, "call")
+    of_agents = plural(trials, "agent trial")
+    return f"{plural(calls, 'call')} and {of_agents}" if calls else of_agents
 
 
 @contextmanager
@@ -139,7 +154,18 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
         records, asks = settings.record is not None, settings.replay is None or adds
         code = _code(prepared, cassette, asks=asks)
         works = None if earlier is None else _works(earlier)
-        yield AnswerSources(earlier, works, cassette, cache, asks=asks, records=records, adds=adds, code=code)
+        exchanges = _exchanges(cassette, asks=asks, adds=adds)
+        yield AnswerSources(
+            earlier, works, cassette, cache, asks=asks, records=records, adds=adds, code=code, exchanges=exchanges
+        )
+
+
+def _exchanges(cassette: Cassette | None, *, asks: bool, adds: bool) -> CassetteExchanges | None:
+    if cassette is None:
+        return None
+    from agentv.store.cassettes.model_exchanges import CassetteExchanges
+
+    return CassetteExchanges(cassette, records=asks, adds=adds)
 
 
 def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:

@@ -30,6 +30,8 @@ def existing_directory(path: str | None) -> str | None:
 def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
     """Refuse variants that no suite has, those that a directory of the user's cannot be given, and other machines.
 
+    Model calls of agents are recorded and replayed on this machine only.
+
     Raises:
         UsageError: there is one.
     """
@@ -43,6 +45,10 @@ def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
     if settings.executor != "local" and any(suite.workspaces for suite in suites):
         what = f"workspaces are made on this machine, and --executor {settings.executor} runs trials on others"
         raise UsageError(what, "omit --executor, or run the suites without workspaces")
+    cassette = settings.record or settings.replay
+    if settings.executor != "local" and cassette and any(spec.upstream for suite in suites for spec in suite.targets):
+        what = f"cassettes keep the model calls of agents on this machine, and --executor {settings.executor} does not"
+        raise UsageError(what, "omit --executor")
     if any(suite.workspaces.existing and suite.variants for suite in suites):
         what = "variants need a new workspace for each trial, and an existing directory is used as it is"
         raise UsageError(what, "omit --workspace-path, or remove 'variants'")
@@ -72,9 +78,17 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
         yield "the run kept no workspaces: 'command' and 'file-*' are errored"
         return
     if settings.replay is not None and settings.replay_mode == "strict":
-        yield "answers are recorded, and their workspaces are not: what needs a workspace is errored"
-        return
+        recorded = [_is_recorded(spec) for one in suites if one.workspaces for spec in one.targets]
+        if any(recorded):
+            yield "answers are recorded, and their workspaces are not: what needs a workspace is errored"
+        if all(recorded):
+            return
     yield from _unconfined(suites)
+    yield from _notes_on_sandboxes(settings, suites)
+
+
+def _notes_on_sandboxes(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
+    used = [suite.workspaces for suite in suites if suite.workspaces]
     from agentv.workspaces.capabilities import WITHOUT_BWRAP, capabilities  # only a run with workspaces pays for this
 
     asked = {settings.sandbox} if settings.sandbox is not None else {name for one in used for name in one.sandboxes}
@@ -96,6 +110,11 @@ def _unconfined(suites: tuple[Suite, ...]) -> Iterator[str]:
     if named:
         listed = ", ".join(f"'{name}'" for name in sorted(named)[:MOST_NAMED])
         yield f"{listed} works outside of any sandbox: only programs that agentv starts are confined"
+
+
+def _is_recorded(spec: TargetSpec) -> bool:
+    """Whether a replay takes the answers of a target, rather than run it without its model."""
+    return spec.upstream is None
 
 
 def _is_confined(spec: TargetSpec) -> bool:

@@ -44,7 +44,7 @@ class ImportedSession:
             "trace": json.loads(document(replace(trace, native=b"", native_name=""))),
         }
         known = {key: value for key, value in row.items() if value is not None or key == "output"}
-        return mask_keys(json.dumps(known, ensure_ascii=False))
+        return json.dumps(mask_keys(known), ensure_ascii=False)
 
 
 def import_files(form: str, files: Sequence[str], test_id: str | None = None) -> list[ImportedSession]:

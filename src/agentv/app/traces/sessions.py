@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from itertools import islice
@@ -22,6 +23,7 @@ LATEST = "latest"
 MOST_LISTED = 50
 _FIRST_LINE = 65_536
 _SHORTEST_PREFIX = 6
+_SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([\w.-]{1,100})"')
 _PARENT = b'"parent_thread_id"'
 
 
@@ -177,6 +179,14 @@ def _first_line(path: Path) -> bytes:
         return file.readline(_FIRST_LINE)
 
 
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_FIRST_LINE)
+    except OSError:
+        return b""
+
+
 def _fits(found: FoundSession, chosen: SessionFilter) -> bool:
     if chosen.day is not None and (found.begun is None or found.begun.date() != chosen.day):
         return False
@@ -192,12 +202,15 @@ def _identity(path: Path, trace: Trace | Failure) -> str:
 
 
 def _identity_by_name(path: Path) -> str:
-    """The id in a file's name: `SESSION`, `rollout-TIME-SESSION`, `TIME_SESSION`, or of its directory."""
+    """The id in a file's name (`SESSION`, `rollout-TIME-SESSION`, `TIME_SESSION`), of its directory, or within it."""
     if path.name == "events.jsonl":
         return path.parent.name
     stem = path.name.partition(".")[0]
     if stem.startswith("rollout-"):
         return stem[-36:]
+    if stem.startswith("session-"):  # it ends with the first letters of the id only
+        named = _SESSION_ID.search(_beginning(path))
+        return named[1].decode(errors="replace") if named else stem
     return stem.rpartition("_")[2] if "_" in stem else stem
 
 

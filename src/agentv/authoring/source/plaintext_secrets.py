@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from agentv.authoring.source.masking import MASK, is_key, is_secret
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar
@@ -10,6 +10,7 @@ from agentv.authoring.source.report import Report
 from agentv.model.secrets.secret_forms import is_searched
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
+from agentv.model.values.values import Json
 from agentv.templating import has_placeholder
 
 CODE = "secret-in-file"
@@ -49,12 +50,22 @@ def check_keys(path: str, data: bytes, report: Report) -> None:
         )
 
 
-def mask_keys(text: str) -> str:
+_KEY_IN_TEXT = lazy_pattern("|".join(rf"(?:(?<![\w-])|(?<=[0-9]m)){pattern}" for pattern in _KEYS.values()))
+"""As `_KEY`; also after an escape sequence of a colour, which ends with `m`."""
+
+
+def mask_keys(value: Json) -> Json:
+    """The value with all its texts without whatever looks like the key of a well-known service."""
+    if isinstance(value, str):
+        return mask_keys_in(value)
+    if isinstance(value, Mapping):
+        return {key: mask_keys(one) for key, one in value.items()}
+    return [mask_keys(one) for one in value] if isinstance(value, Sequence) else value
+
+
+def mask_keys_in(text: str) -> str:
     """The text without whatever looks like the key of a well-known service."""
-    data = text.encode()
-    if not any(beginning in data for beginning in _BEGINNINGS):
-        return text
-    return _KEY.sub(MASK.encode(), data).decode()
+    return _KEY_IN_TEXT.sub(MASK, text)
 
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:

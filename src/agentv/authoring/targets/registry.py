@@ -121,7 +121,8 @@ class TargetRegistry:
         if written == DEFAULT or provider_name(written) in self.providers.not_yet:
             return written
         known = (*self.names, *self.providers.names)
-        return written if nearest(provider_name(written), known) else f"anthropic:{written}"
+        is_name = _provider_of_model(written) is None and nearest(provider_name(written), known) is not None
+        return written if is_name else f"anthropic:{written}"
 
     def inline(self, node: Node, reading: Reading, *, later: Report | None = None) -> TargetSpec | None:
         """The target that a node says: a string to resolve, a mapping that refers to a target, or one of settings."""
@@ -346,7 +347,7 @@ def _report_unknown(
     named = registry.names
     hint = did_you_mean(written.partition(":")[0].strip(), [*named, *registry.providers.names])
     provider = _provider_of_model(written)
-    if provider is not None and hint is None:
+    if provider is not None and not (named and nearest(written, named)):
         hint = f"for the model, write the provider in front: {provider}:{written}"
     if bare is not None:
         hint = f"as a provider, it needs a setting: write '{bare.name}:…'" if bare.settings.short else None

@@ -28,6 +28,7 @@ from agentv.authoring.targets.passed_over import settings_in
 from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name, report_older_provider
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.authoring.targets.working_directory import in_directory
+from agentv.model.suite.gateway import ModelProtocol, ModelUpstream, key_variables
 from agentv.model.suite.search_paths import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -111,7 +112,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     secrets |= set(secrets_in(_filled(drawn_headers, reading.scope), hide=True))
     if provider.settings.finds_keys:
         secrets |= reading.environment_secrets()
-    upstream = settings.upstream({**reading.scope.env, **env})
+    upstream = _upstream(settings, {**reading.scope.env, **env}, reading)
     if upstream is not None:
         secrets.add(upstream.api_key)
     reading.secrets.update(secrets)
@@ -141,6 +142,16 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         plugin=provider.plugin.owner if provider.plugin is not None else "",
         upstream=upstream,
     )
+
+
+def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Reading) -> ModelUpstream | None:
+    """The API behind the gateway. Where no call will be made, its key may be missing: replies are recorded."""
+    found = settings.upstream(env)
+    protocol: ModelProtocol | None = getattr(settings, "model_protocol", None)
+    if found is not None or protocol is None or not reading.spares:
+        return found
+    (name, *_) = key_variables(protocol)
+    return settings.upstream({**env, name: f"unset-{name}"})
 
 
 def _recorded_provider(provider: Provider) -> dict[str, Any]:

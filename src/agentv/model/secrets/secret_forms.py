@@ -82,13 +82,14 @@ def _with_line_ends(value: str) -> tuple[str, ...]:
 
 
 def _text_forms(text: str) -> Iterator[str]:
-    """A text as it is, and escaped for JSON, for JSON within JSON, and for Python."""
+    """A text as it is, and escaped for JSON, for JSON within JSON, for Python, and for Python within JSON."""
     yield text
     for ascii_only in (False, True):
         escaped = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
         yield escaped
         yield from (json.dumps(escaped)[1:-1], json.dumps(escaped, ensure_ascii=False)[1:-1])
-    yield repr(text)[1:-1]
+    literal = repr(text)[1:-1]
+    yield from (literal, json.dumps(literal)[1:-1])
 
 
 def _html_forms(text: str) -> Iterator[str]:

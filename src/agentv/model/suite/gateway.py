@@ -11,9 +11,6 @@ from agentv.lazy_dataclass import dataclass
 ModelProtocol = Literal["openai", "anthropic", "gemini"]
 """Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""
 
-SANDBOX_PORT = 61_000
-"""Port of the gateway on the loopback of a sandbox with a network of its own: above those that systems hand out."""
-
 DROP = "drop"
 """The fault of a connection that is closed without a reply."""
 

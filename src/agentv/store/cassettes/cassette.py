@@ -3,11 +3,13 @@
 JSON Lines for people and for git: a header `{"format":"agentv-cassette","version":1}`, then one line a call, sorted by
 case, target and what was asked, so that a new recording differs only where an answer does. A line holds `key`, `case`,
 `target`, `sample` and `turn` where they say something, `asked` (the messages) and `answer`. Where the header is
-`{"format":"agentv-cassette","version":2,"code":true}`, grades that code of the user's gave stand there too.
+`{"format":"agentv-cassette","version":2,"code":true}`, grades that code of the user's gave stand there too; where its
+version is 3, trials of agents too, each over several lines (`recorded_trials`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -26,6 +28,7 @@ from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette_file import calls_in, header, holds_code, replacing
 from agentv.store.cassettes.recorded import call_in
 from agentv.store.cassettes.recorded_grades import Grading, Place, grading_in, grading_line, is_grading
+from agentv.store.cassettes.recorded_trials import RecordedTrial, units_in
 from agentv.store.files.encoding import to_json
 from agentv.store.files.private_files import mark
 from agentv.store.journal.answers import AnswerRow, answer_row
@@ -46,7 +49,7 @@ class Cassette:
 
     Attributes:
         path: of the file.
-        added: how many calls the run has added to those that were there.
+        added, added_trials: how many calls, and trials of agents, the run has added to those that were there.
         holds_code: grades that code of the user's gives are recorded, and taken from here.
         refused: calls that could not be recorded, since they hold a secret: the target and the case of each.
 
@@ -56,12 +59,13 @@ class Cassette:
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.path = path
-        self.added = 0
+        self.added = self.added_trials = 0
         self.holds_code = False
         self.refused: list[tuple[str, str]] = []
         self._redactor = redactor
         self._answers: dict[str, TargetResponse] = {}
         self._grades: dict[str, Grade] = {}
+        self._trials: dict[str, RecordedTrial] = {}
         self._lines: dict[str, tuple[Place, bytes]] = {}
         self._readable_message: set[tuple[str, str]] = set()
         self._mark = mark(path)
@@ -79,7 +83,7 @@ class Cassette:
         made = cls(path, redactor)
         made.holds_code = holds_code(path)
         standing: dict[str, int] = {}
-        for number, line in calls_in(path):
+        for number, line in made._units():
             key = made._take(number, line)
             first = standing.setdefault(key, number)
             if first != number:
@@ -88,8 +92,16 @@ class Cassette:
         made._loaded = len(made._lines)
         return made
 
-    def _take(self, number: int, line: bytes) -> str:
-        """Take up the call of a line; its key."""
+    def _units(self) -> Iterator[tuple[int, bytes | RecordedTrial]]:
+        """What the file holds now: calls and recorded trials, each with the number of its first line."""
+        return units_in(self.path, calls_in(self.path))
+
+    def _take(self, number: int, line: bytes | RecordedTrial) -> str:
+        """Take up the call of a line, or a recorded trial; its key."""
+        if isinstance(line, RecordedTrial):
+            self._trials[line.trial.key] = line
+            self._lines[line.line_key] = (line.place, line.lines())
+            return line.line_key
         try:
             if is_grading(line):
                 key, place, grade = grading_in(line)
@@ -115,9 +127,9 @@ class Cassette:
         """
         if mark(self.path) == self._mark:
             return ""
-        loaded = [line for _, line in islice(self._lines.values(), self._loaded)]
+        loaded = sorted(line for _, line in islice(self._lines.values(), self._loaded))
         try:
-            now = [line if line.endswith(b"\n") else line + b"\n" for _, line in calls_in(self.path)]
+            now = sorted(_written(unit) for _, unit in self._units())
         except StoreError:
             now = []
         if now == loaded and self._loaded:
@@ -133,6 +145,11 @@ class Cassette:
     def empty(self) -> bool:
         """Whether it holds neither a call nor a grade."""
         return not self._lines
+
+    @property
+    def trials(self) -> int:
+        """How many recorded trials of agents it holds."""
+        return len(self._trials)
 
     def grade(self, grading: Grading) -> Grade | None:
         """The recorded grade of an answer."""
@@ -152,13 +169,42 @@ class Cassette:
         self._lines[key] = (place, line + b"\n")
         self.added += 1
 
+    def recorded_trial(self, call: Call) -> RecordedTrial | Failure:
+        """The recording of a trial; why there is none."""
+        found = self._trials.get(call.key)
+        if found is not None:
+            return found
+        what = f"'{call.target}' at the case '{call.request.case_id}'"
+        others = (one for one in self._trials.values() if one.is_of(call))
+        why = next((f"; it has one, but {one.changed(call)} changed since" for one in others), "")
+        return Failure("not-recorded", f"{self.path.name} has no recorded trial of {what}{why}")
+
+    def keep_trial(self, recorded: RecordedTrial, texts: Iterable[str]) -> bool:
+        """Record a trial in place of an earlier recording of it, unless it holds a secret; whether it was recorded.
+
+        Args:
+            recorded: the trial.
+            texts: what its replies say, put together of their pieces.
+        """
+        lines, trial = recorded.lines(), recorded.trial
+        if any(self._redactor.redact(text) != text for text in texts) or self._redactor.found_in(lines):
+            self.refused.append((trial.target, trial.case))
+            return False
+        self._trials[trial.key] = recorded
+        self._lines[recorded.line_key] = (recorded.place, lines)
+        self.added_trials += 1
+        return True
+
     def stored_answer(self, call: Call) -> TargetResponse | None:
         """The recorded answer to a call."""
         return self._answers.get(call.key)
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Record the answer to a call that is not recorded yet; one that holds a secret is refused."""
-        if call.key in self._lines:
+        """Record the answer to a call that is not recorded yet; one that holds a secret is refused.
+
+        An agent's answer is not: the model's side of its trial is recorded, and the agent runs again.
+        """
+        if call.key in self._lines or call.request.gateway is not None:
             return
         request = call.request
         line = to_json(
@@ -191,18 +237,18 @@ class Cassette:
         return Failure("not-recorded", f"{self.path.name} has no answer of {what}")
 
     def write(self) -> tuple[int, int]:
-        """Write the file again, whole or not at all; how many calls it holds, and how many it held before.
+        """Write the file again, whole or not at all; how many calls and trials it holds, and how many it held before.
 
         Raises:
             StoreError: the system refuses, or something else than a cassette has come to stand there.
         """
         with replacing(self.path) as file:
-            before = sum(1 for _ in calls_in(self.path))
+            before = sum(1 for _ in self._units())
             self._write(file)
         return len(self._lines), before
 
     def add(self) -> int:
-        """Add what is new to the file, and to what others have added since it was read; how many calls it holds then.
+        """Add what is new to the file, and to what others have added since it was read; how much it holds then.
 
         Raises:
             StoreError: as `write` and `load`.
@@ -210,15 +256,22 @@ class Cassette:
         with replacing(self.path) as file:
             self.holds_code = holds_code(self.path) or self.holds_code
             own = dict(self._lines)  # what was there when the run began stands as it was
-            for number, line in calls_in(self.path):
+            for number, line in self._units():
                 self._take(number, line)
             self._lines.update(own)
             self._write(file)
+        self._loaded, self._mark = len(self._lines), mark(self.path)
         return len(self._lines)
 
     def _write(self, file: BinaryIO) -> None:
-        file.write(header(code=self.holds_code))
+        file.write(header(code=self.holds_code, trials=bool(self._trials)))
         file.writelines(line for _, line in sorted(self._lines.values()))
+
+
+def _written(unit: bytes | RecordedTrial) -> bytes:
+    if isinstance(unit, RecordedTrial):
+        return unit.lines()
+    return unit if unit.endswith(b"\n") else unit + b"\n"
 
 
 def _as_recorded(answer: TargetResponse) -> TargetResponse:

@@ -16,21 +16,22 @@ from agentv.store.files.lines import read_lines
 from agentv.store.files.private_files import check_link, checkout_of, open_private
 from agentv.user_code.os_errors import store_error
 
-VERSION = 2
+VERSION = 3
 _FORMAT = "agentv-cassette"
-_HEADERS = {
-    False: b'{"format":"agentv-cassette","version":1}\n',
-    True: b'{"format":"agentv-cassette","version":2,"code":true}\n',
-}
-"""Whether grades of the user's code are recorded too → the first line."""
 
 
-def header(*, code: bool) -> bytes:
-    """The first line of a cassette. `code`: it holds what code of the user's said, so that none is run.
+def header(*, code: bool, trials: bool = False) -> bytes:
+    """The first line of a cassette.
 
-    A cassette without is of version 1, which every agentv reads.
+    One with neither is of version 1, which every agentv reads.
+
+    Args:
+        code: it holds what code of the user's said, so that none is run.
+        trials: it holds recorded trials of agents.
     """
-    return _HEADERS[code]
+    version = 3 if trials else 2 if code else 1
+    grades = ',"code":true' if code else ""
+    return f'{{"format":"{_FORMAT}","version":{version}{grades}}}\n'.encode()
 
 
 def holds_code(path: Path) -> bool:
@@ -147,7 +148,7 @@ def _check_header(path: Path, line: bytes) -> bool:
         found = None
     if isinstance(found, dict) and found.get("format") == _FORMAT:
         version = found.get("version")
-        if version in (1, VERSION):
+        if version in range(1, VERSION + 1) and isinstance(version, int):
             return found.get("code") is True
         raise StoreError(f"{path} was written by a newer agentv (format {version}; this one reads up to {VERSION})")
     raise StoreError(f"{path} is not a cassette: its first line is not {header(code=False).decode().strip()}")

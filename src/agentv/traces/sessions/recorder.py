@@ -65,9 +65,11 @@ class SessionRecorder:
         return round(max(0.0, self._now_ms - self._first_ms), 3)
 
     def message(self, role: Role, text: str, *, reasoning: str = "", key: str = "") -> None:
-        """A message; the parts of one non-empty `key` are one message."""
+        """A message; the parts of one non-empty `key` are one message, until the user says something."""
         if not text and not reasoning:
             return
+        if role == "user":
+            self._places = {name: place for name, place in self._places.items() if name.startswith("call ")}
         place = self._places.get(f"message {key}") if key else None
         if place is not None and isinstance(before := self._steps[place], MessageStep):
             joined = "\n\n".join(filter(None, (before.text, text)))
@@ -79,8 +81,8 @@ class SessionRecorder:
         self._steps.append(MessageStep(role, text, reasoning or None, self._started_ms, self.parent))
 
     def call(self, identity: str, native: str, arguments: JsonObject) -> None:
-        """A call of a tool; a second one with the same id is the same."""
-        if not native or (identity and self.knows(identity)):
+        """A call of a tool; a second one with the same id is the same, unless the first one has ended."""
+        if not native or (identity and self._runs(identity)):
             return
         if identity:
             self._places[f"call {identity}"] = len(self._steps)
@@ -98,6 +100,11 @@ class SessionRecorder:
     def knows(self, identity: str) -> bool:
         """Whether there was such a call."""
         return f"call {identity}" in self._places
+
+    def _runs(self, identity: str) -> bool:
+        place = self._places.get(f"call {identity}")
+        step = None if place is None else self._steps[place]
+        return isinstance(step, ToolCallStep) and step.status == "unknown"
 
     def result(
         self,

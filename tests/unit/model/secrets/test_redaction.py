@@ -9,7 +9,7 @@ from dataclasses import replace
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from agentv.assertions.evidence import excerpt
@@ -92,6 +92,10 @@ def told_in_every_way(secret, around):
 
 
 @given(st.lists(SECRETS, min_size=1, max_size=3), st.tuples(st.text("ab", max_size=4), st.text("ab", max_size=4)))
+@example(["000<\n000"], ("", ""))  # a page in JSON
+@example(['"\n"\n"\n"\n1'], ("", ""))
+@example(['000"AA=='], ("", ""))  # JSON in a page
+@example(["000\r0000"], ("", ""))  # another line end
 def test_no_encoding_of_a_secret_stays(secrets, around):
     redactor = Redactor(secrets)
     for secret in secrets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from agentv.app.traces.sessions import SessionFilter, list_sessions, read_session
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, UsageStep
+from agentv.traces.files import document, parse
 from agentv.traces.sessions.claude import read_claude
 from agentv.traces.sessions.codex import read_codex
 from agentv.traces.sessions.copilot import read_copilot
@@ -130,6 +132,37 @@ def test_every_beginning_of_a_session_is_read_and_is_partial_before_its_end(prog
 )
 def test_what_is_no_session(program, data):
     assert isinstance(READ[program](SessionFile(data)), Failure)
+
+
+WRONG = [None, 1, -1, 1e308, "", [], {}, "x", [[[]]], {"a": {"b": [1]}}, True, "\ud800", 2.0**60]
+
+
+def mutated(rng, value):
+    """The value with some parts of the wrong type, and some missing."""
+    if rng.random() < 0.03:
+        return rng.choice(WRONG)
+    if isinstance(value, dict):
+        return {key: mutated(rng, one) for key, one in value.items() if rng.random() > 0.01}
+    return [mutated(rng, one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+def test_values_of_the_wrong_type_never_raise(program):
+    rng = random.Random(program)
+    paths = sorted((HOME / program).rglob("*.jsonl"))
+
+    def content(path):
+        rows = [mutated(rng, json.loads(line)) for line in path.read_text().splitlines()]
+        return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+    read = 0
+    for _ in range(40):
+        main = rng.choice(paths)
+        trace = READ[program](SessionFile(content(main), {one.name: content(one) for one in paths if one != main}))
+        if not isinstance(trace, Failure):
+            assert parse(document(trace)).steps == trace.steps or trace.partial
+            read += 1
+    assert read > 20
 
 
 def test_claude_with_its_subagents_in_the_same_file():
@@ -321,3 +354,20 @@ def test_a_directory_of_sessions_that_has_none(tmp_path):
     assert list(list_sessions("claude", SessionFilter(directory=tmp_path))) == []
     with pytest.raises(OSError, match="No such file"):
         read_session("claude", tmp_path / "gone.jsonl")
+
+
+def test_ids_that_come_again_in_a_later_turn():
+    def turn(number, text):
+        call = {"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": text}}
+        usage = {"input_tokens": 1, "output_tokens": number}
+        return [
+            {"type": "user", "uuid": f"{number}a", "message": {"content": text}},
+            {"type": "assistant", "uuid": f"{number}b", "message": {"id": "m", "content": [call], "usage": usage}},
+            {"type": "user", "uuid": f"{number}c", "message": {"content": [{"type": "tool_result", "tool_use_id": "call_0", "content": f"result {number}"}]}},
+            {"type": "assistant", "uuid": f"{number}d", "message": {"id": "n", "content": f"answer {number}", "usage": usage}},
+        ]  # fmt: skip
+
+    trace = read_claude(lines(*turn(1, "one"), *turn(2, "two")))
+    assert [(call.arguments["command"], call.result) for call in trace.tool_calls] == [("one", "result 1"), ("two", "result 2")]  # fmt: skip
+    assert [text for _, text in said(trace)] == ["one", "answer 1", "two", "answer 2"]
+    assert (trace.tokens.output, trace.partial) == (6, "")

@@ -1,0 +1,182 @@
+"""Prompts of agents: the parts of a request to a model API that are compared with a recorded one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.values.exchange import ModelRequest
+from agentv.model.values.values import Json, JsonObject
+from agentv.store.cassettes.placeholders import Placeholders
+
+_MESSAGES = ("messages", "input", "contents")
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_TOOLS = ("tools", "tool_choice", "toolConfig", "tool_config")
+_PER_RUN = frozenset({"metadata", "user", "prompt_cache_key", "safety_identifier", "client_metadata", "session_id"})
+"""Keys of a body that name the run, the user or the session."""
+
+_SYSTEM_ROLES = ("system", "developer")
+_OF_MODEL = ("assistant", "model")
+_TEXT_KEYS = ("text", "content", "output", "parts", "response", "functionResponse")
+"""Keys of a message's content that hold its texts."""
+
+SHOWN = 1000
+"""Characters of a text that a cassette shows; the digest covers all of it."""
+
+_DIGITS = 16
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """One message of a prompt, with placeholders.
+
+    Attributes:
+        digest: of all of it.
+        text: what people read of it, whole.
+    """
+
+    role: str
+    digest: str
+    text: str
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether the model said it, so that an earlier reply holds it."""
+        return self.role in _OF_MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a request asks for, with placeholders.
+
+    Attributes:
+        path: protocol and path, without the query.
+        model: its name; empty where the path holds it, or nothing does.
+        system, tools, parameters: digests of the system prompt, of the tools, and of the other parameters.
+        messages: the conversation so far.
+        system_text: the system prompt as people read it.
+        tool_names: in their order.
+    """
+
+    method: str
+    path: str
+    model: str
+    system: str
+    tools: str
+    parameters: str
+    messages: tuple[PromptMessage, ...]
+    system_text: str = ""
+    tool_names: tuple[str, ...] = ()
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """The digests of the messages."""
+        return tuple(message.digest for message in self.messages)
+
+
+def prompt_of(request: ModelRequest, placeholders: Placeholders) -> Prompt:
+    """The prompt of a request, whatever its protocol. A body that is no JSON object is all parameter."""
+    path = placeholders.in_text(f"{request.protocol}{request.path.partition('?')[0]}")
+    body = _object_in(request.body)
+    if body is None:
+        text = placeholders.in_text(request.body.decode(errors="replace"))
+        return Prompt(request.method, path, "", "", "", _digest(text), ())
+    clean = {key: placeholders.in_json(value) for key, value in body.items() if key not in _PER_RUN}
+    model = body.get("model")
+    clean.pop("model", None)
+    system: list[Json] = [clean.pop(key) for key in _SYSTEM if key in clean]
+    tools = [clean.pop(key) for key in _TOOLS if key in clean]
+    messages = list(_messages_of(clean))
+    while messages and messages[0].get("role") in _SYSTEM_ROLES:  # a system prompt as OpenAI's chat has it
+        system.append(messages.pop(0))
+    return Prompt(
+        request.method,
+        path,
+        model if isinstance(model, str) else "",
+        _digest(system),
+        _digest(tools),
+        _digest(clean),
+        tuple(PromptMessage(_role(one), _digest(one), _text(one)) for one in messages),
+        "\n".join(map(_text, system)),
+        tuple(_names_of(tools)),
+    )
+
+
+def shared(before: Sequence[str], now: Sequence[str]) -> int:
+    """How many messages two conversations have in common at their start, by their digests."""
+    number = 0
+    for one, other in zip(before, now, strict=False):
+        if one != other:
+            break
+        number += 1
+    return number
+
+
+def shortened(text: str) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text) - SHOWN:,} more characters)"
+
+
+def _object_in(body: bytes) -> dict[str, Json] | None:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _messages_of(body: dict[str, Json]) -> Iterator[JsonObject]:
+    """The messages of a body, which loses them."""
+    for key in _MESSAGES:
+        found = body.pop(key, None)
+        for one in found if isinstance(found, list) else [] if found is None else [found]:
+            yield one if isinstance(one, Mapping) else {"role": "user", "content": one}
+
+
+def _role(message: JsonObject) -> str:
+    """The role of a message; for an item of OpenAI's responses without one, its type."""
+    role = message.get("role") or message.get("type")
+    if role in ("function_call", "reasoning", "custom_tool_call", "local_shell_call"):
+        return "assistant"
+    return role if isinstance(role, str) else "user"
+
+
+def _text(value: Json) -> str:
+    """The texts in a message, or all of it as JSON where it has none that are known."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(_text(one) for one in value)
+    if isinstance(value, Mapping):
+        texts = [_text(value[key]) for key in _TEXT_KEYS if value.get(key)]
+        if texts:
+            return "\n".join(texts)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _names_of(tools: Json) -> Iterator[str]:
+    """The names of tools, wherever a protocol has them."""
+    if isinstance(tools, list):
+        for one in tools:
+            yield from _names_of(one)
+    elif isinstance(tools, Mapping):
+        name = tools.get("name")
+        if isinstance(name, str):
+            yield name
+        else:
+            inner = (tools.get(key) for key in ("function", "functionDeclarations", "function_declarations"))
+            for one in inner:
+                yield from _names_of(one)
+
+
+def _digest(value: Json) -> str:
+    try:
+        written = _encode(value)
+    except (ValueError, OverflowError, RecursionError):
+        written = repr(value).encode(errors="replace")
+    return sha256(written).hexdigest()[:_DIGITS]

@@ -1,0 +1,223 @@
+"""Recorded trials of agents, as lines of a cassette: the model's side of each, so that the agent runs again without it.
+
+A trial is one line with `key`, `case`, `target`, `variant`, `sample`, `suite` and `workspace` where they say something,
+`asked`, `recording` (a digest of what follows) and `exchanges` (their number). Its exchanges follow, one a line, in the
+order in which the requests came: `recording`, `exchange`, `case`, `target`, `request`, `asked` (the messages that the
+conversation did not hold yet, with placeholders, shortened; no replies of the model), `system` and `tools` where a
+conversation begins, and `reply`. `request` holds digests that a replay is compared with; `conversation` counts the
+conversations of the trial, and `after` says how many messages of the conversation's last request stand before the new.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from agentv.errors import StoreError
+from agentv.lazy_dataclass import dataclass
+from agentv.model.values.exchange import ModelReply
+from agentv.model.values.message import portable
+from agentv.ports import Call
+from agentv.store.cassettes.recorded_grades import Place
+from agentv.store.files.encoding import to_json
+
+_Positive = Annotated[int, Meta(ge=1)]
+_Count = Annotated[int, Meta(ge=0)]
+_AFTER = "~~"
+"""Before every key: a recorded trial stands behind the answers and the grades of its case."""
+
+_MARK = b'"recording"'
+_DIGITS = 16
+
+
+class ShownMessage(Struct, gc=False, forbid_unknown_fields=True):
+    """A message as people read it."""
+
+    role: str
+    text: str
+
+
+class RequestLine(Struct, gc=False, forbid_unknown_fields=True):
+    """What a request asked, by digests."""
+
+    conversation: _Positive
+    method: str
+    path: str
+    model: str
+    system: str
+    tools: str
+    parameters: str
+    after: _Count
+    messages: list[str]
+
+
+class ReplyLine(Struct, gc=False, forbid_unknown_fields=True):
+    """A reply. `base64`: a body that is no UTF-8; `complete`: false where the connection closed before its end."""
+
+    status: Annotated[int, Meta(ge=0, le=999)]
+    content_type: str
+    body: str | UnsetType = UNSET
+    base64: str | UnsetType = UNSET
+    complete: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, reply: ModelReply) -> ReplyLine:
+        """A reply as it is written."""
+        line = cls(reply.status, reply.content_type, complete=UNSET if reply.complete else False)
+        try:
+            line.body = reply.body.decode()
+        except UnicodeDecodeError:
+            line.base64 = base64.b64encode(reply.body).decode()
+        return line
+
+    def reply(self) -> ModelReply:
+        """The reply itself."""
+        body = base64.b64decode(self.base64) if isinstance(self.base64, str) else (self.body or "").encode()
+        return ModelReply(self.status, self.content_type, body, complete=self.complete is not False)
+
+
+class ExchangeLine(Struct, gc=False, forbid_unknown_fields=True, kw_only=True):
+    """One request, and its reply."""
+
+    recording: str
+    exchange: _Positive
+    case: str
+    target: str
+    request: RequestLine
+    asked: list[ShownMessage]
+    system: str | UnsetType = UNSET
+    tools: list[str] | UnsetType = UNSET
+    reply: ReplyLine
+
+
+class TrialLine(Struct, gc=False, forbid_unknown_fields=True, kw_only=True):
+    """The line of a trial."""
+
+    key: str
+    case: str
+    target: str
+    variant: str | UnsetType = UNSET
+    sample: _Positive | UnsetType = UNSET
+    suite: str | UnsetType = UNSET
+    workspace: str | UnsetType = UNSET
+    recording: str
+    exchanges: _Positive
+    asked: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTrial:
+    """The recording of one trial."""
+
+    trial: TrialLine
+    exchanges: tuple[ExchangeLine, ...]
+
+    @property
+    def place(self) -> Place:
+        """Its position in a cassette."""
+        trial = self.trial
+        variant = trial.variant or ""
+        return (trial.case, trial.target, 0, trial.sample or 1, f"{_AFTER}{variant}{_AFTER}{trial.key}")
+
+    @property
+    def line_key(self) -> str:
+        """What tells it from the answer to the same call."""
+        return f"{_AFTER}{self.trial.key}"
+
+    def is_of(self, call: Call) -> bool:
+        """Whether it is a recording of the same case, target, variant and sample, whatever else is different."""
+        trial, request = self.trial, call.request
+        own = (trial.case, trial.target, trial.variant or None, trial.sample or 1)
+        return own == (request.case_id, call.target, request.variant, request.sample)
+
+    def changed(self, call: Call) -> str:
+        """What a call of the same trial has changed since."""
+        asked = portable(call.request.messages, call.request.root)
+        if msgspec.json.encode([one.as_json() for one in asked]) != msgspec.json.encode(self.trial.asked):
+            return "the input"
+        if (self.trial.workspace or "") != call.request.workspace_key:
+            return "the workspace, the variant or the tools"
+        return "a turn, a variable, the environment or the target's settings"
+
+    def lines(self) -> bytes:
+        """All its lines, each with its end."""
+        return b"".join(to_json(line) + b"\n" for line in (self.trial, *self.exchanges))
+
+
+def recording_digest(key: str, replies: Iterable[ReplyLine]) -> str:
+    """What tells a recording of a trial from another one of the same trial."""
+    digest = sha256(key.encode())
+    for reply in replies:
+        digest.update(to_json(reply))
+    return digest.hexdigest()[:_DIGITS]
+
+
+class _Kind(Struct, gc=False):
+    recording: str | UnsetType = UNSET
+    exchange: int | UnsetType = UNSET
+
+
+_kind = msgspec.json.Decoder(_Kind).decode
+_trial = msgspec.json.Decoder(TrialLine).decode
+_exchange = msgspec.json.Decoder(ExchangeLine).decode
+
+
+def units_in(path: object, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes | RecordedTrial]]:
+    """The lines of a cassette, with those of a recorded trial as one; each with the number of its first line.
+
+    Args:
+        path: of the cassette, for errors.
+        lines: each with its number.
+
+    Raises:
+        StoreError: a recording is not whole, or parts of two are mixed.
+    """
+    trials: dict[str, tuple[int, TrialLine]] = {}
+    exchanges: dict[str, dict[int, tuple[int, ExchangeLine]]] = {}
+    for number, line in lines:
+        if _MARK not in line:
+            yield number, line
+            continue
+        try:
+            kind = _kind(line)
+            if kind.recording is UNSET:
+                yield number, line
+            elif kind.exchange is UNSET:
+                found = _trial(line)
+                first, _ = trials.setdefault(found.recording, (number, found))
+                _check_single(path, number, first)
+            else:
+                one = _exchange(line)
+                own = exchanges.setdefault(one.recording, {})
+                first, _ = own.setdefault(one.exchange, (number, one))
+                _check_single(path, number, first)
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"{path}:{number}: not a cassette call: {error}") from error
+    for recording, (number, trial) in trials.items():
+        found_lines = exchanges.pop(recording, {})
+        yield number, _whole(path, number, trial, [one for _, (_, one) in sorted(found_lines.items())])
+    for own in exchanges.values():
+        number, one = next(iter(own.values()))
+        what = f"the recording {one.recording} of '{one.target}' for the case '{one.case}'"
+        raise StoreError(f"{path}:{number}: an exchange of {what}, whose trial is not in the file: {_RECORD_AGAIN}")
+
+
+_RECORD_AGAIN = "take all lines of a recording from one side of a merge, or delete them and record the trial again"
+
+
+def _check_single(path: object, number: int, first: int) -> None:
+    if first != number:
+        raise StoreError(f"{path}:{number}: duplicate of line {first}, as after a merge: {_RECORD_AGAIN}")
+
+
+def _whole(path: object, number: int, trial: TrialLine, exchanges: list[ExchangeLine]) -> RecordedTrial:
+    if [one.exchange for one in exchanges] != list(range(1, trial.exchanges + 1)):
+        what = f"'{trial.target}' for the case '{trial.case}'"
+        count = f"{len(exchanges)} of {trial.exchanges} exchanges"
+        raise StoreError(f"{path}:{number}: the recording of {what} is not whole ({count}): {_RECORD_AGAIN}")
+    return RecordedTrial(trial, tuple(exchanges))

@@ -1,0 +1,243 @@
+"""Replay of one trial: the real agent runs, and its model calls are answered from a recording.
+
+Requests are matched within their conversation: the agent's own, that of a sub-agent, a side call such as one for a
+title. A request that is the same as a recorded one gets its reply; any other gets the first reply of its conversation
+that is left, and is reported as different. So calls that agents make at once may come in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.values.exchange import ModelReply, ModelRequest
+from agentv.model.values.formatting import plural
+from agentv.model.values.response import Failure
+from agentv.store.cassettes.placeholders import Placeholders
+from agentv.store.cassettes.prompts import Prompt, prompt_of, shared, shortened
+from agentv.store.cassettes.recorded_trials import ExchangeLine, RecordedTrial, RequestLine
+from agentv.store.cassettes.trial_recording import SYSTEM_SHOWN, conversation_of
+
+_BEFORE, _BEHIND = 20, 60
+"""Characters of a text that are quoted around the first difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A recorded exchange, with the digests of all messages of its request."""
+
+    line: ExchangeLine
+    digests: tuple[str, ...]
+
+    def asks(self, prompt: Prompt) -> bool:
+        """Whether a prompt is the recorded one."""
+        asked = self.line.request
+        facts = (asked.method, asked.path, asked.model, asked.system, asked.tools, asked.parameters)
+        return self.digests == prompt.digests and facts == (*_head(prompt), prompt.parameters)
+
+    def likeness(self, prompt: Prompt) -> int:
+        """How much the conversation that it begins is like the one that a prompt begins."""
+        same = [one == other for one, other in zip(_recorded_head(self.line.request), _head(prompt), strict=True)]
+        return sum(same) + (self.digests[:1] == prompt.digests[:1])
+
+
+class _Live(NamedTuple):
+    """A conversation of the replay: the recorded one that it follows, and its last prompt."""
+
+    conversation: int
+    last: Prompt | None = None
+
+
+class TrialReplay:
+    """The exchanges of a trial that is replayed. A `TrialExchanges`.
+
+    Args:
+        file: name of the cassette.
+        recording: of the trial.
+        ended: gets this object when the agent has ended.
+
+    Attributes:
+        case: whose trial it is.
+        differing: how many requests differ from the recorded ones.
+    """
+
+    replays = True
+
+    def __init__(self, file: str, recording: RecordedTrial, ended: Callable[[TrialReplay], None]) -> None:
+        self.case = recording.trial.case
+        self.differing = 0
+        self._file = file
+        self._recorded = list(_whole(recording.exchanges))
+        self._ended = ended
+        self._left = list(self._recorded)
+        self._live: dict[tuple[str, ...], _Live] = {}
+        self._differences: list[str] = []
+        self._missing: Failure | None = None
+        self._placeholders = Placeholders()
+
+    def set_placeholders(self, texts: Mapping[str, str]) -> None:
+        """Name the texts that are new for each trial."""
+        self._placeholders = Placeholders(texts)
+
+    def begin(self, request: ModelRequest) -> int:
+        """Nothing is forwarded.
+
+        Raises:
+            RuntimeError: always, so that a replay cannot call a model.
+        """
+        raise RuntimeError(f"{request.method} {request.path} is forwarded, although its trial is replayed")
+
+    def keep(self, number: int, reply: ModelReply) -> None:
+        """Nothing is recorded."""
+
+    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
+        """The recorded reply to the next request; why there is none."""
+        prompt = prompt_of(request, self._placeholders)
+        place = conversation_of(prompt)
+        live = self._live.get(place) or self._begun(prompt)
+        found = self._next(live.conversation, prompt) if live is not None else None
+        if live is None or found is None:
+            return self._not_recorded(prompt)
+        self._live[place] = _Live(live.conversation, prompt)
+        if found in self._left:
+            self._left.remove(found)
+            self._compare(found.line, prompt, live.last)
+        return found.line.reply.reply()
+
+    def finish(self, *, complete: bool) -> Failure | None:
+        """Why the replay cannot count: the recording lacks a reply, or the agent did not use it at all."""
+        del complete
+        self._ended(self)
+        if self._missing is None and not self._live:
+            number = plural(len(self._recorded), "recorded model call")
+            return Failure("not-replayed", f"the agent made none of the {number} of {self._file}")
+        return self._missing
+
+    def notes(self) -> tuple[str, ...]:
+        """How the requests differ from the recorded ones."""
+        notes = []
+        if self.differing:
+            count = f"{self.differing} of {plural(len(self._recorded), 'recorded model call')}"
+            what = f"replayed from {self._file} with different prompts: {count} differ"
+            notes.append(f"{what}; first difference: {self._differences[0]}")
+        if self._left and self._live:
+            count = f"{len(self._left)} of {plural(len(self._recorded), 'recorded model call')}"
+            verb = "was" if len(self._left) == 1 else "were"
+            notes.append(f"replayed from {self._file}: {count} {verb} not made")
+        return tuple(notes)
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the agent asked something else than was recorded."""
+        return bool(self.differing or self._left)
+
+    def _begun(self, prompt: Prompt) -> _Live | None:
+        """A conversation that begins: it follows the most similar recorded one that nothing follows yet."""
+        followed = {live.conversation for live in self._live.values()}
+        firsts = {one.line.request.conversation: one for one in reversed(self._recorded)}
+        left = {one.line.request.conversation for one in self._left}
+        of_path = [
+            (place, one)
+            for place, one in firsts.items()
+            if (one.line.request.method, one.line.request.path) == (prompt.method, prompt.path) and place in left
+        ]
+        if not of_path:
+            return None
+        best = max(of_path, key=lambda pair: (pair[0] not in followed, pair[1].likeness(prompt), -pair[0]))
+        same = [place for place, one in of_path if one.likeness(prompt) == _ALIKE]
+        return _Live(same[0] if same else best[0])
+
+    def _next(self, conversation: int, prompt: Prompt) -> _Recorded | None:
+        """The recorded exchange whose reply a prompt gets; one that was never answered whole may be asked again."""
+        left = [one for one in self._left if one.line.request.conversation == conversation]
+        exact = next((one for one in left if one.asks(prompt)), None)
+        if exact is not None or left:
+            return exact or left[0]
+        cut = (one for one in self._recorded if one.line.reply.complete is False and one.asks(prompt))
+        return next(cut, None)
+
+    def _not_recorded(self, prompt: Prompt) -> Failure:
+        what = f"the agent made a model call that is not recorded ({prompt.method} {prompt.path})"
+        differing = f" after {self._differences[0]}" if self._differences else ""
+        made = len(self._recorded) - len(self._left)
+        count = f"{made} of {plural(len(self._recorded), 'recorded call')} made"
+        failure = Failure("not-recorded", f"{self._file}: {what}{differing}; {count}. Record the trial again")
+        self._missing = self._missing or failure
+        return failure
+
+    def _compare(self, line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> None:
+        found = list(_differences(line, prompt, last))
+        self.differing += bool(found)
+        self._differences += [f"call {line.exchange}: {one}" for one in found]
+
+
+_ALIKE = 6
+"""Likeness of a conversation to itself."""
+
+
+def _whole(exchanges: tuple[ExchangeLine, ...]) -> Iterator[_Recorded]:
+    """The exchanges with the digests of all their messages."""
+    known: dict[int, tuple[str, ...]] = {}
+    for line in exchanges:
+        asked = line.request
+        digests = (*known.get(asked.conversation, ())[: asked.after], *asked.messages)
+        known[asked.conversation] = digests
+        yield _Recorded(line, digests)
+
+
+def _head(prompt: Prompt) -> tuple[str, ...]:
+    return (prompt.method, prompt.path, prompt.model, prompt.system, prompt.tools)
+
+
+def _recorded_head(asked: RequestLine) -> tuple[str, ...]:
+    return (asked.method, asked.path, asked.model, asked.system, asked.tools)
+
+
+def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Iterator[str]:
+    """How a prompt differs from the recorded one. What all prompts of a conversation share is told once."""
+    asked = line.request
+    if last is None:
+        if asked.model != prompt.model:
+            yield f"model '{prompt.model}' instead of '{asked.model}'"
+        if asked.system != prompt.system:
+            yield f"the system prompt{_excerpt(line.system or '', prompt.system_text[:SYSTEM_SHOWN])}"
+        if asked.tools != prompt.tools:
+            yield f"the tools{_other_tools(line.tools or [], prompt.tool_names)}"
+    if asked.parameters != prompt.parameters:
+        yield "the parameters of the request"
+    after = 0 if last is None else shared(last.digests, prompt.digests)
+    if (asked.after, asked.messages) == (after, list(prompt.digests[after:])):
+        return
+    new = [one for one in prompt.messages[after:] if not (one.is_reply and after)]
+    for recorded, now in zip(line.asked, new, strict=False):
+        if recorded.text != shortened(now.text):
+            yield f"the message of role '{now.role}'{_excerpt(recorded.text, shortened(now.text))}"
+            return
+    if len(line.asked) == len(new):
+        yield "the messages"
+    else:
+        yield f"{plural(len(new), 'new message')} instead of {len(line.asked)}"
+
+
+def _other_tools(recorded: list[str], now: tuple[str, ...]) -> str:
+    added = [f"+{name}" for name in now if name not in recorded]
+    removed = [f"-{name}" for name in recorded if name not in now]
+    return f" ({', '.join((*added, *removed))})" if added or removed else ""
+
+
+def _excerpt(recorded: str, now: str) -> str:
+    """The texts around their first difference."""
+    at = next((place for place, pair in enumerate(zip(recorded, now, strict=False)) if pair[0] != pair[1]), None)
+    if at is None:
+        if len(recorded) == len(now):
+            return ""
+        at = min(len(recorded), len(now))
+    return f" says {_quoted(now, at)} instead of {_quoted(recorded, at)}"
+
+
+def _quoted(text: str, at: int) -> str:
+    start = max(0, at - _BEFORE)
+    piece = text[start : at + _BEHIND]
+    shown = " ".join(piece.split())
+    return f"'{'…' if start else ''}{shown}{'…' if at + _BEHIND < len(text) else ''}'"
