@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from pathlib import Path
 
 import msgspec
 
@@ -39,5 +40,8 @@ def placeholders_of(trial: Trial, workspace: Workspace | None, token: str) -> di
     """What is new for each trial → what stands for it in prompts that are compared."""
     texts = {token: "[token]", trial.suite.root: "[repository]"}
     if workspace is not None:
-        texts |= {workspace.path: "[workspace]", workspace.sandbox.home: "[home]"}
+        path, home = workspace.path, workspace.sandbox.home
+        texts |= {path: "[workspace]", home: "[home]"}
+        if home and Path(home).parent == Path(path).parent:  # a directory of this trial alone
+            texts[str(Path(path).parent)] = "[trial]"
     return {text: name for text, name in texts.items() if text}

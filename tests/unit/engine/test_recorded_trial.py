@@ -67,4 +67,8 @@ def test_paths_of_the_trial_and_its_token_are_named():
     assert named["/workspaces/1"] == "[workspace]"
     assert named["agentv-trial-1"] == "[token]"
     assert named["/repo"] == "[repository]"
+    assert "/workspaces" not in named
     assert "" not in placeholders_of(TRIAL, None, "")
+    workspace = GivenWorkspace([])
+    workspace.path, workspace.sandbox = "/runs/1/workspace", SimpleNamespace(home="/runs/1/home")
+    assert placeholders_of(trial, workspace, "t")["/runs/1"] == "[trial]"

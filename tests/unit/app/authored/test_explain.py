@@ -79,6 +79,7 @@ WITHOUT_EXAMPLE = {
     "not-drawn": "it takes an earlier run to compare with",
     "not-recorded": "it takes a cassette",
     "not-replayed": "it takes a cassette, and an agent",
+    "gateway-failed": "it takes a machine without a free port",
     "nothing-counts": "it is for suites made by programs",
     "output-too-large": "it takes ten million letters",
     "prompt-too-long": "it takes a hundred thousand letters",
