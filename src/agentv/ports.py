@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.work import AgentWork
-from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
+from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import McpServer, ScriptedServer
 from agentv.model.suite.workspace import Network, SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
@@ -18,13 +18,12 @@ from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
-from agentv.model.values.trace import ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace import ToolCallStep, Trace
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 if TYPE_CHECKING:
     from asyncio import Future  # which validation does without
 
-    from agentv.gateway_ports import TrialExchanges
 
 T = TypeVar("T")
 
@@ -176,76 +175,6 @@ class WorkArchive(Protocol):
             output: of its recorded answer.
         """
         ...
-
-
-class GatewaySession(Protocol):
-    """The gateway as one trial uses it."""
-
-    @property
-    def access(self) -> GatewayAccess:
-        """How the agent reaches it."""
-        ...
-
-    @property
-    def failure(self) -> Failure | None:
-        """Why the trial cannot count, such as `budget-spent`; None: nothing is wrong."""
-        ...
-
-    def usages(self) -> tuple[UsageStep, ...]:
-        """The model calls so far, in order, with `evidence` gateway."""
-        ...
-
-    def notes(self) -> tuple[str, ...]:
-        """What the report says of them, such as a replay whose prompts differ from the recorded ones."""
-        ...
-
-    async def failed(self) -> None:
-        """Return when no further call of the trial is made, since its budget or the run's is spent."""
-        ...
-
-    async def close(self) -> None:
-        """End the calls that are still running; the token is refused from now on."""
-        ...
-
-
-class ModelGateway(Protocol):
-    """The gateway of a run. It listens on loopback from its first trial on."""
-
-    async def open(self, spec: TargetSpec, upstream: ModelUpstream, trial: GatewayTrial) -> GatewaySession | Failure:
-        """Let the agent of a trial call its model.
-
-        Args:
-            spec: the target, whose budget and rate the calls count for.
-            upstream: where its calls go.
-            trial: whose calls they are.
-        """
-        ...
-
-    async def close(self) -> None:
-        """Stop listening."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayTrial:
-    """The trial whose model calls pass the gateway.
-
-    Attributes:
-        socket_directory: a directory that the sandbox shows to the agent under the same path; the gateway also listens
-            on a socket there where the sandbox has no network of the host. Empty: it has.
-        budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
-        key: of the trial, the same in every run of the same case.
-        exchanges: the recording of its calls, which are replayed from it or recorded to it; None: neither.
-    """
-
-    case_id: str
-    target: str
-    sample: int = 1
-    variant: str | None = None
-    socket_directory: str = ""
-    budget_usd: float | None = None
-    key: str = ""
-    exchanges: TrialExchanges | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from agentv.ports import (
     AnswerLookup,
     Call,
     Embedder,
-    ModelGateway,
     ScriptedTools,
     Target,
     WorkArchive,
@@ -34,7 +33,7 @@ from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
-    from agentv.gateway_ports import ModelCalls, ModelExchanges, SpendingLog
+    from agentv.gateway_ports import ModelCalls, ModelExchanges, ModelGateway, SpendingLog
     from agentv.model.suite.gateway import ModelUpstream
     from agentv.user_code.javascript.host import JavaScriptHost
     from agentv.workspaces.settings import WorkspaceSettings
@@ -181,8 +180,6 @@ class Connections:
         self.answers = answers or Answers(NoAnswers())
         self.store = self.answers.store
         self.unanswered = self.answers.no_target
-        self.kept_works = self.answers.works
-        self.exchanges = self.answers.exchanges
         self.clock = SystemClock()
         self.executor = DaemonThreads()
         self.throttle = CallThrottle(workers, budget_limiter=budget_limiter)
@@ -195,6 +192,16 @@ class Connections:
         self._gateway: ModelGateway | None = None
         self._kept: list[object] = []  # alive, so that their ids stay their own
         self.imported = ImportedCode()
+
+    @property
+    def kept_works(self) -> WorkArchive | None:
+        """The work of agents that the answers came with."""
+        return self.answers.works
+
+    @property
+    def exchanges(self) -> ModelExchanges | None:
+        """Recorded model calls of agents."""
+        return self.answers.exchanges
 
     @property
     def workspaces(self) -> Workspaces:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from agentv.cli.completed import runs
+from agentv.cli.completion.values import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
-from agentv.cli.completed import files
+from agentv.cli.completion.values import files
 from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.progress import ProgressOptions, follow
 from agentv.errors import UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agentv.cli.completed import codes
+from agentv.cli.completion.values import codes
 from agentv.errors import ExitStatus
 
 

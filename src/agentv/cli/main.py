@@ -40,7 +40,7 @@ COMMANDS = {
     "check": "agentv.cli.agents.check:command",
     "trace": "agentv.cli.trace:group",
     "import": "agentv.cli.importing:command",
-    "completion": "agentv.cli.completion:command",
+    "completion": "agentv.cli.completion.command:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
@@ -135,9 +135,9 @@ def _main(arguments: list[str]) -> int | None:
 
 def _completed() -> int:
     """What a shell gets that completes a command line."""
-    from agentv.cli.completion import complete
+    from agentv.cli.completion.command import complete
 
-    return complete(os.environ["_AGENTV_COMPLETE"])
+    return complete(cli, os.environ["_AGENTV_COMPLETE"])
 
 
 def _of_plugin(error: Exception) -> PluginError | None:

@@ -25,7 +25,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 
 if TYPE_CHECKING:
-    from agentv.engine.work import TrialWork
+    from agentv.engine.agents.work import TrialWork
 
 N = TypeVar("N", int, float)
 
@@ -143,7 +143,7 @@ class _Conversation:
 
     async def recall(self) -> Failure | None:
         """Take in what an earlier run kept of the agent's work; why that cannot be used."""
-        from agentv.engine.kept_work import with_kept_work  # only a run that grades another again
+        from agentv.engine.agents.kept_work import with_kept_work  # only a run that grades another again
 
         answer = await with_kept_work(self.answers[-1], self.trial, self.run_context, self.work)
         if isinstance(answer, Failure):

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from agentv.gateway.server import GatewayServer
 from agentv.gateway.session import CountedCall, TrialSession
-from agentv.gateway_ports import ModelApis, ModelCallLimits, SpendingLog
+from agentv.gateway_ports import GatewaySession, GatewayTrial, ModelApis, ModelCallLimits, SpendingLog
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
-from agentv.ports import GatewaySession, GatewayTrial
 
 SOCKET = "agentv-gateway.sock"
 """File of the Unix socket in the directory of a trial."""

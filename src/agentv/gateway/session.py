@@ -7,13 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import field, replace
 
 from agentv.gateway.faults import FaultPlan
-from agentv.gateway_ports import ModelApis, ModelCalls
+from agentv.gateway_ports import GatewayTrial, ModelApis, ModelCalls
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
-from agentv.ports import GatewayTrial
 
 UNREACHED = "agent-api"
 """Code of a trial whose agent could not reach its model in the end."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentv.engine.gateway_use import GatewayUse
+from agentv.engine.agents.gateway_use import GatewayUse
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage

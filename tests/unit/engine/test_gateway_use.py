@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentv.engine import gateway_use
+from agentv.engine.agents import gateway_use
 from agentv.engine.executor import LocalExecutor
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.workspace import WorkLimits

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentv.engine.recorded_trial import exchanges_of, placeholders_of, recorded_call
+from agentv.engine.agents.recorded_trial import exchanges_of, placeholders_of, recorded_call
 from agentv.model.suite.conversation import Turn
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import Suite

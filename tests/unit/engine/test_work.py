@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from agentv.engine.agents.work import TrialWork
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import request_of
-from agentv.engine.work import TrialWork
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry

@@ -18,12 +18,13 @@ from google import genai
 from agentv.app.wiring import Connections
 from agentv.engine.calls.budget import Budget
 from agentv.engine.calls.budget_limiter import BudgetLimiter
+from agentv.gateway_ports import GatewayTrial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
-from agentv.ports import Call, GatewayTrial, TargetRequest
+from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette import Cassette
 from agentv.store.cassettes.model_exchanges import CassetteExchanges
 from agentv.testing import Answer, ClosedConnection, ModelServer, Status, StoppedStream, TokenUsage, ToolCall, Truncated

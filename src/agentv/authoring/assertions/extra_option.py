@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from agentv.authoring.fields.decode import OptionsSchema
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node
-from agentv.authoring.source.spellings import MEANT
+from agentv.authoring.source.other_programs import MEANT
 
 _TIME_LIMIT = "timeout"
 _PASS_MARKS = ("threshold", "passthreshold", "minimumscore")

@@ -7,8 +7,9 @@ from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import MapNode, is_empty
+from agentv.authoring.source.other_programs import MEANT
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE, MEANT, Translated, translate
+from agentv.authoring.source.spellings import CASE, Translated, translate
 from agentv.lazy_dataclass import dataclass
 
 _SCHEMA = shape_of(AuthoredCase)

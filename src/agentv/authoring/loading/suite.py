@@ -26,8 +26,9 @@ from agentv.authoring.loading.sidecar import TESTS, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
+from agentv.authoring.source.other_programs import MEANT
 from agentv.authoring.source.report import Report, Result
-from agentv.authoring.source.spellings import MEANT, SUITE, TEMPLATE
+from agentv.authoring.source.spellings import SUITE, TEMPLATE
 from agentv.authoring.source.yaml import Sink, read_yaml
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic

@@ -6,6 +6,7 @@ from collections.abc import KeysView, Mapping
 from dataclasses import field
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, is_empty, kind_of
+from agentv.authoring.source.other_programs import MEANT
 from agentv.authoring.source.report import Report
 from agentv.lazy_dataclass import dataclass
 
@@ -457,37 +458,6 @@ class _Translation:
             return canonical
         spellings = self._spellings
         return next((one for one in spellings.equal if spellings.older.get(one) == canonical), canonical)
-
-
-MEANT: Mapping[str, str] = {
-    **dict.fromkeys(("prompt", "question", "query", "user", "message", "messages"), "input"),
-    **dict.fromkeys(("expected", "answer", "output", "ideal", "target_output", "ground_truth"), "expected_output"),
-    **dict.fromkeys(("check", "checks", "asserts", "expect", "evals", "graders", "scorers"), "assert"),
-    **dict.fromkeys(("model", "models", "agent", "llm"), "target"),
-    **dict.fromkeys(("variables", "params", "args"), "vars"),
-    **dict.fromkeys(("label", "title", "key"), "id"),
-    "not": "negate",
-    **dict.fromkeys(("samples", "dataset", "items", "examples", "scenarios"), "tests"),
-}
-"""What other programs, and people, call a key → the key, for the hint at one that is unknown."""
-
-_CONTEXT = "put it into the variable 'context': vars: {context: …}; the context-* assertions read it from there"
-_RUN_KEY = "it belongs under 'run': run: {%s: …}"
-_MODEL = "name the provider and the model in the target: targets: openai:gpt-5"
-
-HINTS: Mapping[str, Mapping[str, str]] = {
-    "an eval file": {
-        **{key: _RUN_KEY % key for key in sorted(RUN.canonical)},
-        **dict.fromkeys(("model", "models"), _MODEL),
-        "metrics": "did you mean 'assert'?",
-    },
-    "a case": {
-        **dict.fromkeys(("context", "contexts", "retrieval_context", "retrieved_contexts", "documents"), _CONTEXT),
-        "actual_output": "the target gives the answer; for recorded answers, use the provider 'replay'",
-        "metrics": "did you mean 'assert'?",
-    },
-}
-"""Kind of mapping → unknown key that other programs have there → the hint."""
 
 
 def type_name(written: str) -> tuple[str, bool]:

@@ -105,7 +105,7 @@ class TargetRegistry:
             return self.resolve(default.text, at or default, self._reading or reading, later=later)
         key = (written, reading.places.suite, reading.places.typed)  # what paths in it mean
         if key not in self._specs:
-            meant = self._of_anthropic(written) if self.lone_models and ":" not in written else written
+            meant = _of_anthropic(self, written) if self.lone_models and ":" not in written else written
             found = (
                 self._from_string(written, at, reading.rendering(False))
                 if meant == written
@@ -115,14 +115,6 @@ class TargetRegistry:
                 return None  # and reported again at the next place that names it
             self._specs[key] = found
         return self._specs[key]
-
-    def _of_anthropic(self, written: str) -> str:
-        """The `provider:model` string that a lone id of a model stands for; nothing that is nearly a name is one."""
-        if written == DEFAULT or provider_name(written) in self.providers.not_yet:
-            return written
-        known = (*self.names, *self.providers.names)
-        is_name = _provider_of_model(written) is None and nearest(provider_name(written), known) is not None
-        return written if is_name else f"anthropic:{written}"
 
     def inline(self, node: Node, reading: Reading, *, later: Report | None = None) -> TargetSpec | None:
         """The target that a node says: a string to resolve, a mapping that refers to a target, or one of settings."""
@@ -324,6 +316,15 @@ def _provider_of_model(written: str) -> str | None:
     """The provider whose models are named so; None where that is not known."""
     name = written.strip().lower()
     return next((provider for provider, begins in _MODELS.items() if name.startswith(begins)), None)
+
+
+def _of_anthropic(registry: TargetRegistry, written: str) -> str:
+    """The `provider:model` string that a lone id of a model stands for; nothing that is nearly a name is one."""
+    if written == DEFAULT or provider_name(written) in registry.providers.not_yet:
+        return written
+    known = (*registry.names, *registry.providers.names)
+    is_name = _provider_of_model(written) is None and nearest(provider_name(written), known) is not None
+    return written if is_name else f"anthropic:{written}"
 
 
 def _report_unknown(

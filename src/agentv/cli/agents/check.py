@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from agentv.app.settings import EvalSettings
-from agentv.cli.completed import files
+from agentv.cli.completion.values import files
 from agentv.cli.printing import print_diagnostics
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from agentv.app.settings import EvalSettings
-from agentv.cli.completed import files
+from agentv.cli.completion.values import files
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus
 from agentv.reports.text.escaping import one_line

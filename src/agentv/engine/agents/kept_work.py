@@ -11,7 +11,7 @@ from agentv.model.run.trial import Trial
 from agentv.model.values.response import Failure, TargetResponse
 
 if TYPE_CHECKING:
-    from agentv.engine.work import TrialWork
+    from agentv.engine.agents.work import TrialWork
 
 
 async def with_kept_work(

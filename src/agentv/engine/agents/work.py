@@ -8,12 +8,12 @@ errored then, never passed. One whose model calls are recorded has, since its ag
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable
 from dataclasses import field, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from agentv.engine.agents.limits import exceeded, limited
+from agentv.engine.agents.settings import agent_env, limits_of
 from agentv.engine.calls.circuit_breaker import is_interrupted
 from agentv.engine.calls.recorded_call import Given
 from agentv.engine.run_context import RunContext
@@ -23,11 +23,10 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.workspace import Hooks, Network, SandboxName, WorkLimits, WorkspaceCommand, WorkspaceSpec
+from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
-from agentv.model.values.formatting import plural
-from agentv.model.values.message import Message, prompt_text
+from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import messages_of
@@ -35,11 +34,7 @@ from agentv.model.values.values import JsonObject
 from agentv.ports import SessionTarget, TargetRequest, ToolServers, Workspace
 
 if TYPE_CHECKING:
-    from agentv.engine.gateway_use import GatewayUse
-    from agentv.gateway_ports import TrialExchanges
-
-_LIMIT_CODES = frozenset({"agent-limit", "timeout"})
-"""Failures of an agent that reached a limit, or its time."""
+    from agentv.engine.agents.gateway_use import GatewayUse
 
 SHOWN_PATHS = 20
 """Protected files that a check names."""
@@ -215,20 +210,10 @@ class TrialWork:
 
     def exceeded(self, answer: TargetResponse) -> Failure | None:
         """The limit that the agent passed, though nothing ended it."""
-        limits, messages = limits_of(self.trial), answer.messages
-        turns = sum(message.role == "assistant" for message in messages)
         recorded = len(self.servers.calls()) if self.servers is not None else 0
-        calls = max(recorded, sum(len(message.tool_calls) for message in messages))
-        if self.gateway is not None and not messages:
-            turns = len(self.gateway.session.usages())
-        unseen = limits.max_turns is not None and self.gateway is None
-        limited = unseen or (limits.max_tool_calls is not None and not recorded)
-        if limited and not messages and self.trace is None:
-            return Failure("no-data", "the target reports no transcript, so that its limits cannot be checked")
-        for most, found, what in ((limits.max_turns, turns, "turn"), (limits.max_tool_calls, calls, "tool call")):
-            if most is not None and found > most:
-                return Failure("agent-limit", f"the agent took {plural(found, what)}, and the limit is {most}")
-        return None
+        counted = len(self.gateway.session.usages()) if self.gateway is not None else None
+        limits, has_trace = limits_of(self.trial), self.trace is not None
+        return exceeded(limits, answer.messages, recorded, counted, has_trace=has_trace)
 
     @property
     def grades_at_limits(self) -> bool:
@@ -237,17 +222,7 @@ class TrialWork:
 
     def limited(self, answer: Failure) -> TargetResponse | Failure:
         """What a failed call comes to: a limit that was reached is `agent-limit`, or the work is graded as it is."""
-        if answer.code not in _LIMIT_CODES:
-            return answer
-        response = answer.response if isinstance(answer, CallFailure) else None
-        if self.grades_at_limits:
-            return response or TargetResponse(None)
-        if answer.code == "agent-limit":
-            return answer
-        message = f"{answer.message}; `on_limit: grade` grades what it did until then"
-        if isinstance(answer, CallFailure):
-            return replace(answer, code="agent-limit", message=message, retryable=False)
-        return Failure("agent-limit", message)
+        return limited(answer, grades=self.grades_at_limits)
 
     def judged(self, result: TrialResult) -> TrialResult:
         """The result as the workspace lets it stand: whoever changed protected files has failed."""
@@ -319,127 +294,6 @@ class TrialWork:
         finally:
             found = await self.workspace.close(keep=keep) if self.workspace is not None else None
         return found
-
-
-async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failure:
-    """The workspace and the tools of a trial; why they cannot be had. A trial whose answer is recorded has neither."""
-    work = TrialWork(trial, run_context)
-    exchanges = _exchanges_of(trial, run_context)
-    if isinstance(exchanges, Failure):
-        return exchanges
-    if run_context.unanswered is not None and exchanges is None:
-        return work
-    spec, suite = trial.case.workspace, trial.suite
-    if spec is not None:
-        home = getattr(trial.target.settings, "home", None)
-        spec = _with_facts(spec, trial) if home is None else replace(_with_facts(spec, trial), home=home)
-        opened = await run_context.workspaces.open(spec, trial.variant, suite.own_env)
-        if isinstance(opened, Failure):
-            return opened
-        work.workspace = opened
-    if trial.case.tools:
-        try:
-            home = work.workspace.sandbox.home if work.workspace is not None else ""
-            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home, work.network)
-        except BaseException:
-            await work.discard()
-            raise
-        if isinstance(servers, Failure):
-            await work.discard()
-            return servers
-        work.servers = servers
-    return await _at_gateway(work, exchanges)
-
-
-def _exchanges_of(trial: Trial, run_context: RunContext) -> TrialExchanges | Failure | None:
-    if run_context.exchanges is None:
-        return None
-    from agentv.engine.recorded_trial import exchanges_of
-
-    return exchanges_of(trial, run_context)
-
-
-async def _at_gateway(work: TrialWork, exchanges: TrialExchanges | None) -> TrialWork | Failure:
-    """The work with a session of the gateway, where its target's model calls pass it."""
-    if work.trial.target.upstream is None:
-        return work
-    from agentv.engine.gateway_use import open_use
-
-    workspace = work.workspace
-    is_apart = workspace is not None and work.network != "host"
-    try:
-        socket_directory = workspace.sandbox.home if is_apart and workspace is not None else ""
-        use = await open_use(work.trial, work.run_context, socket_directory, exchanges)
-    except BaseException:
-        await work.discard()
-        raise
-    if isinstance(use, Failure):
-        await work.discard()
-        return use
-    work.gateway = use
-    if use is not None and exchanges is not None:
-        from agentv.engine.recorded_trial import placeholders_of
-
-        exchanges.set_placeholders(placeholders_of(work.trial, workspace, use.session.access.token))
-    return work
-
-
-def limits_of(trial: Trial) -> WorkLimits:
-    """How much the agent may do: as its case says, else as its suite does."""
-    own, run = trial.case.limits, trial.suite.run
-    return WorkLimits(
-        own.max_turns if own.max_turns is not None else run.max_turns,
-        own.max_tool_calls if own.max_tool_calls is not None else run.max_tool_calls,
-        own.on_limit or run.on_limit,
-        own.budget_usd if own.budget_usd is not None else run.trial_budget_usd,
-    )
-
-
-def agent_env(trial: Trial) -> dict[str, str]:
-    """The variables that the suite, the workspace, the variant and the target set for an agent."""
-    spec, variant = trial.case.workspace, trial.variant
-    return {
-        **trial.suite.own_env,
-        **(spec.env if spec is not None else {}),
-        **(variant.env if variant is not None else {}),
-        **trial.target.env,
-    }
-
-
-def workspace_key(trial: Trial) -> str:
-    """What tells the answers of a trial from those in another workspace, or by other tools; empty without any."""
-    spec, variant, tools = trial.case.workspace, trial.variant, trial.case.tools
-    if spec is None and variant is None and not tools:
-        return ""
-    key = f"{spec.sha256 if spec is not None else ''} {variant.sha256 if variant is not None else ''}"
-    if not tools:
-        return key
-    facts = json.dumps([one.facts() for one in tools], sort_keys=True)
-    return f"{key} {sha256(facts.encode(errors='surrogatepass')).hexdigest()}"
-
-
-def _with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
-    """The workspace whose hooks get the facts of a trial on stdin."""
-    hooks = spec.hooks
-    if not any(command.stdin for command in (*hooks.before_each, *hooks.after_each)):
-        return spec
-    case = trial.case
-    facts: Mapping[str, object] = {
-        "test_id": case.id,
-        "case_input": prompt_text(case.input),
-        "case_metadata": case.metadata,
-    }
-
-    def told(commands: Iterable[WorkspaceCommand]) -> tuple[WorkspaceCommand, ...]:
-        return tuple(
-            replace(one, stdin=json.dumps({**json.loads(one.stdin), **facts}, default=str)) if one.stdin else one
-            for one in commands
-        )
-
-    return replace(
-        spec,
-        hooks=Hooks(hooks.before_all, told(hooks.before_each), told(hooks.after_each), hooks.after_all),
-    )
 
 
 def _joined(first: Trace, second: Trace) -> Trace:

@@ -9,8 +9,9 @@ from dataclasses import field, replace
 from functools import reduce
 from operator import add
 
+from agentv.engine.agents.settings import limits_of
 from agentv.engine.run_context import RunContext
-from agentv.gateway_ports import TrialExchanges
+from agentv.gateway_ports import GatewaySession, GatewayTrial, TrialExchanges
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.activity import AgentActivity
@@ -19,7 +20,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Step, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
-from agentv.ports import GatewaySession, GatewayTrial, TargetRequest
+from agentv.ports import TargetRequest
 
 ENDING_S = 10.0
 """Seconds in which an agent ends by itself once its model calls are refused."""
@@ -186,8 +187,6 @@ async def open_use(
     upstream = trial.target.upstream
     if upstream is None:
         return None
-    from agentv.engine.work import limits_of
-
     case = trial.case
     opened = await run_context.gateway.open(
         trial.target,

@@ -21,8 +21,7 @@ def command(shell: str) -> int:
     """
     from click.shell_completion import get_completion_class
 
-    from agentv.cli.main import cli
-
+    cli = click.get_current_context().find_root().command
     found = get_completion_class(shell)
     if found is None:  # pragma: no cover - click knows the three
         raise click.UsageError(f"no completion for {shell}")
@@ -30,15 +29,14 @@ def command(shell: str) -> int:
     return ExitStatus.PASSED
 
 
-def complete(instruction: str) -> int:
+def complete(cli: click.Command, instruction: str) -> int:
     """Answer a shell that asks for completions; its exit status.
 
     Args:
+        cli: the whole command line.
         instruction: what the script of the shell put into the variable, such as `bash_complete`.
     """
     from click.shell_completion import shell_complete
-
-    from agentv.cli.main import cli
 
     try:
         return shell_complete(cli, {}, "agentv", VARIABLE, instruction)
