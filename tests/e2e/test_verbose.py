@@ -67,7 +67,7 @@ def test_samples_and_answers_of_earlier_runs_are_told_apart(project):
     ended = project.run("eval", "a.eval.yaml", "--regrade=one", "--repeat", "2", "-v", "--json")
     assert ended.status == 0, ended.stderr
     assert "PASSED a: a on echo (sample 2 of 2): score 1.00, " in ended.stderr
-    assert ended.stderr.count(", stored answer from an earlier run\n") == 2
+    assert ended.stderr.count(", reused from an earlier run or a recording\n") == 2
     json.loads(ended.stdout)
 
 

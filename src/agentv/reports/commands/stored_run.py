@@ -123,7 +123,7 @@ def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     if result.stored is not None:
         yield from _work(result.stored)
     if result.reused:
-        yield "answer from an earlier run"
+        yield "reused from an earlier run or a recording"
     if result.timestamp:
         yield one_line(result.timestamp, NAME)
     yield from map(one_line, result.notes)

@@ -47,7 +47,7 @@ def _facts(result: TrialResult, trial: TrialView) -> Iterator[str]:
     yield _took(result.duration_ms)
     yield from _costs(result)
     if result.reused:
-        yield "stored answer from an earlier run"
+        yield "reused from an earlier run or a recording"
 
 
 def _costs(result: TrialResult) -> Iterator[str]:
