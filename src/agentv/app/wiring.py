@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
@@ -189,7 +189,6 @@ class Connections:
         self._embedders: dict[int, EmbeddingCache] = {}
         self._checks: dict[int, SuiteFiles | None] = {}
         self.work = WorkServices(workspace_settings)
-        self._gateway: ModelGateway | None = None
         self._kept: list[object] = []  # alive, so that their ids stay their own
         self.imported = ImportedCode()
 
@@ -213,16 +212,14 @@ class Connections:
         """Starts scripted tools."""
         return self.work.scripted_tools
 
-    @property
+    @cached_property
     def gateway(self) -> ModelGateway:
-        """Between agents and their models."""
-        if self._gateway is None:
-            from agentv.gateway.gateway import LocalGateway
-            from agentv.targets.model_apis import KnownModelApis
+        """Between agents and their models; it listens from the first trial on that needs it."""
+        from agentv.gateway.gateway import LocalGateway
+        from agentv.targets.model_apis import KnownModelApis
 
-            answers, limits = self.answers, UpstreamLimits(self.throttle)
-            self._gateway = LocalGateway(limits, KnownModelApis(), answers.spending, self.clock.monotonic)
-        return self._gateway
+        limits = UpstreamLimits(self.throttle)
+        return LocalGateway(limits, KnownModelApis(), self.answers.spending, self.clock.monotonic)
 
     def target(self, spec: TargetSpec) -> Target:
         """The connected target of a spec, called through the run's throttle."""
@@ -299,8 +296,8 @@ class Connections:
         """Let go of every connection, process and thread."""
         for target in self._targets.values():
             await target.close()
-        if self._gateway is not None:
-            await self._gateway.close()
+        if "gateway" in vars(self):
+            await self.gateway.close()
         await self.work.close()
         for javascript in self._javascript.values():
             await javascript.close()

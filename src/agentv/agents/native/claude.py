@@ -10,8 +10,8 @@ from agentv.agents.failures import AGENT_STOPPED, API, LIMIT
 from agentv.agents.native.events import count, items, mapping, number, text, texts
 from agentv.agents.native.mcp_configuration import mcp_servers_json
 from agentv.agents.native.programs import AgentProgram
+from agentv.agents.native.provider import NativeProvider
 from agentv.agents.native.recorder import text_of
-from agentv.agents.native.settings import NativeAgentSettings
 from agentv.agents.native.stream import Directories, Ending, Launch, TraceRecorder
 from agentv.agents.settings import PermissionRule
 from agentv.lazy_dataclass import dataclass
@@ -35,7 +35,7 @@ _LIMITS = frozenset({"error_max_turns", "error_max_budget_usd"})
 
 
 @dataclass(frozen=True, slots=True)
-class Claude(NativeAgentSettings):
+class Claude(NativeProvider):
     """Starts Claude Code."""
 
     title: ClassVar[str] = "Claude Code"
@@ -63,7 +63,7 @@ class Claude(NativeAgentSettings):
 
     def validate(self) -> Iterable[Issue]:
         """Reports rules that Claude Code has no counterpart of; what is wrong with the settings of any agent."""
-        yield from NativeAgentSettings.validate(self)
+        yield from NativeProvider.validate(self)
         if not isinstance(self.permissions, str):
             yield from _rule_issues(self.permissions)
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 from agentv.agents.failures import API
 from agentv.agents.native.events import count, items, mapping, text
 from agentv.agents.native.programs import AgentProgram
+from agentv.agents.native.provider import NativeProvider
 from agentv.agents.native.recorder import text_of
-from agentv.agents.native.settings import NativeAgentSettings
 from agentv.agents.native.stream import Directories, Ending, Launch, TraceRecorder
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
@@ -32,7 +32,7 @@ _INSTRUCTIONS = ".agentv/instructions.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Codex(NativeAgentSettings):
+class Codex(NativeProvider):
     """Starts Codex."""
 
     title: ClassVar[str] = "Codex"
@@ -64,7 +64,7 @@ class Codex(NativeAgentSettings):
 
     def validate(self) -> Iterable[Issue]:
         """Reports rules of permissions, which Codex does not know; what is wrong with the settings of any agent."""
-        yield from NativeAgentSettings.validate(self)
+        yield from NativeProvider.validate(self)
         if not isinstance(self.permissions, str):
             yield Issue(("permissions",), "Codex knows no rules; 'deny' lets it read only, 'allow' lets it do all")
 

@@ -234,4 +234,4 @@ def _difference(total: TokenUsage, before: TokenUsage | None) -> TokenUsage:
         (total.cached, before.cached),
         (total.reasoning, before.reasoning),
     )
-    return TokenUsage(*((now or 0) - (then or 0) for now, then in pairs))
+    return TokenUsage(*((whole or 0) - (earlier or 0) for whole, earlier in pairs))

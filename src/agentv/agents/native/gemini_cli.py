@@ -10,7 +10,7 @@ from agentv.agents.failures import AGENT_STOPPED, API, LIMIT
 from agentv.agents.native.events import count, mapping, text
 from agentv.agents.native.model_access import model_access, native_tools, rules_issue
 from agentv.agents.native.programs import AgentProgram
-from agentv.agents.native.settings import NativeAgentSettings
+from agentv.agents.native.provider import NativeProvider
 from agentv.agents.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader, TraceRecorder
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
@@ -35,7 +35,7 @@ _BUILT_IN = frozenset(name for agents in TOOLS.values() for name in agents.get("
 
 
 @dataclass(frozen=True, slots=True)
-class GeminiCli(NativeAgentSettings):
+class GeminiCli(NativeProvider):
     """Starts Gemini CLI."""
 
     title: ClassVar[str] = "Gemini CLI"
@@ -53,7 +53,7 @@ class GeminiCli(NativeAgentSettings):
 
     def validate(self) -> Iterable[Issue]:
         """Reports what Gemini CLI has no counterpart of."""
-        yield from NativeAgentSettings.validate(self)
+        yield from NativeProvider.validate(self)
         yield from rules_issue(self)
 
     def agent(self) -> NativeAgent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
+from agentv.agents.native.provider import NativeProvider
 from agentv.agents.native.settings import NativeAgentSettings
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import API_URLS, ModelProtocol
@@ -45,14 +46,14 @@ def model_access(settings: NativeAgentSettings, request: TargetRequest, protocol
 
 
 @dataclass(frozen=True, slots=True)
-class AnyModelSettings(NativeAgentSettings):
+class AnyModelSettings(NativeProvider):
     """Base of the settings of an agent that calls models of several providers."""
 
     api: Annotated[ModelProtocol, Doc("protocol of the model's API: `openai`, `anthropic` or `gemini`")] = "openai"
 
     def validate(self) -> Iterable[Issue]:
         """Reports a model API without a model."""
-        yield from NativeAgentSettings.validate(self)
+        yield from NativeProvider.validate(self)
         if (self.base_url or self.api_key) and not self.model:
             yield Issue(("model",), f"{self.title} needs 'model' with 'base_url' or 'api_key'")
 

@@ -39,6 +39,23 @@ class _Texts:
         self.reasoning: list[str] = []
 
 
+@dataclass(slots=True)
+class _ReportedUsage:
+    """What the agent reports of its model calls, added up. `cost_usd`: None where the cost of one is unknown."""
+
+    tokens: TokenUsage | None = None
+    cost_usd: float | None = None
+    _calls: int = 0
+
+    def add(self, tokens: TokenUsage | None, cost_usd: float | None) -> None:
+        """One more call."""
+        before = 0.0 if not self._calls else self.cost_usd
+        self.cost_usd = None if before is None or cost_usd is None else before + cost_usd
+        self._calls += 1
+        if tokens is not None:
+            self.tokens = tokens if self.tokens is None else self.tokens + tokens
+
+
 class Recording:
     """A `TraceRecorder` for one turn.
 
@@ -52,7 +69,6 @@ class Recording:
         turns: calls of its model, as far as the stream shows them: one begins with a new message, or where the agent
             says or calls something after the result of a tool.
         tool_calls: how many tools it has called.
-        tokens: the sum of the usages; None: there are none.
     """
 
     def __init__(
@@ -67,10 +83,7 @@ class Recording:
         self._after_result: dict[str | None, bool] = {}
         self._last_tool = self._before.last_tool
         self._texts: dict[int, _Texts] = {}
-        self._usages = 0
-        self._unpriced = False
-        self._cost = 0.0
-        self.tokens: TokenUsage | None = None
+        self._usage = _ReportedUsage()
         self.facts = AgentFacts()
         self.turns = 0
         self.tool_calls = 0
@@ -144,11 +157,7 @@ class Recording:
     def usage(self, model: str | None, tokens: TokenUsage | None, cost_usd: float | None = None) -> None:
         """One call of its model has ended, as the agent reports it."""
         self._steps.append(UsageStep(model, tokens, cost_usd, started_ms=self.now_ms))
-        self._usages += 1
-        self._unpriced = self._unpriced or cost_usd is None
-        self._cost += cost_usd or 0.0
-        if tokens is not None:
-            self.tokens = tokens if self.tokens is None else self.tokens + tokens
+        self._usage.add(tokens, cost_usd)
         self._progress()
 
     def denied(self, native_name: str, reason: str, call_id: str = "") -> None:
@@ -195,9 +204,14 @@ class Recording:
         return step
 
     @property
+    def tokens(self) -> TokenUsage | None:
+        """The sum of the usages; None: there are none."""
+        return self._usage.tokens
+
+    @property
     def cost_usd(self) -> float | None:
         """The sum of the costs; None where one is unknown."""
-        return self._cost if self._usages and not self._unpriced else None
+        return self._usage.cost_usd
 
     @property
     def activity(self) -> AgentActivity:

@@ -10,9 +10,7 @@ from agentv.agents.native.programs import AgentProgram
 from agentv.agents.settings import ModelAgentSettings
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
-from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import Home
-from agentv.ports import Executor, Target
 from agentv.registry.fields import Command, Doc, Issue
 
 if TYPE_CHECKING:
@@ -72,13 +70,6 @@ class NativeAgentSettings(ModelAgentSettings):
     def model_protocol(self) -> ModelProtocol | None:
         """The protocol by which the agent calls its model; None: it is not known, so that its calls pass no gateway."""
         return self.protocol
-
-    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that starts the agent for each turn."""
-        from agentv.agents.native.target import NativeTarget
-
-        del spec, executor
-        return NativeTarget(self)
 
 
 def _default(field: object) -> object:
