@@ -101,8 +101,11 @@ Make = Callable[[Place], ProviderSettings]
 HOSTED = ("cohere", "deepseek", "fireworks", "groq", "huggingface", "mistral", "perplexity", "together", "xai")
 """The providers of `openai_compatible/hosted`."""
 
-OTHERS = frozenset({"local", "bedrock", "vertex", "acp"})
-"""`local` embeds and answers nothing; two are `litellm` with protocols of their clouds; `acp` has tests of its own."""
+AGENTS = frozenset(name for name in PROVIDERS if registry().find(name).settings.is_agent)
+"""Coding agents, which have tests of their own: `tests/unit/agents`, `tests/e2e/test_native_agents.py`."""
+
+OTHERS = frozenset({"local", "bedrock", "vertex"}) | AGENTS
+"""`local` embeds and answers nothing; two are `litellm` with protocols of their clouds."""
 
 
 def _hosted(name: str, model: str, place: Place) -> ProviderSettings:

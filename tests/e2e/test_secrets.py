@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.targets.catalogue import PROVIDERS
+from agentv.targets.catalogue import PROVIDERS, registry
 from agentv.testing import Answer, ModelCall, ModelServer, Status
 from e2e.command import Ended, Project
 
@@ -36,7 +36,7 @@ MODELS = {
 BEARER = frozenset({"openai", "ollama", "openrouter", "mistral"})
 """Providers whose key stands in the header that a user in the address is sent in: both are refused when loaded."""
 
-NO_KEYS = frozenset({"echo", "mock", "replay", "python", "javascript", "cli", "local", "acp"})
+NO_KEYS = frozenset({"echo", "mock", "replay", "python", "javascript", "cli", "local"})
 """Providers that ask nobody over a network."""
 
 SAME = frozenset({"bedrock", "vertex"})
@@ -145,4 +145,5 @@ def test_no_check_tells_a_key(project, asking):
 
 def test_every_provider_that_asks_over_a_network_is_tried():
     others = {name for name in PROVIDERS if is_hosted(name) and name != "mistral"}
-    assert set(PROVIDERS) - NO_KEYS - SAME - others - {"http"} == set(MODELS)
+    agents = {name for name in PROVIDERS if registry().find(name).settings.is_agent}  # see tests/e2e/test_gateway.py
+    assert set(PROVIDERS) - NO_KEYS - SAME - others - agents - {"http"} == set(MODELS)

@@ -129,7 +129,7 @@ def test_each_target_is_shown_with_what_is_wrong_with_it(project):
     book = """targets:
   - {name: good, provider: echo}
   - {name: misspelt, provider: mokc}
-  - {name: agent, provider: codex}
+  - {name: agent, provider: vscode}
   - {name: alias, use_target: good}
   - {name: open, use_target: "${{ WHICH }}"}
   - {name: lost, use_target: nobody}

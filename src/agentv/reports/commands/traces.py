@@ -52,7 +52,8 @@ def _trace(name: str, trace: Trace, options: TraceOptions) -> Iterator[str]:
         yield paint(f"partial: {one_line(trace.partial, 2 * LONGEST)}", "errored", color=options.color)
     steps = trace.steps if options.full else trace.steps[:MOST_STEPS]
     depths = depths_of(steps, DEEPEST)
-    rows = [_row(step, depth, options) for step, depth in zip(steps, depths, strict=True)]
+    counted = any(isinstance(step, UsageStep) and step.evidence == "gateway" for step in steps)
+    rows = [_row(step, depth, options, counted=counted) for step, depth in zip(steps, depths, strict=True)]
     if rows:
         yield from _lines(rows, options)
     if len(steps) < len(trace.steps):
@@ -84,7 +85,8 @@ class _Row:
     style: str | None = None
 
 
-def _row(step: Step, depth: int, options: TraceOptions) -> _Row:
+def _row(step: Step, depth: int, options: TraceOptions, *, counted: bool) -> _Row:
+    """One step. `counted`: the gateway counted the model calls; what the agent says of them is only a report."""
     started = "" if step.started_ms is None else f"+{duration(step.started_ms)}"
     indent = TAB * depth
     if isinstance(step, MessageStep):
@@ -97,7 +99,9 @@ def _row(step: Step, depth: int, options: TraceOptions) -> _Row:
     took = "" if step.duration_ms is None else duration(step.duration_ms)
     if isinstance(step, UsageStep):
         error = f": {_shown(step.error, options)}" if step.error else ""
-        text = f"{indent}model {_shown(step.model or 'unknown', options)}{error}"
+        who = "the agent reports" if counted and step.evidence == "agent" else "model"
+        model = step.model or ("" if counted and step.evidence == "agent" else "unknown")
+        text = f"{indent}{f'{who} {_shown(model, options)}'.rstrip()}{error}"
         return _Row((started, took, _used(step)), text, "failed" if step.error else "dim")
     return _Row((started, took, ""), indent + _called(step, options), "failed" if step.failed else "tested")
 

@@ -17,14 +17,18 @@ class AgentSettings:
     key: str = "k"
     gateway: bool = True
 
+    model_protocol: str = "openai"
+
+    @property
     def upstream(self):
-        return ModelUpstream("openai", "https://api.example.com/v1", self.key) if self.key else None
+        return ModelUpstream("openai", "https://api.example.com/v1", self.key) if self.key and self.gateway else None
 
 
 def messages(network, settings, transport="stdio"):
     report = Report()
     tools = (ScriptedServer("shop", (), transport=transport),)
-    check_network(WorkspaceSpec(network=network), tools, (TargetSpec("coder", "claude", settings),), report)
+    target = TargetSpec("coder", "claude", settings, upstream=getattr(settings, "upstream", None))
+    check_network(WorkspaceSpec(network=network), tools, (target,), report)
     return [one.message for one in report.diagnostics]
 
 

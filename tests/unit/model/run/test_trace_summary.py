@@ -147,7 +147,7 @@ def test_the_wire_trace_has_every_step_and_its_origin():
         (ToolCallF1("Skill, mcp__shop__get_order, Bash"), True),
         (ToolCallF1("Skill, mcp__shop__get_order"), False),
         (SkillUsed("refund"), True),
-        (SkillUsed("tax"), True),
+        (SkillUsed("tax"), False),  # the command failed
         (SkillUsed("other"), False),
         (ExecutionMetrics(max_tool_calls=4, max_llm_calls=2), True),
         (ExecutionMetrics(max_tool_calls=3), False),

@@ -19,7 +19,7 @@ from agentv.traces.sessions.gemini import read_gemini
 from agentv.traces.sessions.pi import read_pi
 from agentv.traces.sessions.recorder import UNFINISHED, SessionFile
 
-HOME = Path(__file__).parents[3] / "doubles" / "sessions"
+HOME = Path(__file__).parents[2] / "doubles" / "sessions"
 PLACES = {
     "claude": "claude/projects",
     "codex": "codex/sessions",

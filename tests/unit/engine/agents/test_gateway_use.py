@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agentv.engine.agents import gateway_use
+from agentv.engine.agents.gateway_use import GatewayUse
 from agentv.engine.executor import LocalExecutor
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.workspace import WorkLimits
+from agentv.model.values.activity import AgentActivity
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from doubles.given_gateway import STEP, GivenGateway, GivenSession
-from unit.engine.test_work import Given
+from doubles.run_contexts import GivenRunContext
+from doubles.trials import trial
+from unit.engine.agents.test_work import Given
 
 UPSTREAM = ModelUpstream("openai", "http://127.0.0.1:9/v1", "sk-real-0123456789")
 SPENT = Failure("budget-spent", "nothing is left")
@@ -158,3 +163,21 @@ def test_an_agent_without_a_workspace_passes_the_gateway_too():
     result = at.result()
     assert (result.status, result.cost_usd, result.work.trace.source) == ("passed", 0.5, "gateway")
     assert "gateway closed" in at.given.notes
+
+
+ACTIVITY = AgentActivity("edit", 3, 2, 1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("steps", "seen"),
+    [
+        ((), ACTIVITY),
+        ((UsageStep(error="broke off"),), ACTIVITY),
+        ((UsageStep("m", TokenUsage(10, 5), 0.01),) * 2, AgentActivity("edit", 3, 2, 30, 0.02)),
+        ((UsageStep("m", TokenUsage(10, 5, 16)),) * 5, AgentActivity("edit", 5, 2, 80, None)),
+    ],
+)
+def test_our_own_count_wins_over_what_an_agent_reports(steps, seen):
+    session = SimpleNamespace(usages=lambda: steps)
+    use = GatewayUse(trial(), session, GivenRunContext(lambda _: None), [], 0.0)
+    assert use.seen(ACTIVITY) == seen
