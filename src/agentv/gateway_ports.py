@@ -42,7 +42,7 @@ class TrialExchanges(Protocol):
         ...
 
     def set_placeholders(self, texts: Mapping[str, str]) -> None:
-        """Name texts that are new for each trial, such as the path of its workspace, so that prompts can be compared.
+        """Name texts that are new for each trial, such as the path of its workspace: they are no difference.
 
         Args:
             texts: text → what stands for it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 import time
@@ -147,6 +148,34 @@ def shop(project):
     project.write("home/.keep", "")
     return project
 
+
+PATHS_AGENT = r"""
+import json, os, sys
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+messages = [{"role": "user", "content": f"{sys.stdin.read()} in {os.getcwd()}, home {os.environ['HOME']}"}]
+answer = ""
+while True:
+    body = {"model": "gpt-5-mini", "messages": messages, "stream": True}
+    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    text, arguments = "", ""
+    with urlopen(Request(url, json.dumps(body).encode(), headers)) as reply:
+        for line in reply:
+            if line.startswith(b"data: {"):
+                for choice in json.loads(line[6:])["choices"]:
+                    text += choice["delta"].get("content") or ""
+                    for call in choice["delta"].get("tool_calls") or ():
+                        arguments += call["function"]["arguments"]
+    if not arguments:
+        sys.exit(print(text))
+    given = json.loads(arguments)
+    Path(given["path"]).write_text(given["text"])
+    call = {"id": "call_1", "type": "function", "function": {"name": "write", "arguments": arguments}}
+    messages += [{"role": "assistant", "tool_calls": [call]}]
+    messages += [{"role": "tool", "tool_call_id": "call_1", "content": f"written {given['path']}"}]
+"""
 
 KEY = "sk-test-1234567890abcdef"
 
@@ -317,3 +346,35 @@ def test_an_agent_with_an_sdk_that_streams(shop):
         json.loads(line)["reply"]["content_type"] for line in (shop.path / "run.jsonl").read_text().splitlines()[2:]
     ]
     assert sum(kind.startswith("text/event-stream") for kind in kinds) == 3
+
+
+def paths_model(call):
+    """The model: it names the agent's own directories, as real ones do."""
+    workspace = re.search(r" in (.+), home ", call.text)[1]
+    if "tool" in [message["role"] for message in call.body["messages"]]:
+        return Answer(f"Done: {workspace}/price.txt")
+    return Answer(f"I write in {workspace}.", (ToolCall("write", {"path": f"{workspace}/price.txt", "text": "2"}),))
+
+
+def test_an_agent_that_its_model_gives_absolute_paths(shop):
+    shop.write("agent.py", PATHS_AGENT)
+    first, second = shop.path / "first", shop.path / "in another place" / "second"
+    for directory in (first, second):
+        directory.mkdir(parents=True)
+    with ModelServer(paths_model, keys=[KEY]) as server:
+        words = ("--record", "run.jsonl", "--out", "recorded", "--filter", "a")
+        ended = run(shop, *words, server=server, TMPDIR=str(first))
+        assert ended.status == 0, ended.stderr
+    text = (shop.path / "run.jsonl").read_text()
+    assert str(shop.path) not in text
+    assert "[agentv:workspace]/price.txt" in text
+    (row,) = shop.rows("recorded")
+    assert str(first) in row["output"]
+    words = ("--replay", "run.jsonl", "--out", "replayed", "--filter", "a")
+    ended = run(shop, *words, TMPDIR=str(second))
+    assert ended.status == 0, ended.stderr
+    assert "differ" not in ended.stderr
+    (row,) = shop.rows("replayed")
+    assert row["output"].startswith(f"Done: {second}")
+    assert row["output"].endswith("/price.txt")
+    assert "[agentv" not in row["output"]

@@ -37,7 +37,7 @@ def recorded_call(trial: Trial) -> Call:
 
 
 def placeholders_of(trial: Trial, workspace: Workspace | None, token: str) -> dict[str, str]:
-    """What is new for each trial → what stands for it in prompts that are compared."""
+    """What is new for each trial → what stands for it in prompts that are compared, and in replies that are kept."""
     texts = {token: "[token]", trial.suite.root: "[repository]"}
     if workspace is not None:
         path, home = workspace.path, workspace.sandbox.home

@@ -7,24 +7,10 @@ objects, such as `params.update.content.text`, are searched as one text.
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Iterator
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import REDACTED, Redactor
-
-_DEEPEST = 100
-_Path = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A text: of which line, its number among the texts of that line, where it begins in the joined text."""
-
-    line: int
-    number: int
-    begin: int
+from agentv.model.values.joined_texts import Change, Path, PieceChanges, joined_texts
 
 
 def redacted_stream(data: bytes, redactor: Redactor) -> bytes:
@@ -32,35 +18,19 @@ def redacted_stream(data: bytes, redactor: Redactor) -> bytes:
     if not redactor or b"\n{" not in data:
         return data
     lines = data.split(b"\n")
-    edits: dict[int, dict[int, list[tuple[int, int, str]]]] = {}
-    for pieces, text in _joined(lines):
-        begins = [one.begin for one in pieces]
-        for first, last in redactor.stretches(text):
-            inside = pieces[bisect_right(begins, first) - 1 : bisect_right(begins, last - 1)]
-            for place, one in enumerate(inside if len(inside) > 1 else ()):
-                by = "" if place else REDACTED
-                cut = (max(first - one.begin, 0), last - one.begin, by)
-                edits.setdefault(one.line, {}).setdefault(one.number, []).append(cut)
-    for line, cuts in edits.items():
-        lines[line] = _without(lines[line], cuts)
+    objects = [_object(line) for line in lines]
+    changes = PieceChanges()
+    for joined in joined_texts(objects, _place):
+        if len(joined.pieces) == 1:
+            continue
+        for first, last in redactor.stretches(joined.text):
+            inside = joined.inside(first, last)
+            for number, piece in enumerate(inside if len(inside) > 1 else ()):
+                changes.add(piece, Change(first, last, "" if number else REDACTED))
+    for line in changes.values():
+        written = json.dumps(changes.changed(line, objects[line]), separators=(",", ":"), ensure_ascii=False)
+        lines[line] = written.encode(errors="surrogatepass")
     return b"\n".join(lines)
-
-
-def _joined(lines: list[bytes]) -> Iterator[tuple[list[_Piece], str]]:
-    """The texts at each place of the objects, joined."""
-    found: dict[_Path, tuple[list[_Piece], list[str]]] = {}
-    lengths: dict[_Path, int] = {}
-    for line, raw in enumerate(lines):
-        for number, (path, text) in enumerate(_texts(_object(raw), ())):
-            if text:
-                pieces, texts = found.setdefault(path, ([], []))
-                begin = lengths.get(path, 0)
-                pieces.append(_Piece(line, number, begin))
-                texts.append(text)
-                lengths[path] = begin + len(text)
-    for pieces, texts in found.values():
-        if len(pieces) > 1:
-            yield pieces, "".join(texts)
 
 
 def _object(line: bytes) -> Any:
@@ -72,34 +42,7 @@ def _object(line: bytes) -> Any:
         return None
 
 
-def _texts(value: Any, path: _Path) -> Iterator[tuple[_Path, str]]:
-    """All texts with their places, in order; entries of a list have one place."""
-    if isinstance(value, str):
-        yield path, value
-    elif len(path) < _DEEPEST:
-        if isinstance(value, dict):
-            for key, one in value.items():
-                yield from _texts(one, (*path, key))
-        elif isinstance(value, list):
-            for one in value:
-                yield from _texts(one, (*path, "*"))
-
-
-def _without(line: bytes, cuts: dict[int, list[tuple[int, int, str]]]) -> bytes:
-    """A line with stretches of some of its texts replaced."""
-    numbers = iter(range(len(line)))
-
-    def cut(value: Any, depth: int) -> Any:
-        if isinstance(value, str):
-            for first, last, by in reversed(cuts.get(next(numbers), [])):
-                value = value[:first] + by + value[last:]
-        elif depth < _DEEPEST:
-            if isinstance(value, dict):
-                return {key: cut(one, depth + 1) for key, one in value.items()}
-            if isinstance(value, list):
-                return [cut(one, depth + 1) for one in value]
-        return value
-
-    return json.dumps(cut(json.loads(line), 0), separators=(",", ":"), ensure_ascii=False).encode(
-        errors="surrogatepass"
-    )
+def _place(value: Any, number: int) -> Path:
+    """Entries of a list have one place."""
+    del value
+    return () if number < 0 else ("*",)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -12,6 +11,7 @@ from agentv.model.values.response import Failure
 from agentv.ports import Call
 from agentv.store.cassettes.cassette import Cassette
 from agentv.store.cassettes.recorded_trials import RecordedTrial
+from agentv.store.cassettes.reply_texts import reply_texts
 from agentv.store.cassettes.trial_recording import TrialRecording
 from agentv.store.cassettes.trial_replay import TrialReplay
 
@@ -65,7 +65,7 @@ class CassetteExchanges:
         if recorded is None:
             self._silent.append(call.request.case_id)
             return
-        texts = (streamed_texts(exchange.reply.reply().body) for exchange in recorded.exchanges)
+        texts = (text for exchange in recorded.exchanges for text in reply_texts(exchange.reply.reply().body))
         if self._cassette.keep_trial(recorded, texts) and self._adds:
             with suppress(StoreError):  # it is added at the end of the run too, which says what is wrong
                 self._cassette.add()
@@ -79,27 +79,3 @@ class CassetteExchanges:
 def _listed(cases: list[str]) -> str:
     names = sorted(set(cases))
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-
-
-def streamed_texts(body: bytes) -> str:
-    """The texts that a reply gives in pieces, put together, so that nothing hides at the border of two pieces."""
-    pieces: dict[str, list[str]] = {}
-    text = body.decode(errors="replace")
-    events = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
-    for event in events or [text]:
-        try:
-            _collect(json.loads(event), "", pieces)
-        except (ValueError, RecursionError):
-            continue
-    return "\n".join("".join(texts) for texts in pieces.values())
-
-
-def _collect(value: object, path: str, pieces: dict[str, list[str]]) -> None:
-    if isinstance(value, str):
-        pieces.setdefault(path, []).append(value)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            _collect(inner, f"{path}.{key}", pieces)
-    elif isinstance(value, list):
-        for inner in value:
-            _collect(inner, path, pieces)

@@ -1,6 +1,6 @@
 """Placeholders for texts that differ between two runs of the same agent: ids, times, temporary paths.
 
-Two prompts are compared by what is left. Nothing here is applied to what an agent gets.
+Two prompts are compared by what is left. What an agent gets is made in `trial_texts`.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from agentv.store.cassettes.recorded_trials import (
     TrialLine,
     recording_digest,
 )
+from agentv.store.cassettes.trial_texts import TrialTexts
 
 _NO_REPLY = ModelReply(0, "", complete=False)
 _OVERLOADED = frozenset({408, 409, 425, 429})
@@ -56,10 +57,12 @@ class TrialRecording:
         self._keep = keep
         self._exchanges: list[_Exchange] = []
         self._placeholders = Placeholders()
+        self._texts = TrialTexts()
 
     def set_placeholders(self, texts: Mapping[str, str]) -> None:
         """Name the texts that are new for each trial."""
         self._placeholders = Placeholders(texts)
+        self._texts = TrialTexts(texts)
 
     def recorded(self, request: ModelRequest) -> Failure:
         """Nothing: the request is forwarded."""
@@ -88,7 +91,7 @@ class TrialRecording:
         if not kept:
             return None
         call, request = self._call, self._call.request
-        replies = [ReplyLine.of(one.reply) for one in kept]
+        replies = [ReplyLine.of(self._texts.kept(one.reply)) for one in kept]
         recording = recording_digest(call.key, replies)
         trial = TrialLine(
             key=call.key,

@@ -18,6 +18,7 @@ from agentv.store.cassettes.placeholders import Placeholders
 from agentv.store.cassettes.prompts import Prompt, prompt_of, shared, shortened
 from agentv.store.cassettes.recorded_trials import ExchangeLine, RecordedTrial, RequestLine
 from agentv.store.cassettes.trial_recording import SYSTEM_SHOWN, conversation_of
+from agentv.store.cassettes.trial_texts import TrialTexts
 
 _BEFORE, _BEHIND = 20, 60
 """Characters of a text that are quoted around the first difference."""
@@ -75,10 +76,12 @@ class TrialReplay:
         self._differences: list[str] = []
         self._missing: Failure | None = None
         self._placeholders = Placeholders()
+        self._texts = TrialTexts()
 
     def set_placeholders(self, texts: Mapping[str, str]) -> None:
         """Name the texts that are new for each trial."""
         self._placeholders = Placeholders(texts)
+        self._texts = TrialTexts(texts)
 
     def begin(self, request: ModelRequest) -> int:
         """Nothing is forwarded.
@@ -103,7 +106,7 @@ class TrialReplay:
         if found in self._left:
             self._left.remove(found)
             self._compare(found.line, prompt, live.last)
-        return found.line.reply.reply()
+        return self._texts.given(found.line.reply.reply())
 
     def finish(self, *, complete: bool) -> Failure | None:
         """Why the replay cannot count: the recording lacks a reply, or the agent did not use it at all."""

@@ -1,0 +1,120 @@
+"""Texts that JSON objects send in pieces, as the events of a stream do: joined to be searched, and changed in place."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
+from typing import Any, NamedTuple
+
+from agentv.lazy_dataclass import dataclass
+
+_DEEPEST = 100
+
+Path = tuple[str, ...]
+Place = Callable[[Any, int], Path]
+"""What tells a value from others of its path: gets the value, and its number in a list (-1: it is in none)."""
+
+
+class Change(NamedTuple):
+    """What to put in the place of a stretch of a text."""
+
+    first: int
+    last: int
+    by: str
+
+
+class Piece(NamedTuple):
+    """A piece of a joined text.
+
+    Attributes:
+        value: the number of the value that it is of.
+        number: its own among the texts of that value.
+        begin, end: where it stands in the joined text.
+    """
+
+    value: int
+    number: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedText:
+    """The texts at one place of several values, as one."""
+
+    pieces: list[Piece]
+    text: str
+
+    def inside(self, first: int, last: int) -> list[Piece]:
+        """The pieces in which a stretch stands."""
+        begins = [one.begin for one in self.pieces]
+        return self.pieces[bisect_right(begins, first) - 1 : bisect_right(begins, last - 1)]
+
+
+@dataclass(slots=True)
+class PieceChanges:
+    """Changes of pieces; those of one piece are added in their order."""
+
+    _by_value: dict[int, dict[int, list[Change]]] = field(default_factory=dict)
+
+    def add(self, piece: Piece, change: Change) -> None:
+        """Change a piece.
+
+        Args:
+            piece: to be changed.
+            change: by places of the joined text.
+        """
+        first, last = max(change.first, piece.begin), min(change.last, piece.end)
+        own = Change(first - piece.begin, last - piece.begin, change.by)
+        self._by_value.setdefault(piece.value, {}).setdefault(piece.number, []).append(own)
+
+    def values(self) -> Iterable[int]:
+        """The numbers of the values that change."""
+        return self._by_value
+
+    def changed(self, number: int, value: Any) -> Any:
+        """A value with its changes."""
+        changes = self._by_value[number]
+        texts = 0
+
+        def change(one: Any, depth: int) -> Any:
+            nonlocal texts
+            if isinstance(one, str):
+                for first, last, by in reversed(changes.get(texts, [])):
+                    one = one[:first] + by + one[last:]
+                texts += 1
+            elif depth < _DEEPEST:
+                if isinstance(one, dict):
+                    return {key: change(inner, depth + 1) for key, inner in one.items()}
+                if isinstance(one, list):
+                    return [change(inner, depth + 1) for inner in one]
+            return one
+
+        return change(value, 0)
+
+
+def joined_texts(values: Iterable[Any], place: Place) -> list[JoinedText]:
+    """The texts at each place of some values, joined."""
+    found: dict[Path, tuple[list[Piece], list[str]]] = {}
+    for value, one in enumerate(values):
+        for number, (path, text) in enumerate(_texts(one, place(one, -1), 0, place)):
+            if text:
+                pieces, texts = found.setdefault(path, ([], []))
+                begin = pieces[-1].end if pieces else 0
+                pieces.append(Piece(value, number, begin, begin + len(text)))
+                texts.append(text)
+    return [JoinedText(pieces, "".join(texts)) for pieces, texts in found.values()]
+
+
+def _texts(value: Any, path: Path, depth: int, place: Place) -> Iterator[tuple[Path, str]]:
+    """All texts with their paths, in order."""
+    if isinstance(value, str):
+        yield path, value
+    elif depth < _DEEPEST:
+        if isinstance(value, dict):
+            for key, one in value.items():
+                yield from _texts(one, (*path, key, *place(one, -1)), depth + 1, place)
+        elif isinstance(value, list):
+            for number, one in enumerate(value):
+                yield from _texts(one, (*path, *place(one, number)), depth + 1, place)

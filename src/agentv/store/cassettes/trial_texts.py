@@ -1,0 +1,137 @@
+"""Texts that are new for each trial, in the replies of its model: a cassette holds placeholders for them.
+
+A model repeats the paths that its agent told it, in what it says and in the arguments of tools. In a replay they are
+others. So `/tmp/x/workspace/a.txt` is kept as `[agentv:workspace]/a.txt`. A form of its own is kept with it:
+`[agentv:workspace:1]` for a path with one backslash before each slash, `[agentv:workspace:dashed]` for one whose signs
+became `-`. What looks like a placeholder itself begins with `[agentv:literal]`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from agentv.model.values.exchange import ModelReply
+from agentv.model.values.joined_texts import Change
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.store.cassettes.reply_texts import replaced_texts
+
+_OPENING = "[agentv:"
+_LITERAL = "literal"
+_DASHED = "dashed"
+_PLACEHOLDER = lazy_pattern(r"\[agentv:(?P<name>[a-z]+)(?::(?P<form>[1-8]|dashed))?\]")
+
+_NOT_IN_NAMES = lazy_pattern(r"[^A-Za-z0-9]")
+_BEFORE = lazy_pattern(r"[\w.~/-]*\Z", re.ASCII)
+_BEHIND = r"(?![\w-]|\.[\w-])"
+"""What does not follow a whole path."""
+
+_LONGEST = 400
+"""Characters before a path in which the beginning of a longer one is looked for."""
+
+_FEWEST_NAMES = 2
+"""Names in a path whose form with dashes can be told from ordinary words."""
+
+
+class TrialTexts:
+    """Replaces the texts of one trial by placeholders, and placeholders by the texts of another.
+
+    Args:
+        texts: text → what stands for it, such as the path of a workspace → `[workspace]`.
+    """
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        names = {text: name.strip("[]") for text, name in (texts or {}).items()}
+        longest_first = sorted(names, key=len, reverse=True)
+        self._texts = {text: names[text] for text in longest_first if len(text) > 1}  # not the root directory
+        self._by_name = {name: text for text, name in names.items()}
+        self._patterns: dict[bool, re.Pattern[str]] = {}
+
+    def kept(self, reply: ModelReply) -> ModelReply:
+        """A reply as it is recorded."""
+        return _with_body(reply, replaced_texts(reply.body, self._placeholders_in))
+
+    def given(self, reply: ModelReply) -> ModelReply:
+        """A recorded reply as this trial gets it."""
+        if _OPENING[:1].encode() not in reply.body:
+            return reply
+        return _with_body(reply, replaced_texts(reply.body, self._texts_in))
+
+    def _placeholders_in(self, text: str) -> Iterator[Change]:
+        """Where to put placeholders into a text."""
+        names = list(self._texts.values())
+        for found in self._pattern(_is_json(text)).finditer(text):
+            first, last = found.span()
+            group = found.lastgroup or ""
+            if group == _LITERAL:
+                yield Change(first, last, f"{_OPENING}{_LITERAL}]")
+                continue
+            kind, number = group[0], int(group[1:])
+            if kind == "p" and _is_inside_path(text, first):
+                continue
+            form = _DASHED if kind == "d" else len(found[f"s{number}"]) if kind == "p" else 0
+            yield Change(first, last, f"{_OPENING}{names[number]}{f':{form}' if form else ''}]")
+
+    def _texts_in(self, text: str) -> Iterator[Change]:
+        """Where to put the trial's own texts into a recorded one."""
+        is_json = _is_json(text)
+        for found in _PLACEHOLDER.finditer(text):
+            name, form = found["name"], found["form"] or ""
+            own = _OPENING if name == _LITERAL else self._by_name.get(name)
+            if own is None:
+                continue
+            if form == _DASHED:
+                own = _NOT_IN_NAMES.sub("-", own)
+            elif is_json:
+                own = _in_json(own)
+            if form.isdigit():
+                own = own.replace("/", "\\" * int(form) + "/")
+            yield Change(*found.span(), own)
+
+    def _pattern(self, is_json: bool) -> re.Pattern[str]:
+        """What finds the texts, longest first."""
+        if is_json not in self._patterns:
+            forms = [rf"(?P<{_LITERAL}>{re.escape(_OPENING)})"]
+            for number, text in enumerate(self._texts):
+                forms += _forms(number, _in_json(text) if is_json else text)
+            self._patterns[is_json] = re.compile("|".join(forms), re.ASCII)
+        return self._patterns[is_json]
+
+
+def _forms(number: int, text: str) -> Iterator[str]:
+    """Patterns of a text, each a group named by its kind and number."""
+    if not text.startswith("/"):
+        yield f"(?P<t{number}>{re.escape(text)})"
+        return
+    names = text.strip("/").split("/")
+    rest = "".join(rf"(?P=s{number})/{re.escape(name)}" for name in names[1:])
+    yield rf"(?P<p{number}>(?P<s{number}>\\{{0,8}})/{re.escape(names[0])}{rest}{_BEHIND})"
+    if len(names) >= _FEWEST_NAMES:
+        yield rf"(?P<d{number}>(?<![\w-]){re.escape(_NOT_IN_NAMES.sub('-', text.rstrip('/')))}(?![A-Za-z0-9]))"
+
+
+def _is_inside_path(text: str, at: int) -> bool:
+    """Whether a path that begins here goes on from what stands before: `/srv` before `/root`."""
+    before = _BEFORE.search(text[max(at - _LONGEST, 0) : at])
+    run = "" if before is None else before[0].rstrip("/")
+    return "/" in run or (run != "" and not run.strip(".~"))
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is JSON itself, as the arguments of tools are."""
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _with_body(reply: ModelReply, body: bytes) -> ModelReply:
+    return reply if body is reply.body else ModelReply(reply.status, reply.content_type, body, complete=reply.complete)
