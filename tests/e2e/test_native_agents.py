@@ -43,6 +43,8 @@ def test_each_situation_has_its_verdict_and_its_trace(project, agent):
     assert {name: (row.get("error") or {}).get("code") for name, row in rows.items()} == SITUATIONS
     assert {name for name, row in rows.items() if row["status"] == "passed"} == {"answer", "edit"}
     assert {row["agent_version"] for row in rows.values()} == {"2.1.330" if agent == "claude" else "0.163.0"}
+    versions = json.loads((project.path / "out" / "run.json").read_text())["agent_versions"]
+    assert versions == {agent: ["2.1.330" if agent == "claude" else "0.163.0"]}
     edit = rows["edit"]
     assert edit["token_usage"]["total"] == 45
     trace = json.loads((project.path / "out" / edit["trace_path"]).read_text())

@@ -50,6 +50,7 @@ class PreviousRun:
         processes: their number.
         duration_ms: their total duration.
         started: start of the first one, from `run.json`; None for a new run.
+        agent_versions: name of a target → versions of its agents.
     """
 
     run_id: str = ""
@@ -57,6 +58,7 @@ class PreviousRun:
     processes: int = 0
     duration_ms: float = 0.0
     started: str | None = None
+    agent_versions: JsonObject = field(default_factory=dict)
 
 
 def previous_run(run: Path) -> PreviousRun:
@@ -73,6 +75,7 @@ def previous_run(run: Path) -> PreviousRun:
         return PreviousRun(run.name)
     processes = record.get("processes", 1)
     summary = _summary(run)
+    versions = record.get("agent_versions")
     ended = summary.get("duration_ms") if summary.get("processes", 1) == processes else None
     return PreviousRun(
         run.name,
@@ -80,6 +83,7 @@ def previous_run(run: Path) -> PreviousRun:
         processes if isinstance(processes, int) else 1,
         _milliseconds(ended) if ended is not None else _killed_after(run, record),
         started,
+        versions if isinstance(versions, dict) else {},
     )
 
 

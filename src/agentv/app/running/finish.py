@@ -11,6 +11,7 @@ from agentv.app.running.drive import DrivenRun
 from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs
 from agentv.app.running.exam_eligibility import why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
+from agentv.app.running.run_record import with_agent_versions
 from agentv.app.running.start import StartedRun
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
@@ -39,6 +40,9 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     notes = _notes(started)
     # before anything is made of what is on the disk, and once more when all of it is there
     touched = (*journal.restore(), *run.sources.restored(), *restored_logs(started.logs, run.directory.run_id))
+    record = with_agent_versions(started.record, run.totals.agent_versions)
+    if record is not None:
+        journal.write_record(record)
     summary = _summary(started, driven, budget_limiter.use() if budget_limiter is not None else None)
     journal.write_summary({**summary.as_json(), **started.earlier.summary_keys})
     attempts = _exam_attempts(started, interrupted=finished.interrupted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,7 +41,25 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "planned": {"cases": cases, "trials": trials},
         "settings": _settings_record(prepared, before.settings, seed),
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
+        **({"agent_versions": dict(before.agent_versions)} if before.agent_versions else {}),
     }
+
+
+def with_agent_versions(record: JsonObject, versions: Mapping[str, Iterable[str]]) -> JsonObject | None:
+    """`run.json` with the versions that agents report, and those of earlier processes; None: nothing is new.
+
+    Args:
+        record: as it was written when the run began.
+        versions: name of a target → versions, of this process.
+    """
+    before = record.get("agent_versions")
+    known: dict[str, set[str]] = {}
+    for name, found in (before or {}).items() if isinstance(before, dict) else ():
+        known[name] = {one for one in found if isinstance(one, str)} if isinstance(found, list) else set()
+    for name, reported in versions.items():
+        known.setdefault(name, set()).update(reported)
+    merged: dict[str, Json] = {name: sorted(known[name]) for name in sorted(known)}
+    return None if merged == (before or {}) else {**record, "agent_versions": merged}
 
 
 def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -> dict[str, Json]:

@@ -22,6 +22,7 @@ class RunTotals:
         exam_rows: the rows of exams, by the key of their trial.
         unpriced: calls whose price is not known.
         trial_notes: what trials note of their model calls.
+        agent_versions: name of a target → the versions that its agents report.
     """
 
     def __init__(self, prepared: Prepared) -> None:
@@ -29,6 +30,7 @@ class RunTotals:
         self.exam_rows: dict[str, RowFacts] = {}
         self.unpriced = Unpriced()
         self.trial_notes = TrialNotes()
+        self.agent_versions: dict[str, set[str]] = {}
         self._exams = frozenset(suite.name for suite in prepared.suites if suite.exam is not None)
         self._held_back: set[tuple[int, str, str | None, str, str | None]] = set()
 
@@ -47,6 +49,8 @@ class RunTotals:
         """Count a trial that ended in this process."""
         self.unpriced.add(result)
         self.trial_notes.add(result)
+        if result.stored is not None and result.stored.agent_version:
+            self.agent_versions.setdefault(result.trial.target.name, set()).add(result.stored.agent_version)
         if result.status == "skipped" and not is_stopped(result.error) and not _costs_too_much(result):
             trial = result.trial
             place = (id(trial.suite), trial.target.name, trial.variant_name)

@@ -109,6 +109,7 @@ class StartedRun:
         open: its plan, its directory, and the sink of its events.
         earlier: trials that need not run again.
         sampler: decides when a case needs no more samples.
+        record: as written to `run.json`.
         logs: of the prompts whose exams run, with their earlier content.
     """
 
@@ -117,6 +118,7 @@ class StartedRun:
     connections: Connections
     earlier: EarlierTrials
     sampler: SequentialSampler
+    record: JsonObject = field(default_factory=dict)
     logs: tuple[WatchedLog, ...] = ()
 
     def pending(self) -> Iterator[Trial]:
@@ -143,13 +145,14 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     _report_regraded(run, journal, earlier, sampler)
     run.totals.add_replaced(_replaced(run))
     seed = None if prepared.draws is None else prepared.draws.seed
-    journal.begin(record_of(prepared, run.directory.run_id, run.previous, seed))
+    record = record_of(prepared, run.directory.run_id, run.previous, seed)
+    journal.begin(record)
     logs = logs_of(prepared)
     answers = replace(run.sources.answers(journal), spending=journal)
     connections = Connections(workers_of(prepared), run.budget_limiter, answers, lambda: workspace_settings(run))
     if loads_code and (run.sources.code is None or run.sources.code.asks):  # not what a cassette stands for
         await connections.imported.load(prepared.suites, connections.executor)
-    return StartedRun(run, journal, connections, earlier, sampler, logs)
+    return StartedRun(run, journal, connections, earlier, sampler, record, logs)
 
 
 def workspace_settings(run: OpenRun) -> WorkspaceSettings:

@@ -196,6 +196,16 @@ class Journal:
             raise store_error("read", path, error) from error
         self._files.sign()
 
+    def write_record(self, record: JsonObject) -> None:
+        """Write `run.json` again, with what is known of the run at its end.
+
+        Raises:
+            StoreError: the system refuses.
+        """
+        content = self._directory.replace(RUN, record)
+        if self._watched is not None:
+            self._watched.wrote(RUN, content)
+
     def write_summary(self, summary: JsonObject) -> None:
         """Write `summary.json`.
 
