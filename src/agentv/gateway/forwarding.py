@@ -96,7 +96,7 @@ class ForwardedCall:
 
     async def _attempt(self) -> TargetResponse | Failure:
         """One attempt: until its first byte is passed on, it can be made again."""
-        from aiohttp import ClientError
+        from aiohttp import ClientConnectorError, ClientError
 
         self.last = None
         try:
@@ -105,8 +105,10 @@ class ForwardedCall:
             what = reason_of(error, self.session.upstream)
             if self.reply is not None:
                 found = CallFailure("bad-answer", f"the reply was cut off: {what}")
-            else:
+            elif isinstance(error, ClientConnectorError | ValueError):  # nothing was sent
                 found = CallFailure("connection", f"no reply: {what}", retryable=not isinstance(error, ValueError))
+            else:  # the API may have done the work, so that a budget counts it
+                found = CallFailure("bad-answer", f"no whole reply: {what}", retryable=True)
         if isinstance(found, Failure):
             self.call.failure = found
         return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Literal
+from urllib.parse import unquote
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
@@ -15,6 +16,10 @@ from agentv.model.suite.gateway import ModelProtocol
 Api = Literal["chat", "responses", "messages", "gemini", "embeddings"]
 """How the reply of a model call is read."""
 
+_DECODED = 3
+"""How often a path is decoded before it is looked at: servers behind proxies decode more than once."""
+
+_SEPARATOR = re.compile(r"[/\\]")
 _MODEL = r"[\w.:@+~%-]+"
 _CALLS: tuple[tuple[ModelProtocol, re.Pattern[str], Api], ...] = (
     ("openai", re.compile(r"/openai/v1(/chat/completions|/completions)"), "chat"),
@@ -64,6 +69,8 @@ class Route:
 
 def route_of(method: str, path: str) -> Route | None:
     """The route of a request by its path as it was sent; None: it is refused."""
+    if _leads_elsewhere(path):
+        return None
     if method == "POST":
         for protocol, pattern, api in _CALLS:
             found = pattern.fullmatch(path)
@@ -75,6 +82,13 @@ def route_of(method: str, path: str) -> Route | None:
         if found is not None:
             return Route(protocol, found[1])
     return None
+
+
+def _leads_elsewhere(path: str) -> bool:
+    """Whether a server could read a path as that of another resource: with the real key, `models/../files` is one."""
+    for _ in range(_DECODED):
+        path = unquote(path)
+    return any(part in {".", ".."} for part in _SEPARATOR.split(path))
 
 
 def protocol_of(path: str) -> ModelProtocol:

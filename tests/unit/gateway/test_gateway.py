@@ -18,6 +18,7 @@ from google import genai
 from agentv.app.wiring import Connections
 from agentv.engine.calls.budget import Budget
 from agentv.engine.calls.budget_limiter import BudgetLimiter
+from agentv.gateway.routes import route_of
 from agentv.gateway_ports import GatewayTrial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.gateway import ModelUpstream
@@ -258,6 +259,31 @@ def test_what_cannot_be_counted_is_not_forwarded(path, body):
             return status in {400, 404}, len(opened.server.calls)
 
     assert run(scenario()) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/models/../files", "/models/..", "/models/%2e%2e/files", "/models/..%2Ffiles", "/models/%252e%252e%252ffiles"],
+)
+def test_no_path_leads_to_what_else_the_key_opens(path):
+    assert route_of("GET", f"/openai/v1{path}") is None
+    assert route_of("GET", f"/gemini/v1beta{path}") is None
+    assert route_of("GET", "/openai/v1/models/meta-llama/Llama-3..1") is not None
+
+
+@pytest.mark.parametrize("step", [ClosedConnection(), Truncated()])
+def test_a_reply_that_does_not_come_whole_counts_in_full(step):
+    async def scenario():
+        limiter = BudgetLimiter(Budget(tokens=3000))
+        async with gateway(step, budget=limiter) as opened:
+            session = await opened.session()
+            with pytest.raises(openai.OpenAIError):
+                await openai_of(session).chat.completions.create(model="gpt-4o", max_tokens=1000, messages=HI)
+            return limiter.budget.spent.tokens, session.failure.code
+
+    spent, code = run(scenario())
+    assert spent >= 1000
+    assert code in {"agent-api", "budget-spent"}
 
 
 def test_bodies_are_bounded(monkeypatch):

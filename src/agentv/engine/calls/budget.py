@@ -138,9 +138,8 @@ def _is_free(failure: Failure) -> bool:
 def _total(usage: TokenUsage | None) -> int | None:
     if usage is None:
         return None
-    if usage.total is not None:
-        return usage.total
-    return None if usage.input is None and usage.output is None else (usage.input or 0) + (usage.output or 0)
+    parts = None if usage.input is None and usage.output is None else (usage.input or 0) + (usage.output or 0)
+    return max((one for one in (usage.total, parts) if one is not None), default=None)  # a total of 0 is no gift
 
 
 def exhausted(budget: Budget, need: Amount, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from agentv.lazy_dataclass import dataclass
@@ -48,8 +49,9 @@ class JoinedText:
 
     def inside(self, first: int, last: int) -> list[Piece]:
         """The pieces in which a stretch stands."""
-        begins = [one.begin for one in self.pieces]
-        return self.pieces[bisect_right(begins, first) - 1 : bisect_right(begins, last - 1)]
+        begins = attrgetter("begin")
+        start = bisect_right(self.pieces, first, key=begins) - 1
+        return self.pieces[start : bisect_right(self.pieces, last - 1, lo=start, key=begins)]
 
 
 @dataclass(slots=True)
@@ -81,8 +83,7 @@ class PieceChanges:
         def change(one: Any, depth: int) -> Any:
             nonlocal texts
             if isinstance(one, str):
-                for first, last, by in reversed(changes.get(texts, [])):
-                    one = one[:first] + by + one[last:]
+                one = with_changes(one, changes.get(texts, ()))
                 texts += 1
             elif depth < _DEEPEST:
                 if isinstance(one, dict):
@@ -92,6 +93,16 @@ class PieceChanges:
             return one
 
         return change(value, 0)
+
+
+def with_changes(text: str, changes: Iterable[Change]) -> str:
+    """A text with changes, which are in order."""
+    pieces: list[str] = []
+    end = 0
+    for first, last, by in changes:
+        pieces += (text[end:first], by)
+        end = last
+    return "".join((*pieces, text[end:]))
 
 
 def joined_texts(values: Iterable[Any], place: Place) -> list[JoinedText]:

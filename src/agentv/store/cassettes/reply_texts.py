@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import Any
 
-from agentv.model.values.joined_texts import Change, JoinedText, Path, PieceChanges, joined_texts
+from agentv.model.values.joined_texts import Change, JoinedText, Path, PieceChanges, joined_texts, with_changes
 
 _EVENT = "data:"
 _NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id", "thought")
@@ -51,15 +51,9 @@ def replaced_texts(body: bytes, find: Callable[[str], Iterable[Change]]) -> byte
             end = "\r" if line.endswith("\r") else ""
             lines[number] = f"{_EVENT} {_written(changed[number])}{end}"
         elif events[number] is None:  # one that was cut off, or no stream at all
-            lines[number] = _with(line, find(line))
+            lines[number] = with_changes(line, find(line))
     written = "\n".join(lines)
     return body if written == text else written.encode()
-
-
-def _with(text: str, changes: Iterable[Change]) -> str:
-    for first, last, by in reversed(list(changes)):
-        text = text[:first] + by + text[last:]
-    return text
 
 
 def reply_texts(body: bytes) -> Iterator[str]:

@@ -23,7 +23,7 @@ _DASHED = "dashed"
 _PLACEHOLDER = lazy_pattern(r"\[agentv:(?P<name>[a-z]+)(?::(?P<form>[1-8]|dashed))?\]")
 
 _NOT_IN_NAMES = lazy_pattern(r"[^A-Za-z0-9]")
-_BEFORE = lazy_pattern(r"[\w.~/-]*\Z", re.ASCII)
+_OF_PATH = lazy_pattern(r"[\w.~/-]*", re.ASCII)
 _BEHIND = r"(?![\w-]|\.[\w-])"
 """What does not follow a whole path."""
 
@@ -113,8 +113,8 @@ def _forms(number: int, text: str) -> Iterator[str]:
 
 def _is_inside_path(text: str, at: int) -> bool:
     """Whether a path that begins here goes on from what stands before: `/srv` before `/root`."""
-    before = _BEFORE.search(text[max(at - _LONGEST, 0) : at])
-    run = "" if before is None else before[0].rstrip("/")
+    before = _OF_PATH.match(text[max(at - _LONGEST, 0) : at][::-1])
+    run = "" if before is None else before[0].lstrip("/")
     return "/" in run or (run != "" and not run.strip(".~"))
 
 

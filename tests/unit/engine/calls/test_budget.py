@@ -52,6 +52,10 @@ def test_a_ceiling_that_is_known_is_reserved_and_a_dearer_call_before_it_is_beli
     assert seen.need(Ceiling(0.2), budget) == Amount(0.3)
 
 
+def test_a_total_below_its_parts_is_not_believed():
+    assert Experience().taken(UNKNOWN, answered(0.0, TokenUsage(input=600, output=400, total=0))).tokens == 1000
+
+
 def test_the_first_call_of_which_nothing_is_known_is_made_alone_with_all_that_is_left():
     budget, seen = Budget(usd=1.0, spent=Amount(0.25)), Experience()
     assert seen.need(UNKNOWN, budget) == Amount(0.75)

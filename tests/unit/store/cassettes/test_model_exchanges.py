@@ -214,6 +214,17 @@ def test_an_agent_that_calls_no_model_was_not_replayed(cassette):
     assert failure == Failure("not-replayed", "the agent made none of the 4 recorded model calls of run.jsonl")
 
 
+def test_an_agent_that_lists_models_or_counts_tokens_was_not_replayed(path):
+    listed = ModelRequest("anthropic", "GET", "/v1/models", b"")
+    counted = ModelRequest("anthropic", "POST", "/v1/messages/count_tokens", RUN[0][0].body)
+    recorded(path, [(listed, reply("m")), (counted, reply("5")), *RUN]).write()
+    trial = replay(path)
+    assert isinstance(trial.recorded(listed), ModelReply)
+    assert isinstance(trial.recorded(counted), ModelReply)
+    failure = trial.finish(complete=True)
+    assert failure == Failure("not-replayed", "the agent made none of the 4 recorded model calls of run.jsonl")
+
+
 def test_a_replay_forwards_nothing(cassette):
     with pytest.raises(RuntimeError, match="although its trial is replayed"):
         replay(cassette).begin(RUN[0][0])

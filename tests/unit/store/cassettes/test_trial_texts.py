@@ -158,8 +158,7 @@ def replayed(protocol, pieces, arguments, replay=REPLAYED):
 
 
 @PROTOCOLS
-@pytest.mark.parametrize("slash", ["/", "\\/"])
-@pytest.mark.parametrize("values", [B, QUOTED])
+@pytest.mark.parametrize(("slash", "values"), [("/", B), ("\\/", QUOTED)])
 def test_a_path_that_is_cut_anywhere_becomes_that_of_the_replay(protocol, slash, values):
     text, arguments = said(A)
     other_text, other_arguments = said(values)
