@@ -36,7 +36,7 @@ _GEMINI = {
     503: "UNAVAILABLE",
 }
 NOT_AGAIN: Mapping[str, str] = {"x-should-retry": "false"}
-"""Header by which the SDKs of OpenAI and Anthropic are told to give up."""
+"""Header that makes the SDKs of OpenAI and Anthropic give up."""
 
 
 def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:

@@ -24,7 +24,7 @@ from agentv.ports import TargetRequest
 from agentv.registry.fields import Doc, FromEnvironment, Issue, Secret, Text
 
 _ENVIRONMENT = {
-    "IS_SANDBOX": "1",  # as root it works only where it is told that it is confined
+    "IS_SANDBOX": "1",  # as root it works only with this variable
     "MCP_CONNECTION_NONBLOCKING": "false",  # else its first call goes out before it knows the tools
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",

@@ -62,7 +62,7 @@ class CopilotCliAdapter:
         self._totals: dict[str, TokenUsage] = {}
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn; its prompt is what stands on stdin."""
+        """One headless turn; its prompt comes on stdin."""
         settings = self._settings
         access = model_access(settings, request, settings.model_protocol or settings.api)
         env = {"COPILOT_AUTO_UPDATE": "false"}

@@ -68,7 +68,7 @@ class OpenCodeAdapter:
         self._servers: tuple[str, ...] = ()
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn; its prompt is what stands on stdin, since OpenCode puts arguments in quotes."""
+        """One headless turn; its prompt comes on stdin, since OpenCode puts arguments in quotes."""
         settings = self._settings
         access = model_access(settings, request, settings.model_protocol or settings.api)
         config: dict[str, Any] = {"autoupdate": False, "share": "disabled", "permission": self._permissions()}

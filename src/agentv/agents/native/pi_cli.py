@@ -67,7 +67,7 @@ class PiCliAdapter:
         self._settings = settings
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn; its prompt is what stands on stdin."""
+        """One headless turn; its prompt comes on stdin."""
         if request.mcp_servers:
             return Failure(NO_TOOLS, f"pi {_WITHOUT_TOOLS}")
         settings = self._settings

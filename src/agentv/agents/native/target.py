@@ -1,4 +1,4 @@
-"""Target of an agent that prints a JSON stream: one session for each trial, started anew for each turn."""
+"""Target of an agent that prints a JSON stream: one session for each trial, started again for each turn."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ class SuiteReader:
         return None
 
     def _asks_agents(self) -> bool:
-        """Whether all targets of a file that names none itself are agents. What is wrong with them is told later."""
+        """Whether all targets of a file that names none itself are agents. Their mistakes are reported later."""
         context = self._context
         quiet = self._reading.reporting_to(Report())
         read = HeaderReader(self.path, context.request, context.registries).read(self._nothing, quiet, exam=True)

@@ -208,7 +208,7 @@ def _recorded_head(asked: RequestLine) -> tuple[str, ...]:
 
 
 def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Iterator[str]:
-    """How a prompt differs from the recorded one. What all prompts of a conversation share is told once."""
+    """How a prompt differs from the recorded one. What all prompts of a conversation share is reported once."""
     asked = line.request
     if last is None:
         if asked.model != prompt.model:
