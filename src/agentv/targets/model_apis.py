@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from math import ceil
 
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
@@ -25,6 +26,10 @@ _DOMAINS: Mapping[ModelProtocol, str] = {
     "gemini": "googleapis.com",
 }
 _PRICES: Mapping[ModelProtocol, str] = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
+_CONFIGS = ("generationConfig", "generation_config")
+"""Where Gemini's API takes settings: each key may be written in either way."""
+
+_LARGEST = 1e12
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -91,11 +96,18 @@ def _prices(upstream: ModelUpstream) -> str:
 
 def _limits_in(body: JsonObject) -> tuple[int | None, int]:
     """Tokens that an answer may have, by a body, and how many answers it asks for: the largest numbers it names."""
-    config = body.get("generationConfig")
-    nested = config if isinstance(config, Mapping) else {}
-    names = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample")
-    longest = [body.get(name) for name in names] + [nested.get("maxOutputTokens")]
-    answers = [body.get("n"), body.get("best_of"), nested.get("candidateCount")]
-    known = [one for one in longest if isinstance(one, int) and not isinstance(one, bool) and one > 0]
-    counts = [one for one in answers if isinstance(one, int) and not isinstance(one, bool) and one > 0]
-    return max(known, default=None), max(counts, default=1)
+    names = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "maxOutputTokens")
+    places = [body, *(one for key in _CONFIGS if isinstance(one := body.get(key), Mapping))]
+    longest = [place.get(name) for place in places for name in names]
+    answers = [place.get(name) for place in places for name in ("n", "best_of", "candidateCount", "candidate_count")]
+    prompts = body.get("prompt")  # of completions: each of several texts, or lists of tokens, gets answers of its own
+    several = len(prompts) if isinstance(prompts, list) and not all(isinstance(one, int) for one in prompts) else 1
+    count = max(map(_count, answers), default=0) or 1
+    return max(map(_count, longest), default=0) or None, count * several
+
+
+def _count(value: Json) -> int:
+    """A number as an API may read it; 0: it is none that counts."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LARGEST:
+        return 0
+    return ceil(value)

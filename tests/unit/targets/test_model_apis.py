@@ -38,6 +38,26 @@ def test_a_ceiling_is_of_the_largest_limit_that_a_body_names(apis):
     assert 300 < tokens_of(apis, GEMINI, "gemini-2.5-flash", **gemini) < 600
 
 
+def test_numbers_count_however_an_api_may_read_them(apis):
+    assert tokens_of(apis, OPENAI, "gpt-4o", messages=HI, max_tokens=1000, n=5.0) > 5000
+    assert tokens_of(apis, OPENAI, "gpt-3.5-turbo-instruct", prompt=["a"] * 20, max_tokens=1000) > 20_000
+    assert tokens_of(apis, OPENAI, "gpt-3.5-turbo-instruct", prompt=[1] * 20, max_tokens=1000) < 2000
+    snake = {"contents": [], "generation_config": {"max_output_tokens": 100, "candidate_count": 3}}
+    assert 300 < tokens_of(apis, GEMINI, "gemini-2.5-flash", **snake) < 600
+    assert tokens_of(apis, OPENAI, "gpt-4o", messages=HI, max_tokens=float("nan")) > 16_000
+
+
+def test_a_text_is_no_picture_and_an_address_is_not_counted_by_its_length(apis):
+    text = [{"role": "user", "content": "data:image/" + "x" * 100_000}]
+    assert tokens_of(apis, OPENAI, "gpt-4o", messages=text, max_tokens=10) > 100_000
+    parts = [{"type": "image_url", "image_url": {"url": "https://x/y.png"}}] * 10
+    assert tokens_of(apis, OPENAI, "gpt-4o", messages=[{"role": "user", "content": parts}], max_tokens=10) > 60_000
+    document = {"type": "document", "source": {"type": "url", "url": "https://x/y.pdf"}}
+    messages = [{"role": "user", "content": [document]}]
+    assert tokens_of(apis, ANTHROPIC, "claude-sonnet-4-5", messages=messages, max_tokens=10) > 100_000
+    assert tokens_of(apis, OPENAI, "gpt-5", prompt={"id": "pmpt_1"}, max_output_tokens=16) > 100_000
+
+
 def test_a_ceiling_grows_with_what_is_sent_wherever_it_stands(apis):
     text = "x" * 5000
     few = tokens_of(apis, ANTHROPIC, "claude-sonnet-4-5", messages=HI, max_tokens=10)

@@ -122,10 +122,11 @@ def tokens_in_body(body: JsonObject) -> int | None:
     found, pending = 0, [*body.items()]
     while pending:
         key, value = pending.pop()
-        if key in _ELSEWHERE and value:
+        if value and (key in _ELSEWHERE or _is_kept_prompt(key, value)):
             return None
         if isinstance(value, str):
             found += PICTURE if _is_picture(key, value) else _bytes(value) + 1
+            found += PICTURE if key in _PICTURE_URLS and value.startswith("http") else 0
         elif isinstance(value, Mapping):
             found += MESSAGE + _bytes(key)
             pending += _within(value)
@@ -141,15 +142,26 @@ def _within(value: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     """The entries of an object; the data of a picture under a key that says so."""
     kind = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
     is_picture = isinstance(kind, str) and kind.startswith("image/")
+    is_document = value.get("type") == "document"
     for key, one in value.items():
-        yield (_PICTURE if is_picture and key == "data" else key), one
+        if is_document and key == "source" and isinstance(one, Mapping) and one.get("url"):
+            yield "file_url", one["url"]
+        else:
+            yield (_PICTURE if is_picture and key == "data" else key), one
 
 
 def _is_picture(key: str, value: str) -> bool:
-    return key == _PICTURE or value.startswith("data:image/")
+    return key == _PICTURE or (key in _PICTURE_URLS and value.startswith("data:image/"))
+
+
+def _is_kept_prompt(key: str, value: Json) -> bool:
+    """Whether it names a prompt that OpenAI keeps."""
+    return key == "prompt" and isinstance(value, Mapping) and "id" in value
 
 
 _PICTURE = "\0picture"
+_PICTURE_URLS = frozenset({"url", "image_url"})
+"""Keys of a picture's address, or of its data in one; a text that begins so is a text."""
 _ELSEWHERE = frozenset(
     {
         "previous_response_id",
@@ -157,7 +169,10 @@ _ELSEWHERE = frozenset(
         "file_id",
         "file_url",
         "fileData",
+        "fileUri",
+        "file_uri",
         "cachedContent",
+        "cached_content",
         "container",
         "prompt_id",
     }
