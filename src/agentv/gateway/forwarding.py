@@ -15,7 +15,7 @@ from agentv.gateway.events import TooLongEventError
 from agentv.gateway.headers import returned_headers, sent_headers
 from agentv.gateway.recording import KeptExchange, break_off
 from agentv.gateway.routes import Route
-from agentv.gateway.session import CountedCall, TrialSession
+from agentv.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
 from agentv.gateway.usage import ReplyReader, StreamReader
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import DROP, SHORTEST_KEY, ModelUpstream
@@ -67,6 +67,8 @@ class ForwardedCall:
             self.kept = KeptExchange.begin(exchanges, asked)
             return await self._asked()
         except (asyncio.CancelledError, ConnectionError):
+            if session.closed:
+                call.break_off("it had not ended when the trial did", ENDED_BEFORE)
             call.break_off("the agent closed the connection before the reply ended")
             raise
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +52,9 @@ class GatewayServer:
 
         app = Application(client_max_size=LONGEST)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        self._runner = AppRunner(
+            app, access_log=None, logger=_silent(), handler_cancellation=True, shutdown_timeout=1.0
+        )
         await self._runner.setup()
         site = TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
@@ -172,6 +175,14 @@ class GatewayServer:
                 return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
         except (ClientError, OSError, ValueError) as error:
             return _refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
+
+
+def _silent() -> logging.Logger:
+    """A logger that prints nothing: what an agent sends wrongly is answered, and is no concern of the terminal."""
+    logger = logging.getLogger("agentv.gateway")
+    logger.propagate = False
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
 def _restrict(socket: str) -> None:

@@ -17,6 +17,12 @@ from agentv.model.values.usage import TokenUsage
 UNREACHED = "agent-api"
 """Code of a trial whose agent could not reach its model in the end."""
 
+BROKEN_OFF = "connection"
+"""Code of a call that the agent gave up."""
+
+ENDED_BEFORE = "cancelled"
+"""Code of a call that had not ended when its trial did."""
+
 _REFUSED_KEY = frozenset({401, 402, 403})
 
 
@@ -41,10 +47,10 @@ class CountedCall:
     duration_ms: float | None = None
     ended: bool = False
 
-    def break_off(self, why: str) -> None:
+    def break_off(self, why: str, code: str = BROKEN_OFF) -> None:
         """The call was given up by whoever made it."""
         if self.failure is None:
-            self.failure, self.excused = Failure("connection", why), True
+            self.failure, self.excused = Failure(code, why), True
 
     def step(self) -> UsageStep:
         """The call as a step of the trace."""
@@ -123,9 +129,12 @@ class TrialSession:
         if self._refusal is not None:
             return self._refusal
         call = next((one for one in reversed(self.calls) if not one.excused), None)
-        if call is None or call.failure is None:
+        if call is not None:
+            return None if call.failure is None else self._unreached(call, call.failure)
+        codes = {one.failure.code for one in self.calls if one.failure is not None}
+        if BROKEN_OFF not in codes or ENDED_BEFORE in codes:
             return None
-        return self._unreached(call, call.failure)
+        return CallFailure(UNREACHED, f"the agent broke off all of its {len(self.calls)} model calls")
 
     def _unreached(self, call: CountedCall, failure: Failure) -> Failure:
         message = f"the agent's last call of its model (call {call.number}) failed: {failure.message}"
@@ -167,7 +176,7 @@ class TrialSession:
             await asyncio.wait(running, timeout=5)
         for call in self.calls:
             if not call.ended:
-                call.break_off("it had not ended when the trial did")
+                call.break_off("it had not ended when the trial did", ENDED_BEFORE)
                 self.end(call)
         failure = self.failure
         if isinstance(failure, CallFailure) and failure.stops:

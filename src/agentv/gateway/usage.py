@@ -15,6 +15,16 @@ _decode = msgspec.json.Decoder().decode
 _ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
+_ANSWERS: dict[Api, tuple[str, ...]] = {
+    "chat": ("choices",),
+    "responses": ("output", "status"),
+    "messages": ("content",),
+    "gemini": ("candidates", "promptFeedback"),
+    "embeddings": ("data", "embeddings", "embedding"),
+}
+"""API → keys of which a whole reply has one."""
+
+
 class ReplyReader:
     """What one reply says of itself.
 
@@ -39,9 +49,15 @@ class ReplyReader:
         except msgspec.DecodeError:
             self.error = "the reply is not JSON"
             return
-        for one in found if isinstance(found, list) else [found]:  # Gemini streams a list where nobody asks for events
+        for one in _listed(found):
             self._read(one)
-        self.complete = True
+        self.complete = any(isinstance(one, dict) and self._answers(one) for one in _listed(found))
+        if not self.complete and self.error is None:
+            self.error = "the reply has no answer"
+
+    def _answers(self, found: dict[str, Any]) -> bool:
+        """Whether an object has what a reply of its API always has."""
+        return any(name in found for name in _ANSWERS[self._api])
 
     def read_event(self, data: bytes) -> bool:
         """Take the data of an event; returns whether it tells of usage and of nothing else."""
@@ -146,6 +162,11 @@ class StreamReader:
         rest = self._splitter.rest()
         hidden = self._reader.read_event(data_of(rest)) if rest.strip() else False
         return rest if self._hides_usage and not hidden else b""
+
+
+def _listed(found: Any) -> list[Any]:
+    """The objects of a whole reply: Gemini streams a list where nobody asks for events."""
+    return found if isinstance(found, list) else [found]
 
 
 def _words(error: Json) -> str:

@@ -386,7 +386,32 @@ def test_whoever_closes_early_hides_nothing(ends):
     assert len(errors) == 1
     assert errors[0] is not None
     assert spent >= 1000, "a call that broke off counts with all that it could take"
-    assert failure is None, "the agent's own choice"
+    if ends == "trial":
+        assert failure is None, "what ended the trial is its reason"
+    else:
+        assert (failure.code, "broke off all of its 1 model calls" in failure.message) == ("agent-api", True)
+
+
+def test_calls_without_a_known_ceiling_that_break_off_take_what_was_reserved():
+    async def scenario():
+        limiter = BudgetLimiter(Budget(tokens=5_000))
+        async with gateway(Answer("fine", delay_s=20), budget=limiter) as opened:
+            session = await opened.session()
+            call = asyncio.ensure_future(openai_of(session).chat.completions.create(model="no-such-model", messages=HI))
+            await until(lambda: opened.server.calls)
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+            await until(lambda: session.usages()[0].error != "it has not ended")
+            with pytest.raises(openai.APIStatusError) as refused:
+                await openai_of(session).chat.completions.create(model="no-such-model", messages=HI)
+            return (
+                limiter.budget.spent.tokens,
+                refused.value.status_code,
+                session.failure.code,
+                len(opened.server.calls),
+            )
+
+    assert run(scenario()) == (5_000, 402, "budget-spent", 1)
 
 
 def test_a_spent_budget_is_an_error_that_no_sdk_tries_again():

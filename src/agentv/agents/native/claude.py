@@ -266,10 +266,13 @@ def _failure(result: JsonObject) -> Failure | None:
     why = (said or "; ".join(errors) or subtype)[:500]
     if subtype in _LIMITS:
         return Failure(LIMIT, f"the agent stopped at a limit of its own: {subtype}")
-    if result.get("is_error") is True and (result.get("api_error_status") is not None or subtype == "success"):
+    is_error = result.get("is_error") not in (None, False)
+    if is_error and (result.get("api_error_status") is not None or subtype == "success"):
         return Failure(API, f"the agent reports an error of its model's API: {why}")
-    if result.get("is_error") is True or subtype != "success":
+    if is_error or subtype != "success":
         return Failure(AGENT_STOPPED, f"the agent reports an error: {why}")
+    if text(result, "stop_reason") == "max_tokens":
+        return Failure(LIMIT, "the answer was cut off at the maximum length of the model (max_tokens)")
     return None
 
 

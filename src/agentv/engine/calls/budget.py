@@ -97,7 +97,7 @@ class Experience:
         """
         if isinstance(outcome, TargetResponse | Embeddings):
             return self._reported_amounts(ceiling, outcome.cost_usd, outcome.token_usage)
-        if isinstance(outcome, Failure) and _is_free(outcome):
+        if isinstance(outcome, Failure) and is_free(outcome):
             return Amount()
         return Amount(max(ceiling.usd or 0.0, self.usd or 0.0), max(ceiling.tokens or 0, self.tokens or 0))
 
@@ -130,7 +130,8 @@ def _needed(most: float | None, largest: float | None, left: float, alone: bool)
     return left if alone and left > 0 else inf
 
 
-def _is_free(failure: Failure) -> bool:
+def is_free(failure: Failure) -> bool:
+    """Whether no server worked for a call: it was refused with a status of HTTP, or no connection was made."""
     status = failure.status if isinstance(failure, CallFailure) else None
     return (status is not None and status >= HTTPStatus.BAD_REQUEST) or failure.code in _UNASKED
 

@@ -79,6 +79,10 @@ class Reservation:
             target_spend.budget_limiter.cannot_count(target_spend.name)
         self._settled(taken)
 
+    def settle_in_full(self) -> None:
+        """The attempt broke off, and may have taken all that was reserved for it."""
+        self._settled(self._held or Amount())
+
     def _settled(self, taken: Amount) -> None:
         reserved, self._held = self._held, None
         if reserved is not None:

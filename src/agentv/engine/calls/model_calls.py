@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
+from agentv.engine.calls.budget import is_free
 from agentv.engine.calls.budget_limiter import BudgetLimiter, Reservation, TargetSpend
 from agentv.engine.calls.circuit_breaker import UNAFFORDABLE
 from agentv.engine.calls.rate_limiter import CHARACTERS_A_TOKEN
@@ -62,9 +63,13 @@ class JointReservation:
         self._give_back(len(self.parts))
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
-        """The attempt has ended."""
+        """The attempt has ended. One that broke off counts in full, whoever ended it: its usage is not known."""
+        broke_off = outcome is None or (isinstance(outcome, Failure) and not is_free(outcome))
         for part, _ in self.parts:
-            part.settle(outcome)
+            if broke_off:
+                part.settle_in_full()
+            else:
+                part.settle(outcome)
 
 
 class TrialModelCalls:

@@ -1,7 +1,7 @@
 """Texts that are new for each trial, in the replies of its model: a cassette holds placeholders for them.
 
 A model repeats the paths that its agent told it, in what it says and in the arguments of tools. In a replay they are
-others. So the path of `a.txt` in the workspace is kept as `[agentv:workspace]/a.txt`. A form of its own is kept with it:
+others. So the path of `a.txt` in the workspace is kept as `[agentv:workspace]/a.txt`. A form is kept with it:
 `[agentv:workspace:1]` for a path with one backslash before each slash, `[agentv:workspace:dashed]` for one whose signs
 became `-`. What looks like a placeholder itself begins with `[agentv:literal]`.
 """

@@ -90,13 +90,22 @@ def test_a_result_that_is_none_has_a_code(situation, code):
     assert ending.complete == (situation != "api-retry")
 
 
-def test_a_success_with_is_error_is_an_error():
+@pytest.mark.parametrize("is_error", [True, "true", 1])
+def test_a_success_with_is_error_is_an_error(is_error):
     reader = CLAUDE.agent().reader(recorded(CLAUDE, "answer")[0])
-    reader.read({"type": "result", "subtype": "success", "is_error": True, "result": "Not logged in"})
+    reader.read({"type": "result", "subtype": "success", "is_error": is_error, "result": "Not logged in"})
     failure = reader.ending().failure
     assert failure is not None
     assert failure.code == "agent-api"
     assert "Not logged in" in failure.message
+
+
+def test_an_answer_that_was_cut_off_is_none():
+    reader = CLAUDE.agent().reader(recorded(CLAUDE, "answer")[0])
+    reader.read(
+        {"type": "result", "subtype": "success", "is_error": False, "result": "The", "stop_reason": "max_tokens"}
+    )
+    assert reader.ending().failure.code == "agent-limit"
 
 
 def test_the_turns_of_a_session_have_their_own_tokens_also_where_a_version_adds_them_up():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
-from agentv.app.traces.importing import import_files
+from agentv.app.traces.importing import ImportedSession, import_files
 from agentv.errors import UsageError
+from agentv.model.values.response import Failure
 from agentv.targets.replay.recordings import Recordings
 from agentv.traces.atif import atif_of
 from agentv.traces.files import write
@@ -52,6 +54,21 @@ def test_a_row_is_replayed_with_its_trace(there):
     assert (answer.output, answer.token_usage.total, answer.cost_usd) == ("done", 40, 0.75)
     assert answer.trace.tool_calls == session.trace.tool_calls
     assert answer.trace.native == b""
+
+
+@pytest.mark.parametrize(
+    ("trace", "says"),
+    [
+        (replace(WORK, stop_reason="error"), "the session ended without an answer: error"),
+        (replace(WORK, stop_reason="max_tokens"), "the session ended without an answer: max_tokens"),
+        (replace(WORK, partial="the session ends before the agent has answered"), "before the agent has answered"),
+    ],
+)
+def test_a_session_without_an_answer_is_an_error_when_it_is_replayed(there, trace, says):
+    (there / "recorded.jsonl").write_text(ImportedSession("refund", trace, "f").row() + "\n")
+    answer = answered(there / "recorded.jsonl", "refund")
+    assert isinstance(answer, Failure)
+    assert says in answer.message
 
 
 def test_a_recording_names_a_trace_beside_it(there):
