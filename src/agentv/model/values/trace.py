@@ -143,6 +143,11 @@ class Trace:
         return tuple(step for step in self.steps if isinstance(step, PermissionStep) and not step.allowed)
 
     @property
+    def is_counted(self) -> bool:
+        """Whether our gateway counted the model calls; what the agent says of them is only a report then."""
+        return any(isinstance(step, UsageStep) and step.evidence == "gateway" for step in self.steps)
+
+    @property
     def usages(self) -> tuple[UsageStep, ...]:
         """The calls of models: those that our gateway saw, where it saw any; else those that the agent reports."""
         steps = tuple(step for step in self.steps if isinstance(step, UsageStep))

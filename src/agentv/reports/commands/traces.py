@@ -52,7 +52,7 @@ def _trace(name: str, trace: Trace, options: TraceOptions) -> Iterator[str]:
         yield paint(f"partial: {one_line(trace.partial, 2 * LONGEST)}", "errored", color=options.color)
     steps = trace.steps if options.full else trace.steps[:MOST_STEPS]
     depths = depths_of(steps, DEEPEST)
-    counted = any(isinstance(step, UsageStep) and step.evidence == "gateway" for step in steps)
+    counted = trace.is_counted
     rows = [_row(step, depth, options, counted=counted) for step, depth in zip(steps, depths, strict=True)]
     if rows:
         yield from _lines(rows, options)

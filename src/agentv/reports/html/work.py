@@ -7,7 +7,7 @@ from typing import Any
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trace_summary import Spent, summary_of_trace
-from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, depths_of
+from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep, depths_of
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 
@@ -72,8 +72,9 @@ def _trace(trace: Trace, path: str) -> dict[str, Any]:
     summary = summary_of_trace(trace, Spent())
     steps: list[dict[str, Any]] = []
     length = 0
+    counted = trace.is_counted
     for step, depth in zip(trace.steps[:MOST_STEPS], depths_of(trace.steps[:MOST_STEPS], DEEPEST), strict=True):
-        row = _step(step, depth)
+        row = _step(step, depth, counted=counted)
         length += sum(len(value) for value in row.values() if isinstance(value, str))
         if length > MOST_TEXT:
             break
@@ -95,8 +96,11 @@ def _trace(trace: Trace, path: str) -> dict[str, Any]:
     }
 
 
-def _step(step: Step, depth: int) -> dict[str, Any]:
+def _step(step: Step, depth: int, *, counted: bool) -> dict[str, Any]:
+    """One step. `counted`: the gateway counted the model calls; what the agent says of them is only a report."""
     told: dict[str, Any] = {"at": step.started_ms, "depth": depth or None, **_own(step)}
+    if counted and isinstance(step, UsageStep) and step.evidence == "agent":
+        told["name"] = "the agent reports"
     return {name: value for name, value in told.items() if value is not None and value != ""}
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from agentv.model.values.trace import MessageStep, Trace
+from agentv.model.values.trace import MessageStep, Trace, UsageStep
+from agentv.model.values.usage import TokenUsage
+from agentv.reports.commands.traces import TraceOptions, render_trace
 from agentv.reports.html.work import LONGEST, MOST_STEPS, MOST_TEXT, ShownDiff, ShownWork, work_json
 from doubles.traces import WORK
 
@@ -24,6 +26,14 @@ def test_each_step_is_there_with_what_it_says():
     assert told["steps"][6] == {"kind": "tool", "at": 130.0, "depth": 1, "name": "shell", "native": "Bash", "status": "failed", "failed": 1,
                                 "took": 50.0, "arguments": '{\n  "command": "pytest"\n}', "error": "exit 1"}  # fmt: skip
     assert (told["steps"][8]["kind"], told["steps"][8]["failed"]) == ("permission", 1)
+
+
+def test_what_an_agent_reports_beside_the_count_of_the_gateway_is_named_so():
+    counted, reported = UsageStep("m", TokenUsage(1, 1, 2), evidence="gateway"), UsageStep("m", TokenUsage(9, 9, 18))
+    steps = work_json(ShownWork(Trace((counted, reported))))["trace"]["steps"]
+    assert [one["name"] for one in steps] == ["m", "the agent reports"]
+    assert "the agent reports" in render_trace("a", Trace((counted, reported)), TraceOptions(width=100))
+    assert "the agent reports" not in render_trace("a", Trace((reported,)), TraceOptions(width=100))
 
 
 def test_steps_and_texts_are_bounded():
