@@ -19,7 +19,7 @@ from agentv.agents.acp.settings import AcpSettings
 from agentv.agents.acp.trace_builder import TraceBuilder, model_in, usage_of
 from agentv.agents.acp.transport import AcpTransport
 from agentv.agents.conversation import new_messages
-from agentv.agents.denials import denials_of, did_nothing
+from agentv.agents.denials import did_nothing
 from agentv.agents.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, failed
 from agentv.agents.limits import SessionLimits
 from agentv.agents.process import GRACE_S, AgentProcess, start_agent
@@ -175,7 +175,7 @@ class AcpSession:
             return failed("refused", "the agent refused, and said nothing", response)
         if self._did_nothing(response, moment):
             message = "a permission was denied, and the agent reports success though it changed nothing"
-            return failed(DENIED, f"{message}: {denials_of(self._traced(''))}", response)
+            return failed(DENIED, f"{message}: {self._traced('').denial_texts}", response)
         self._limits.end(self._trace.turns, len(self._trace.calls))
         self._facts.end_turn(self._trace, response)
         self.usable = True

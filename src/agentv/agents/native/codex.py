@@ -182,6 +182,8 @@ class CodexStream:
             self._failure = Failure(API, f"the agent reports an error: {_message(mapping(event, 'error'))}")
         elif kind == "error":
             self._trouble = _message(event)
+            if self._ended:
+                self._failure = Failure(API, f"the agent reports an error after its turn: {self._trouble}")
         elif kind == "response_item":
             self._recorded(mapping(event, "payload"))
 

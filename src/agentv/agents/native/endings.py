@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv.agents.denials import denials_of, did_nothing
+from agentv.agents.denials import did_nothing
 from agentv.agents.failures import AGENT_STOPPED, DENIED, NO_TOOLS
 from agentv.agents.native.recorder import AgentFacts
 from agentv.agents.native.stream import Ending
@@ -64,7 +64,7 @@ def _failures(turn: Turn, on_denied: OnDenied) -> Iterator[Failure]:
         yield Failure(NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
     if on_denied == "error" and turn.trace.denials and did_nothing(turn.trace, turn.root, turn.began):
         message = "a permission was denied, and the agent reports success though it changed nothing"
-        yield Failure(DENIED, f"{message}: {denials_of(turn.trace)}")
+        yield Failure(DENIED, f"{message}: {turn.trace.denial_texts}")
 
 
 def _stopped(turn: Turn) -> str:

@@ -154,7 +154,17 @@ class TrialWork:
             if isinstance(changes, Failure):
                 return changes
             self.changes = changes
-        return self._without_tools()
+        return self._without_tools() or self._denied()
+
+    def _denied(self) -> Failure | None:
+        """Why an answer is none: a permission was denied, and the agent has changed nothing."""
+        trace, changes, settings = self.trace, self.changes, self.trial.target.settings
+        if trace is None or changes is None or getattr(settings, "on_denied", "grade") != "error":
+            return None
+        if changes.files or not trace.denials or trace.worked_elsewhere:
+            return None
+        message = "a permission was denied, and the agent reports success though it changed nothing"
+        return Failure("permission-denied", f"{message}: {trace.denial_texts}")
 
     def _without_tools(self) -> Failure | None:
         """Why an answer says nothing of the tools of the case: the agent never asked for them."""

@@ -16,6 +16,9 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 
 TRACE_VERSION = 1
 
+SHOWN_DENIALS = 5
+"""Denials that a message names."""
+
 ToolStatus = Literal["completed", "failed", "denied", "cancelled", "unknown"]
 Evidence = Literal["agent", "gateway", "tools"]
 """Who saw it: the agent reported it, our gateway or our tool server did."""
@@ -141,6 +144,17 @@ class Trace:
     def denials(self) -> tuple[PermissionStep, ...]:
         """The permissions that were refused."""
         return tuple(step for step in self.steps if isinstance(step, PermissionStep) and not step.allowed)
+
+    @property
+    def worked_elsewhere(self) -> bool:
+        """Whether a call of an MCP tool completed: what it did is in no file of the workspace."""
+        return any(call.status == "completed" and "." in call.name for call in self.tool_calls)
+
+    @property
+    def denial_texts(self) -> str:
+        """The first permissions that were refused, and why, for a message."""
+        denied = [f"{one.tool} ({one.reason})" if one.reason else one.tool for one in self.denials]
+        return ", ".join(denied[:SHOWN_DENIALS])
 
     @property
     def is_counted(self) -> bool:

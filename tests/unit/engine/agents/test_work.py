@@ -23,7 +23,7 @@ from agentv.model.suite.workspace import NO_WORK_LIMITS, Hooks, Variant, WorkLim
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.trace import MessageStep, Trace
+from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace
 from agentv.ports import Call
 from doubles.given_workspaces import CHANGED, GivenWorkspace, GivenWorkspaces
 from doubles.run_contexts import GivenRunContext
@@ -35,6 +35,7 @@ SPEC = WorkspaceSpec(sha256="of-the-spec")
 @dataclass(frozen=True)
 class Confined:
     confined: bool = True
+    on_denied: str = "grade"
 
 
 @dataclass
@@ -341,3 +342,25 @@ def test_a_sandbox_with_a_network_of_its_own_leads_to_the_gateway_and_the_tools(
     access = GatewayAccess("http://127.0.0.1:4100", "token", socket)
     work.request(replace(request_of(given.trial, given.trial.case.input), gateway=access))
     assert getattr(sandbox, "forwards", None) == expected
+
+
+DENIED = Trace((PermissionStep("edit", allowed=False, reason="rule 1"), MessageStep("assistant", "done")), "acp")
+BY_SERVER = Trace((*DENIED.steps, ToolCallStep("shop.refund", {}, status="completed")), "acp")
+
+
+@pytest.mark.parametrize(
+    ("trace", "changes", "on_denied", "code"),
+    [
+        (DENIED, WorkspaceChanges(), "error", "permission-denied"),
+        (DENIED, WorkspaceChanges(), "grade", None),
+        (DENIED, CHANGED, "error", None),
+        (BY_SERVER, WorkspaceChanges(), "error", None),
+        (Trace((MessageStep("assistant", "done"),), "acp"), WorkspaceChanges(), "error", None),
+    ],
+)
+def test_a_success_after_a_denial_needs_a_change_whatever_the_times_of_files(trace, changes, on_denied, code):
+    given = Given([TargetResponse("done", trace=trace)])
+    given.opened.changes = changes
+    given.trial = replace(given.trial, target=replace(given.trial.target, settings=Confined(on_denied=on_denied)))
+    error = given.result().error
+    assert (error.code if error is not None else None) == code
