@@ -106,14 +106,8 @@ class Entries:
             self._group(result),
             case.sha256[:12],
             self._cluster(trial),
-            -1 if trial.variant is None else self._variant(trial),
+            -1 if trial.variant is None else self.variants.of(trial.variant.name),
         ]
-
-    def _variant(self, trial: Trial) -> int:
-        """The number of a trial's variant; they are in the order of the suite, whichever ends first."""
-        for one in trial.suite.variants:
-            self.variants.of(one.name)
-        return self.variants.of(trial.variant_name or "")
 
     def tables(self) -> dict[str, Any]:
         """Tables of the entries' numbers, and the verdicts and results of cases with several samples."""

@@ -72,6 +72,8 @@ def render(report: HtmlReport, against: HtmlReport | None = None) -> Iterator[st
 def _data(report: HtmlReport, number: int) -> Iterator[str]:
     """The trials of one run, as pairs of elements: what the list needs, and the rest; then what their numbers mean."""
     entries = Entries()
+    for name in report.variants():
+        entries.variants.of(name)
     short: list[str] = []
     rest: list[str] = []
     length = 0

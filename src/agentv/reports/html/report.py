@@ -53,6 +53,18 @@ class HtmlReport:
         plain = summary.as_json() if isinstance(summary, Summary) else summary
         return cls(run_id, record, plain, results, root)
 
+    def variants(self) -> list[str]:
+        """The names of the variants that ran, in the order of the suites."""
+        ran, suites = (self.summary or {}).get("by_variant"), self.record.get("suites")
+        listed = (
+            [suite.get("variants") for suite in suites if isinstance(suite, dict)] if isinstance(suites, list) else []
+        )
+        named = (
+            one.get("name") for group in listed if isinstance(group, list) for one in group if isinstance(one, dict)
+        )
+        known = ran if isinstance(ran, dict) else {}
+        return list(dict.fromkeys(name for name in named if isinstance(name, str) and name in known))
+
     def facts(self) -> dict[str, Json]:
         """Facts about the run for the page."""
         suites = self.record.get("suites")
