@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Iterable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from agentv.engine.agents.denials import denied
 from agentv.engine.agents.limits import exceeded, limited
 from agentv.engine.agents.settings import agent_env, limits_of
 from agentv.engine.calls.circuit_breaker import is_interrupted
@@ -154,17 +155,7 @@ class TrialWork:
             if isinstance(changes, Failure):
                 return changes
             self.changes = changes
-        return self._without_tools() or self._denied()
-
-    def _denied(self) -> Failure | None:
-        """Why an answer is none: a permission was denied, and the agent has changed nothing."""
-        trace, changes, settings = self.trace, self.changes, self.trial.target.settings
-        if trace is None or changes is None or getattr(settings, "on_denied", "grade") != "error":
-            return None
-        if changes.files or not trace.denials or trace.worked_elsewhere:
-            return None
-        message = "a permission was denied, and the agent reports success though it changed nothing"
-        return Failure("permission-denied", f"{message}: {trace.denial_texts}")
+        return self._without_tools() or denied(self.trial, self.trace, self.changes)
 
     def _without_tools(self) -> Failure | None:
         """Why an answer says nothing of the tools of the case: the agent never asked for them."""
