@@ -174,8 +174,7 @@ class AcpSession:
         if reason == "refusal" and not (response.output or "").strip():
             return failed("refused", "the agent refused, and said nothing", response)
         if self._did_nothing(response, moment):
-            message = "a permission was denied, and the agent reports success though it changed nothing"
-            return failed(DENIED, f"{message}: {self._traced('').denial_texts}", response)
+            return failed(DENIED, self._traced("").denial_message, response)
         self._limits.end(self._trace.turns, len(self._trace.calls))
         self._facts.end_turn(self._trace, response)
         self.usable = True

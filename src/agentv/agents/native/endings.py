@@ -63,8 +63,7 @@ def _failures(turn: Turn, on_denied: OnDenied) -> Iterator[Failure]:
     if missing:
         yield Failure(NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
     if on_denied == "error" and turn.trace.denials and did_nothing(turn.trace, turn.root, turn.began):
-        message = "a permission was denied, and the agent reports success though it changed nothing"
-        yield Failure(DENIED, f"{message}: {turn.trace.denial_texts}")
+        yield Failure(DENIED, turn.trace.denial_message)
 
 
 def _stopped(turn: Turn) -> str:

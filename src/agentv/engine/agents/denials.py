@@ -20,5 +20,4 @@ def denied(trial: Trial, trace: Trace | None, changes: WorkspaceChanges | None) 
         return None
     if changes.files or not trace.denials or trace.worked_elsewhere:
         return None
-    message = "a permission was denied, and the agent reports success though it changed nothing"
-    return Failure("permission-denied", f"{message}: {trace.denial_texts}")
+    return Failure("permission-denied", trace.denial_message)

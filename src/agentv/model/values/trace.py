@@ -151,10 +151,11 @@ class Trace:
         return any(call.status == "completed" and "." in call.name for call in self.tool_calls)
 
     @property
-    def denial_texts(self) -> str:
-        """The first permissions that were refused, and why, for a message."""
+    def denial_message(self) -> str:
+        """Why a success counts for nothing: the first permissions that were refused, with the reasons."""
         denied = [f"{one.tool} ({one.reason})" if one.reason else one.tool for one in self.denials]
-        return ", ".join(denied[:SHOWN_DENIALS])
+        listed = ", ".join(denied[:SHOWN_DENIALS])
+        return f"a permission was denied, and the agent reports success though it changed nothing: {listed}"
 
     @property
     def is_counted(self) -> bool:
