@@ -22,6 +22,9 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
         return exchanges
     if run_context.unanswered is not None and exchanges is None:
         return work
+    uncounted = _uncounted(trial)
+    if uncounted is not None:
+        return uncounted
     spec, suite = trial.case.workspace, trial.suite
     if spec is not None:
         home = getattr(trial.target.settings, "home", None)
@@ -42,6 +45,15 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
             return servers
         work.servers = servers
     return await _at_gateway(work, exchanges)
+
+
+def _uncounted(trial: Trial) -> Failure | None:
+    """Why the budget of a trial could not be enforced."""
+    target = trial.target
+    if trial.budget_usd is None or target.upstream is not None or getattr(target.settings, "free", False):
+        return None
+    calls = f"model calls of '{target.name}' do not pass the gateway"
+    return Failure("no-gateway", f"{calls}, so that the trial's 'budget_usd' cannot be enforced")
 
 
 def _exchanges_of(trial: Trial, run_context: RunContext) -> TrialExchanges | Failure | None:

@@ -19,7 +19,7 @@ def limits_of(trial: Trial) -> WorkLimits:
         own.max_turns if own.max_turns is not None else run.max_turns,
         own.max_tool_calls if own.max_tool_calls is not None else run.max_tool_calls,
         own.on_limit or run.on_limit,
-        own.budget_usd if own.budget_usd is not None else run.trial_budget_usd,
+        trial.budget_usd,
     )
 
 

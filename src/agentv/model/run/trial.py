@@ -60,8 +60,16 @@ class Trial:
 
     @property
     def has_work(self) -> bool:
-        """Whether its agent has a workspace, tools of ours, or calls its model through the gateway."""
-        return self.case.workspace is not None or bool(self.case.tools) or self.target.upstream is not None
+        """Whether an agent works on it, whose limits hold, or anything else that has a workspace, tools or a budget."""
+        case, target = self.case, self.target
+        has_agent = target.upstream is not None or getattr(target.settings, "is_agent", False)
+        return has_agent or case.workspace is not None or bool(case.tools) or self.budget_usd is not None
+
+    @property
+    def budget_usd(self) -> float | None:
+        """What its model calls may cost, as its case says, else its suite; None: there is no limit but the run's."""
+        own = self.case.limits.budget_usd
+        return own if own is not None else self.suite.run.trial_budget_usd
 
     @property
     def variant_name(self) -> str | None:

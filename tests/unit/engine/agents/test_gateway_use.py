@@ -181,3 +181,14 @@ def test_our_own_count_wins_over_what_an_agent_reports(steps, seen):
     session = SimpleNamespace(usages=lambda: steps)
     use = GatewayUse(trial(), session, GivenRunContext(lambda _: None), [], 0.0)
     assert use.seen(ACTIVITY) == seen
+
+
+@pytest.mark.parametrize(
+    ("budget_usd", "free", "code"), [(0.5, False, "no-gateway"), (0.5, True, None), (None, False, None)]
+)
+def test_a_budget_that_nobody_could_enforce_is_an_error_before_the_agent_begins(budget_usd, free, code):
+    given = Given(limits=WorkLimits(budget_usd=budget_usd))
+    given.trial = replace(given.trial, target=replace(given.trial.target, settings=SimpleNamespace(free=free)))
+    error = given.result().error
+    assert (error.code if error is not None else None) == code
+    assert bool(given.agent.asked) == (code is None)
