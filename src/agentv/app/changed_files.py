@@ -12,7 +12,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 
 from agentv.app.recorded_code import code_of
@@ -80,12 +80,24 @@ class ImportedCode:
         if len(sys.modules) == self._modules:
             return
         self._modules = len(sys.modules)
-        modules = (getattr(module, "__file__", None) for module in tuple(sys.modules.values()))
-        imported = {os.path.realpath(file) for file in modules if isinstance(file, str)} - self._files
+        imported = _files_of_modules() - self._files
         for path, digest in known.items():
             real = os.path.realpath(path)
             if real in imported and digest_of(path) == digest:
                 self._files.add(real)
+
+
+def _files_of_modules() -> set[str]:
+    """The files of all modules that are imported, without symbolic links. Each of their directories is resolved once."""
+    directory = cache(os.path.realpath)
+    found = set()
+    for module in tuple(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str):
+            parent, name = os.path.split(file)
+            path = os.path.join(directory(parent), name)
+            found.add(os.path.realpath(path) if os.path.islink(path) else path)
+    return found
 
 
 async def _loaded(executor: Executor, place: tuple[str | None, str | None], limit_s: float) -> None:
