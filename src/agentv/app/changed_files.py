@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 
 from agentv.app.recorded_code import code_of
 from agentv.authoring.code.code_imports import is_code
@@ -88,15 +89,15 @@ class ImportedCode:
 
 
 def _files_of_modules() -> set[str]:
-    """The files of all modules that are imported, without symbolic links. Each of their directories is resolved once."""
+    """The files of all imported modules, without symbolic links; each of their directories is resolved once."""
     directory = cache(os.path.realpath)
     found = set()
     for module in tuple(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str):
             parent, name = os.path.split(file)
-            path = os.path.join(directory(parent), name)
-            found.add(os.path.realpath(path) if os.path.islink(path) else path)
+            path = Path(directory(parent), name)
+            found.add(os.path.realpath(path) if path.is_symlink() else str(path))
     return found
 
 
