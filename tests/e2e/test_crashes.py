@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from doubles.thorough import examples
 from e2e.command import AGENTV
 
 DRIVER = Path(__file__).parent.parent / "doubles" / "killed_runs.py"
 WORKERS = 4
-KILLS = {"SIGKILL": 50, "SIGTERM": 20}
+KILLS = {"SIGKILL": examples(50, 12), "SIGTERM": examples(20, 8)}
 """Of one test; for SIGKILL there are several, so that processes of tests share them."""
 
 AGENT = """

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from agentv.cli.main import run
 from doubles.loading import repository
 from doubles.mutants import NO_HOSTS, Project, check_told, mutated, projects
+from doubles.thorough import examples
 
 PROJECTS = projects()
 PLACES = [(name, path) for name, project in PROJECTS.items() for path in project.mutable]
@@ -45,7 +46,7 @@ def changed(folder: Path, project: Project, path: str, seed: int) -> Path:
     return file
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800, 150), deadline=None)
 @given(place=st.sampled_from(PLACES), seed=seeds)
 def test_a_changed_file_is_right_or_told_where_it_is_wrong(folders: Path, place: tuple[str, str], seed: int) -> None:
     name, path = place
@@ -59,7 +60,9 @@ def test_a_changed_file_is_right_or_told_where_it_is_wrong(folders: Path, place:
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(100, 30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(place=st.sampled_from(PLAIN), seed=seeds)
 def test_the_command_ends_well_or_with_what_is_wrong(

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from doubles.loading import outcome, repository
+from doubles.thorough import examples
 
 RIGHT: dict[str, Any] = {
     "name": "right",
@@ -122,7 +123,9 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(100, 40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(document=mutated())
 def test_a_mutated_file_is_right_or_told_where_it_is_wrong(project: Path, document: dict[str, Any]) -> None:
@@ -131,7 +134,7 @@ def test_a_mutated_file_is_right_or_told_where_it_is_wrong(project: Path, docume
     told_within(project)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100, 40), deadline=None)
 @given(data=st.data())
 def test_a_file_with_bytes_replaced_is_right_or_told_where_it_is_wrong(project: Path, data: st.DataObject) -> None:
     original = yaml.safe_dump(RIGHT, allow_unicode=True, sort_keys=False).encode()

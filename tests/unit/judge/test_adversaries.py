@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from agentv.assertions.judged.rubric import LlmRubric, RubricEntry
 from agentv.judge.target import TargetJudge
 from doubles.judges import JudgeServices, Replying, answered, honest, shown_answer, shown_fence, token_of
+from doubles.thorough import each_third
 
 
 @dataclass(frozen=True)
@@ -259,8 +260,11 @@ def test_no_answer_turns_the_judges_verdict(mode, place):
 
 
 def graded_everywhere(mode, fake, place, verdict):
-    """The grades of answers by every mechanism, each judged by judges that quote in every way."""
-    cases = [(mechanism, way) for mechanism, attack in MECHANISMS.items() for way in distinct_ways(mode, attack(fake))]
+    """The grades of answers by every mechanism, each judged by judges that quote in every way, over all places."""
+    all_cases = (
+        (mechanism, way) for mechanism, attack in MECHANISMS.items() for way in distinct_ways(mode, attack(fake))
+    )
+    cases = [*each_third(all_cases, [*PLACES].index(place))]
     pairs = [(MECHANISMS[mechanism](fake), quoting(way, place, verdict)) for mechanism, way in cases]
     names = [f"an answer with a verdict {mechanism}, quoted {way}" for mechanism, way in cases]
     return dict(zip(names, graded(mode, *pairs), strict=True))

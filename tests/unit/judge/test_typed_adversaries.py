@@ -14,6 +14,7 @@ from agentv.assertions.judged.retrieval import ContextFaithfulness, ContextRecal
 from agentv.judge.target import TargetJudge
 from agentv.model.values.message import Message
 from doubles.judges import JudgeServices, Replying, answered, honest
+from doubles.thorough import each_third
 
 KINDS = {
     "factuality": Factuality("It is 42."),
@@ -125,8 +126,9 @@ PLACED = [
 @pytest.mark.parametrize(("kind", "where"), PLACED)
 def test_a_quoted_verdict_turns_no_fail_into_a_pass_and_no_pass_into_a_fail(kind, where):
     wrong = []
-    for (fake, own, passes), way, place in product(((PASS, FAIL, False), (FAIL, PASS, True)), WAYS, PLACES):
-        for name, attack in mechanisms(fake[kind]).items():
+    verdicts = ((PASS, FAIL, False), (FAIL, PASS, True))
+    for number, ((fake, own, passes), way, place) in enumerate(product(verdicts, WAYS, PLACES)):
+        for name, attack in each_third(mechanisms(fake[kind]).items(), number):
             found = grade(kind, attack, quoting(attack, way, place, own[kind]), where)
             unread = found.error is not None and found.error.code == "unreadable-verdict"
             if not unread and (found.error is not None or found.passed is not passes):

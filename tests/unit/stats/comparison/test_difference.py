@@ -14,6 +14,7 @@ from agentv.stats.comparison.joint import StudentT, Tail
 from agentv.stats.comparison.paired import mcnemar_exact
 from agentv.stats.comparison.sign_flips import SignFlips
 from agentv.stats.intervals.zero_variance import unseen_share
+from doubles.thorough import examples
 
 GAINS = [0.11, 0.12, 0.05, 0.2, 0.14, 0.09, 0.13, 0.07, -0.02, 0.16]
 thirds = st.integers(0, 3).map(lambda number: number / 3)
@@ -31,7 +32,7 @@ def paired(draw, score=thirds):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, 60), deadline=None)
 @given(
     st.one_of(paired(), paired(st.sampled_from((0.0, 1.0))), paired(st.floats(0, 1))),
     st.sampled_from((0.8, 0.95, 0.975, 0.999)),
