@@ -177,16 +177,8 @@ def check_file(file: Path, text: str, block: Block) -> None:
 def run_python(block: Block, home: Path) -> None:
     program = home / "program.py"
     program.write_text(block.body)
-    ended = subprocess.run(
-        [sys.executable, program],
-        cwd=home,
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 0, f"line {block.line}: {ended.stderr}"
+    status, _, printed = fork_server(libraries=True).run([str(program)], home, environment(home), 60)
+    assert status == 0, f"line {block.line}: {printed}"
 
 
 @cache

@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import re
+import runpy
 import select
 import shutil
 import signal
@@ -25,6 +26,7 @@ import sysconfig
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
@@ -102,7 +104,7 @@ class ForkServer:
     def run(
         self, words: Sequence[str], path: Path, environment: Mapping[str, str], timeout: float
     ) -> tuple[int, str, str]:
-        """Exit status, standard output and error of a command.
+        """Exit status, standard output and error of a command, or of a Python program: its path, ending in `.py`.
 
         Raises:
             TimeoutExpired: it did not end in so many seconds, and was killed.
@@ -261,20 +263,33 @@ def _become(command: dict, descriptors: list[int]) -> None:
     sys.argv = [AGENTV, *command["words"]]
     sys.path[0] = str(Path(AGENTV).parent)
     sys.modules["__main__"].__file__ = AGENTV  # which processes that multiprocessing starts import
-    from agentv.__main__ import main
     from agentv.user_code.processes import orphans
 
     orphans._RUN = os.urandom(8).hex()  # drawn at import: the programs of one command are not those of another
     status: object = 0
     try:
-        main()
+        _run(command["words"])
     except SystemExit as ended:  # the process that ran the command; the one in front of it has ended by itself
-        status = ended.code
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
     threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _run(words: list[str]) -> None:
+    if words[:1] and words[0].endswith(".py"):
+        sys.argv = words
+        sys.path[0] = str(Path(words[0]).parent)
+        runpy.run_path(words[0], run_name="__main__")
+        return
+    from agentv.__main__ import main
+
+    main()
 
 
 def main(listening: int, session: int, kind: str) -> None:
