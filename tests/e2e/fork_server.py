@@ -271,7 +271,7 @@ def _become(command: dict, descriptors: list[int]) -> None:
         _run(command["words"])
     except SystemExit as ended:  # the process that ran the command; the one in front of it has ended by itself
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - of a program, which ends by it
         traceback.print_exc()
         status = 1
     threading._shutdown()
