@@ -52,7 +52,15 @@ class _SlowImportError(SignalError):
 
 def installed_plugins() -> tuple[Plugin, ...]:
     """The entry points of our groups that installed packages have, in the order of `sys.path`. Imports nothing."""
-    return _found_on(tuple((path or os.curdir, _changed(path or os.curdir)) for path in sys.path))
+    seen: set[str] = set()
+    found: list[Plugin] = []
+    for path in sys.path:
+        directory = path or os.curdir
+        for distribution, plugins in _found_in(os.path.abspath(directory), _changed(directory)):  # noqa: PTH100  # as it lies
+            if distribution not in seen:
+                seen.add(distribution)
+                found += plugins
+    return tuple(found)
 
 
 def _changed(path: str) -> int:
@@ -62,22 +70,20 @@ def _changed(path: str) -> int:
         return 0
 
 
-@lru_cache(maxsize=8)
-def _found_on(path: tuple[tuple[str, int], ...]) -> tuple[Plugin, ...]:
-    seen: set[str] = set()
-    return tuple(plugin for directory, _ in path for plugin in _found_in(directory, seen))
-
-
-def _found_in(directory: str, seen: set[str]) -> Iterator[Plugin]:
+@lru_cache(maxsize=64)
+def _found_in(directory: str, changed_ns: int) -> tuple[tuple[str, tuple[Plugin, ...]], ...]:  # noqa: ARG001  # a key
+    """The distributions in a directory with their plugins, read again when the directory has changed."""
     try:
         names = sorted(one.name for one in os.scandir(directory) if one.name.endswith((".dist-info", ".egg-info")))
     except (OSError, ValueError):  # a zip file, or nothing
-        return
-    for name in names:
-        distribution = re.sub(r"[-_.]+", "-", name.rpartition(".")[0].partition("-")[0]).lower()
-        if distribution not in seen:
-            seen.add(distribution)
-            yield from _of_distribution(os.path.join(directory, name))  # noqa: PTH118  # hot: once a package
+        return ()
+    return tuple(
+        (
+            re.sub(r"[-_.]+", "-", name.rpartition(".")[0].partition("-")[0]).lower(),
+            tuple(_of_distribution(os.path.join(directory, name))),  # noqa: PTH118  # hot: once a package
+        )
+        for name in names
+    )
 
 
 def _of_distribution(metadata: str) -> Iterator[Plugin]:
