@@ -33,6 +33,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from agentv import lazy_dataclass
+from agentv.authoring.fields import decode
 
 AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
 PROJECT = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
@@ -185,11 +186,11 @@ def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
     learning = os.fork()
     if learning == 0:
         with os.fdopen(writing, "w") as found:
-            json.dump([(imported or _imported_by_commands)(), _compiled_methods(), _compiled_patterns()], found)
+            json.dump([(imported or _imported_by_commands)(), _compiled_methods(), _compiled_patterns(), _shapes()], found)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as found:
-        names, methods, patterns = json.load(found)
+        names, methods, patterns, shapes = json.load(found)
     os.waitpid(learning, 0)
     for name in names:
         with suppress(ImportError):  # parts of packages that only the package itself can import
@@ -199,6 +200,8 @@ def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
             attrgetter(f"{cls}.{name}")(sys.modules[module])()
     for pattern, flags in patterns:
         re.compile(pattern, flags)
+    for module, cls in shapes:
+        decode.shape_of(attrgetter(cls)(sys.modules[module]))
 
 
 def _compiled_methods() -> list[tuple[str, str, str]]:
@@ -209,6 +212,11 @@ def _compiled_methods() -> list[tuple[str, str, str]]:
 def _compiled_patterns() -> list[tuple[str, int]]:
     """The patterns of text, with their flags, that were compiled here; `re` compiles none of them twice."""
     return [(pattern, flags) for kind, pattern, flags in re._cache if kind is str]
+
+
+def _shapes() -> list[tuple[str, str]]:
+    """The module and name of each class of options whose declaration was read here."""
+    return [(one.__module__, one.__qualname__) for one in decode._SHAPES]
 
 
 def _imported_by_commands() -> list[str]:
