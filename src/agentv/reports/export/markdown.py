@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import islice
 
-from agentv.model.run.summary import Counts, GroupTotals, Summary
+from agentv.model.run.group_totals import Counts, GroupTotals
+from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_words

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from agentv.model.run.clusters import CASE, CONVERSATION
-from agentv.model.run.summary import CaseRule, Cut, Interval, Summary
+from agentv.model.run.group_totals import Interval
+from agentv.model.run.summary import CaseRule, Cut, Summary
 from agentv.reports.text.escaping import one_line, percent
 
 _CUTS: Mapping[Cut, str] = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import Counts, GroupTotals, Summary
+from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rates import mean_words, rate_words, rule_words

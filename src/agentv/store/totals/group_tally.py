@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.summary import CaseRule, Counts, GroupTotals, Interval
+from agentv.model.run.group_totals import Counts, GroupTotals, Interval
+from agentv.model.run.summary import CaseRule
 from agentv.model.run.trial import Status
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_mean_alone, estimated_rate
 from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of

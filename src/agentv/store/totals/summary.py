@@ -17,7 +17,8 @@ import msgspec
 
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.summary import GroupTotals, Summary
+from agentv.model.run.group_totals import GroupTotals
+from agentv.model.run.summary import Summary
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document

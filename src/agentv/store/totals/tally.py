@@ -10,8 +10,8 @@ from typing import NamedTuple, get_args
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.sampling import SamplingStop
-from agentv.model.run.summary import Counts
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.hashes import NumberedHashes
