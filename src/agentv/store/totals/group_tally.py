@@ -218,6 +218,15 @@ def _rounded(interval: Interval | None) -> Interval | None:
     return None if interval is None else (round(interval[0], _DIGITS), round(interval[1], _DIGITS))
 
 
+def merged(found: Iterable[tuple[Profile, GroupTally]]) -> GroupTally:
+    """The cases of several groups, each with their profile."""
+    groups = list(found)
+    whole = GroupTally(clustered=any(one.clustered for _, one in groups))
+    for profile, outcomes in groups:
+        whole.merge(profile, outcomes)
+    return whole
+
+
 def one_rule(groups: Iterable[Profile]) -> CaseRule | None:
     """The rule by which samples became verdicts, where all cases have the same; None: they differ, or end early."""
     rules = {(one.repeat, one.aggregate, one.threshold, one.alpha) for one in groups}
