@@ -50,7 +50,6 @@ def command(
     from agentv.app.results.listing import compared_run
     from agentv.app.results.stored import open_run
 
-    full = chosen.pop("full")
     found = open_run(run, action="show", partial=partial)
     wanted = limit if limit is not None or as_json else SHOWN
     if matrix:
