@@ -116,12 +116,15 @@ def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterat
     one = min(samples, key=lambda sample: (_WORST_FIRST.index(sample.status), sample.score or 0.0))
     for line in wrapped(_status(one, samples), width):
         yield line, _STYLES[one.status]
-    text = one.output if one.error is None or one.output else f"{one.error.code}: {one.error.message}"
-    lines = list(wrapped((text or "")[: None if full else LONGEST], width))
+    text = one.output or ""
+    lines = list(wrapped(text[: None if full else LONGEST], width)) if text else []
     shown = lines if full else lines[:LINES]
     yield from ((line, None) for line in shown)
-    if len(lines) > len(shown) or (text and not full and len(text) > LONGEST):
+    if len(lines) > len(shown) or (not full and len(text) > LONGEST):
         yield "… --full shows all", "dim"
+    if one.error is not None:
+        error = f"{one.error.code}: {one.error.message}"
+        yield from ((line, "errored") for line in list(wrapped(error, width))[: None if full else LINES])
     for check in list(_failed(one))[: None if full else CHECKS]:
         for line in list(wrapped(f"- {one_line(check, LONGEST)}", width))[: None if full else 2]:
             yield line, "failed"
