@@ -49,6 +49,17 @@ def listed_run(path: Path) -> ListedRun:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
 
+def compared_run(path: Path) -> ListedRun:
+    """As `listed_run`, with the comparisons of a run with several targets, prompts or variants."""
+    found = listed_run(path)
+    if found.summary is None:
+        return found
+    try:
+        return replace(found, summary=_compared(found.summary, path, read_document(path / RUN)))
+    except StoreError as error:
+        return ListedRun(path.name, str(path), "unreadable", problem=str(error))
+
+
 def _listed(path: Path) -> ListedRun:
     record = read_document(path / RUN)
     planned = _number(record, "trials")
@@ -88,6 +99,25 @@ def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
     if written is not None and _outcome(written) == _outcome(found):
         return written, True  # the directory was copied, and its files have other times
     return found, False
+
+
+def compared_totals_of(path: Path, record: JsonObject) -> Summary:
+    """As `totals_of`, with the matrix of a run that has several targets, prompts or variants, and its comparisons.
+
+    Raises:
+        StoreError: as `totals_of`.
+    """
+    return _compared(totals_of(path, record)[0], path, record)
+
+
+def _compared(summary: Summary, path: Path, record: JsonObject) -> Summary:
+    if summary.matrix is None and max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) > 1:
+        summary = replace(summary, matrix=_from_rows(path, record).matrix)  # an earlier agentv wrote it
+    if summary.matrix is None or summary.matrix.comparisons is not None:
+        return summary
+    from agentv.app.compare.within import with_comparisons  # imports numpy
+
+    return with_comparisons(summary, path / INDEX, record)
 
 
 def _outcome(summary: Summary) -> tuple[object, ...]:
