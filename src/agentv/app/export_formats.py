@@ -156,8 +156,12 @@ def _markdown(exported: Exported) -> Iterator[str]:
 def _html(exported: Exported) -> Iterator[str]:
     from agentv.reports.html import render
 
-    against = exported.against
-    return render(_report(exported), None if against is None else _report(Exported(against)))
+    report, against = _report(exported), exported.against
+    if against is None:
+        return render(report)
+    from agentv.app.compare.shown import shown_comparison
+
+    return render(report, _report(Exported(against)), shown_comparison(against, exported.run))
 
 
 def _report(exported: Exported) -> HtmlReport:

@@ -93,7 +93,12 @@ function problem(told) {
 
 function answer(told) {
   if (told.output === undefined) return told.error ? null : section("Answer", element("p", { class: "panel note" }, "The answer is empty."));
-  return section("Answer", element("div", { class: "panel" }, element("div", { class: "corner" }, copyButton(textOf(told.output))), answerText(told.output)));
+  return section("Answer", element("div", { class: "panel" }, element("div", { class: "corner" }, offersMarkdown(told) ? markdownButton() : null, copyButton(textOf(told.output))), answerText(told.output)));
+}
+
+function offersMarkdown({ output }) {
+  const text = textOf(output);
+  return prettyJson(text) === null && looksLikeMarkdown(text);
 }
 
 function reference(told) {

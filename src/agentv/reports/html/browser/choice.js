@@ -66,7 +66,7 @@ function chosenCases(run, choice) {
       (!choice.variant || one.variant === choice.variant) &&
       (!choice.tag || one.tags.includes(choice.tag)) &&
       (!choice.why || whyOf(one) === choice.why) &&
-      (!choice.change || one.change === choice.change) &&
+      (!choice.change || choice.change.split(" ").includes(one.change)) &&
       asserted(one),
   );
   return ordered(found, choice.order);

@@ -49,7 +49,7 @@ class Filters {
     const { suites, targets, prompts, variants, tags } = this.run.tables;
     const plain = (names) => [...names].sort(byName.compare).map((name) => [name, plainly(name)]);
     return [
-      base ? this.select("change", "Any change", changesOf(this.run)) : null,
+      base ? this.select("change", "Any change", [...changesOf(this.run), ...DIRECTIONS.map(([change, title]) => [change, title.toLowerCase()])]) : null,
       suites.length > 1 ? this.select("suite", "All suites", plain(suites)) : null,
       targets.length > 1 ? this.select("target", "All targets", plain(targets)) : null,
       prompts.length > 1 ? this.select("prompt", "All prompts", plain(prompts)) : null,
@@ -120,7 +120,7 @@ function countsOf(cases) {
 function changesOf(run) {
   const found = new Map();
   for (const one of run.cases) found.set(one.change, (found.get(one.change) ?? 0) + 1);
-  return Object.keys(CHANGES).filter((change) => found.has(change)).map((change) => [change, `${CHANGES[change]} (${found.get(change)})`]);
+  return Object.keys(CHANGES).filter((change) => found.has(change)).map((change) => [change, `${CHANGES[change]} (${found.get(change).toLocaleString("en")})`]);
 }
 
 // Types, each with those of its cases that did not pass; then names, where they are few enough to choose from.

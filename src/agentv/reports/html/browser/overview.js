@@ -2,17 +2,20 @@
 
 const LOOKS = 8;
 const MOST_GROUPS = 25;
+const PARTS = [["target", "By target", "by_target"], ["prompt", "By prompt", "by_prompt"], ["variant", "By variant", "by_variant"], ["suite", "By suite", "by_suite"]];
+const TAGS = [["tag", "By tag", "by_tag"]];
 
 function overview(state) {
   const { run, base } = state;
   return element(
     "article",
     { class: "overview" },
-    verdict(state),
     base ? since(state) : null,
+    verdict(state),
     needsLook(state),
+    groupTables(state, PARTS),
     byAssertion(state),
-    groupTables(state),
+    groupTables(state, TAGS),
     scores(run),
     about(run),
   );
@@ -47,14 +50,31 @@ function isJudged(status) {
   return status === "passed" || status === "failed";
 }
 
+// What was evaluated.
+function subjectOf(run) {
+  const { suites, targets, prompts, variants } = run.tables;
+  const named = [["suite", suites], ["target", targets], ["prompt", prompts], ["variant", variants]];
+  return element("ul", { class: "facts subject" }, named.filter(([, names]) => names.length).map(([what, names]) =>
+    element("li", {}, element("span", { class: "label" }, names.length > 1 ? `${what}s` : what), " ", someNames(names))));
+}
+
+const NAMED = 6;
+
+function someNames(names) {
+  const more = names.length - NAMED;
+  return [names.slice(0, NAMED).map((name, number) => [number ? ", " : null, inline(name)]), more > 0 ? ` and ${more.toLocaleString("en")} more` : null];
+}
+
+// The first heading of a page is its title; where a comparison has that, the run's own totals come under it.
 function verdict(state) {
-  const { run } = state;
+  const { run, base } = state;
   const counts = totalsOf(run);
   const rate = rateOf(run);
   return element(
     "header",
     { class: "verdict panel" },
-    element("h1", { tabindex: -1 }, heading(counts)),
+    base ? null : subjectOf(run),
+    base ? element("h2", {}, heading(counts)) : element("h1", { tabindex: -1 }, heading(counts)),
     rate ? element(
       "div",
       { class: "rate" },
@@ -114,7 +134,7 @@ function after(state, rest) {
 }
 
 function reasonLink(state, { why, cases }) {
-  const examples = cases.slice(0, 4).map((one, number) => [number ? ", " : null, inline(one.id)]);
+  const examples = cases.slice(0, 4).map((one, number) => [number ? ", " : null, exampleOf(one)]);
   return element(
     "a",
     { class: "look", href: cases.length > 1 ? state.chosen({ why }) : state.address(cases[0]) },
@@ -123,6 +143,12 @@ function reasonLink(state, { why, cases }) {
     element("span", { class: "score" }, count(cases.length, "case")),
     element("span", { class: "why" }, examples, cases.length > 4 ? ", …" : null),
   );
+}
+
+// Its id, and what else tells it from others.
+function exampleOf(one) {
+  const where = whereOf(one, WHERE);
+  return where ? [inline(one.id), " (", inline(where), ")"] : inline(one.id);
 }
 
 function lookLink(state, one) {
@@ -136,9 +162,8 @@ function lookLink(state, one) {
   );
 }
 
-function groupTables(state) {
+function groupTables(state, kinds) {
   const { run } = state;
-  const kinds = [["suite", "By suite", "by_suite"], ["target", "By target", "by_target"], ["prompt", "By prompt", "by_prompt"], ["variant", "By variant", "by_variant"], ["tag", "By tag", "by_tag"]];
   return kinds.map(([name, title, key]) => {
     const summed = Object.entries(run.summary?.[key] ?? {});
     const groups = summed.length ? summed : Object.entries(countedBy(run, name));
