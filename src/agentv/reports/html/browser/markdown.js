@@ -2,6 +2,7 @@
 // with no links but to the web; elements are made here, from a list of those that are known.
 
 const MOST_MARKDOWN = 100_000;
+const MOST_TOKENS = 10_000; // more take seconds to lay out
 const DEEPEST = 60;
 const MARKDOWN_SIGNS = /[*_`#>|[~]|^\s*(?:[-+]|\d+[.)])\s|^[-=]{3,}\s*$/m;
 const MARKDOWN_TAGS = new Set(["p", "blockquote", "ul", "ol", "li", "em", "strong", "s", "table", "thead", "tbody", "tr", "th", "td"]);
@@ -42,6 +43,7 @@ function markdownOf(told) {
   if (oddPlaces(text).length > MOST_ODD) return plain("the answer has too many control characters");
   const tokens = markdownReader().parse(text, {});
   if (tokens.some(({ level }) => level >= DEEPEST - 1)) return plain("it is nested too deeply"); // the rest would be lost
+  if (tokens.reduce((sum_, { children }) => sum_ + 1 + (children?.length ?? 0), 0) > MOST_TOKENS) return plain("it has too many parts");
   const box = element("div", { class: "markdown", dir: "auto" });
   fillMarkdown(box, tokens);
   return [box];
