@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.runs import ListedRun
-from agentv.model.run.summary import Counts, Summary
+from agentv.model.run.summary import Summary
 
 SUMMARY = Summary(
     run_id="r",

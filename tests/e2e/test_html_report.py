@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentv.model.run.grade import Check
-from agentv.model.run.summary import Counts, GroupTotals
+from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.values.message import Message
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.html import HtmlReport, page, render

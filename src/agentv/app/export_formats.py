@@ -50,9 +50,9 @@ class Exported:
 
     def totals(self) -> Summary:
         """The totals of the whole run, of which the chosen trials are a part."""
-        from agentv.app.results.listing import totals_of
+        from agentv.app.results.listing import compared_totals_of
 
-        return totals_of(self.run.path, self.run.record)[0]
+        return compared_totals_of(self.run.path, self.run.record)
 
     def rows(self) -> Iterator[str]:
         """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""

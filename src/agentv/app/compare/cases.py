@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
 from agentv.model.run.comparison import CaseKey, CaseOutcome
+from agentv.model.run.matrix import Dimension
 from agentv.model.run.trial import Status
 from agentv.stats.samples.deciding import Rule
 
@@ -149,16 +150,11 @@ class ChosenCases:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def on(self, target: str) -> ChosenCases:
-        """Those on a target."""
-        return ChosenCases(
-            self.cases, array("I", (one for one in self.numbers if self.cases.place(one).target == target))
-        )
-
-    def of(self, variant: str) -> ChosenCases:
-        """Those with a variant."""
-        numbers = (one for one in self.numbers if self.cases.place(one).variant == variant)
-        return ChosenCases(self.cases, array("I", numbers))
+    def of(self, by: Dimension, name: str) -> ChosenCases:
+        """Those with this target, prompt or variant."""
+        cases, places = self.cases, self.cases.common.places.values
+        wanted = {number for number, place in enumerate(places) if getattr(place, by) == name}
+        return ChosenCases(cases, array("I", (one for one in self.numbers if cases.place_number(one) in wanted)))
 
 
 class KeyedCases:

@@ -13,7 +13,7 @@ from agentv.app.compare.evidence import moved_cases, worst_first
 from agentv.app.compare.gathering import cases_of
 from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
-from agentv.app.compare.records import differences, planned_cases, planned_variants
+from agentv.app.compare.records import differences, planned_cases, planned_names
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -123,11 +123,13 @@ def _variants_of(run: _Run) -> list[_Run]:
         UsageError: it has fewer than two.
     """
     ran = dict.fromkeys(place.variant for place in run.cases.places if place.variant is not None)
-    names = sorted(ran, key=_order(planned_variants(run.stored.record)))  # rows stand in the order in which they ended
+    names = sorted(
+        ran, key=_order(planned_names(run.stored.record, "variant"))
+    )  # rows stand in the order in which they ended
     if len(names) < 2:
         what = "has no variants" if not names else f"has one variant, '{names[0]}'"
         raise UsageError(f"the run {run.stored.run_id} {what}", "--by variant compares the variants of one run")
-    return [replace(run, cases=run.cases.of(name), variant=name, missing=0) for name in names]
+    return [replace(run, cases=run.cases.of("variant", name), variant=name, missing=0) for name in names]
 
 
 def _order(planned: Sequence[str]) -> Callable[[str], int]:
@@ -148,7 +150,7 @@ def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
     """The cases on a target."""
     if target is None:
         return cases
-    found = cases.on(target)
+    found = cases.of("target", target)
     if not found.numbers:
         names = dict.fromkeys(place.target for place in cases.places)
         hint = did_you_mean(target, names) or f"it holds {', '.join(names)}"

@@ -12,6 +12,7 @@ from agentv.app.compare.pairs import Pairs, paired
 from agentv.app.compare.settings import Settings
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.comparison import CaseKey, CasePair, Change, Errored, LeftOut, Loss
+from agentv.model.run.matrix import Dimension
 
 _Fate = Literal["compared", "edited", "errored", "unfinished"]
 
@@ -38,15 +39,24 @@ class Matched:
     settings: Settings
 
 
-def match(base: KeyedCases, candidate: KeyedCases, *, edited: bool = False, errored: Errored = "bounds") -> Matched:
+def match(
+    base: KeyedCases,
+    candidate: KeyedCases,
+    *,
+    edited: bool = False,
+    errored: Errored = "bounds",
+    within: Dimension | None = None,
+) -> Matched:
     """Match two runs by suite and case, and by target and prompt if a run has several.
 
     If both runs have one target, the targets' names do not matter; the same applies to the only prompt of a suite, and
     to the only variant of each run. A case whose text differs is excluded unless `edited`: its two scores answer
     different questions. `errored` defines how errored samples count.
+
+    `within`: both are parts of one run, such as its cases on two targets: all but that must be the same.
     """
     matching = _Matching(base, candidate, edited=edited, errored=errored)
-    old, new = _names(base, candidate)
+    old, new = _names(base, candidate) if within is None else _names_within(base, candidate, within)
     after = {(candidate.case_id(one), new[candidate.place_number(one)]): one for one in candidate.numbers}
     alone = array("I")
     for number in base.numbers:
@@ -160,6 +170,25 @@ def _names(base: KeyedCases, candidate: KeyedCases) -> tuple[Mapping[int, int], 
         }
 
     return numbered(base), numbered(candidate)
+
+
+def _names_within(
+    base: KeyedCases, candidate: KeyedCases, within: Dimension
+) -> tuple[Mapping[int, int], Mapping[int, int]]:
+    """As `_names`, of two parts of one run."""
+    known: dict[CaseKey, int] = {}
+
+    def numbered(part: KeyedCases) -> dict[int, int]:
+        return {number: known.setdefault(without(place, within), len(known)) for number, place in part.places.items()}
+
+    return numbered(base), numbered(candidate)
+
+
+def without(place: CaseKey, within: Dimension) -> CaseKey:
+    """The key without its target, its prompt or its variant."""
+    if within == "target":
+        return place._replace(target="")
+    return place._replace(prompt=None) if within == "prompt" else place._replace(variant=None)
 
 
 def _name(place: CaseKey, *, across: bool, single_prompt: bool, single_variant: bool) -> CaseKey:

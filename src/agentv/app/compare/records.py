@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agentv.model.run.matrix import Dimension
 from agentv.model.values.values import JsonObject
 
 
@@ -23,10 +24,12 @@ def planned_cases(record: JsonObject) -> int:
     return cases if isinstance(cases, int) else 0
 
 
-def planned_variants(record: JsonObject) -> tuple[str, ...]:
-    """The names of the variants of a run, in the order in which its suites have them."""
-    found = (one for suite in _suites(record) for one in suite.get("variants") or ())
-    return tuple(dict.fromkeys(str(one["name"]) for one in found if isinstance(one, Mapping) and "name" in one))
+def planned_names(record: JsonObject, by: Dimension) -> tuple[str, ...]:
+    """The targets, prompts or variants of a run, in the order in which its suites have them."""
+    keys: dict[Dimension, tuple[str, str]] = {"target": ("targets", "name"), "prompt": ("prompts", "id")}
+    listed, name = keys.get(by, ("variants", "name"))
+    found = (one for suite in _suites(record) for one in suite.get(listed) or ())
+    return tuple(dict.fromkeys(str(one[name]) for one in found if isinstance(one, Mapping) and name in one))
 
 
 def _judges(record: JsonObject) -> str:

@@ -90,6 +90,22 @@ def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
     return found, False
 
 
+def compared_totals_of(path: Path, record: JsonObject) -> Summary:
+    """As `totals_of`, with the matrix of a run that has several targets, prompts or variants, and its comparisons.
+
+    Raises:
+        StoreError: as `totals_of`.
+    """
+    summary, _ = totals_of(path, record)
+    if summary.matrix is None and max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) > 1:
+        summary = replace(summary, matrix=_from_rows(path, record).matrix)  # an earlier agentv wrote it
+    if summary.matrix is None or summary.matrix.comparisons is not None:
+        return summary
+    from agentv.app.compare.within import with_comparisons  # imports numpy
+
+    return with_comparisons(summary, path / INDEX, record)
+
+
 def _outcome(summary: Summary) -> tuple[object, ...]:
     return summary.cases, summary.trials, summary.mean_score, summary.cost_usd
 

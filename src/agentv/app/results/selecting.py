@@ -10,8 +10,8 @@ from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.selection import Selection
-from agentv.model.run.summary import Counts
 from agentv.store.files.directory import is_being_written
 from agentv.store.index.search_index import RowIndex
 from agentv.store.journal.verification import check_rows

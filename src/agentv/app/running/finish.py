@@ -16,7 +16,7 @@ from agentv.app.running.start import StartedRun
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
-from agentv.store.files.directory import RUN, SUMMARY, read_document
+from agentv.store.files.directory import INDEX, RUN, SUMMARY, read_document
 from agentv.store.files.private_files import Mark, mark
 from agentv.store.totals.summary import PlannedCounts
 
@@ -100,7 +100,12 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
 
         summary = replace(summary, against=comparison_of(draws))
     cut = cut_by(finished, summary, draws)
-    return summary if cut is None else summary.cut_short(cut)
+    summary = summary if cut is None else summary.cut_short(cut)
+    if summary.matrix is None:
+        return summary
+    from agentv.app.compare.within import with_comparisons  # imports numpy, for the few runs with several targets
+
+    return with_comparisons(summary, run.directory.path / INDEX, started.record)
 
 
 def _exam_attempts(started: StartedRun, *, interrupted: bool) -> tuple[ExamAttempt, ...]:

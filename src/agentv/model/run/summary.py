@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
+from agentv.model.run.group_totals import Counts, GroupTotals, Interval
+from agentv.model.run.matrix import DIMENSIONS, RunMatrix
 from agentv.model.run.samples import Samples
 from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.sequential import SequentialComparison
@@ -16,48 +18,11 @@ from agentv.model.suite.suite import Aggregate
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Number of each outcome."""
-
-    total: int = 0
-    passed: int = 0
-    failed: int = 0
-    errored: int = 0
-    skipped: int = 0
-    shown: int = 0
-
-
-Interval = tuple[float, float]
-
 Cut = Literal["fail-fast", "max-errors", "decided"]
 """Reasons to stop a run because of its results: the cases that ran are not a random part of all."""
 
 _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
 _OF_THE_RULE = ("rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTotals:
-    """The totals of one suite, target, prompt, variant or tag; its attributes are as those of `Summary`."""
-
-    cases: Counts
-    pass_rate: float | None
-    mean_score: float | None
-    pass_rate_interval: Interval | None = None
-    pass_rate_bounds: Interval | None = None
-    judged: int = 0
-    interval_clusters: int | None = None
-    clustered_by: tuple[str, ...] = ()
-    rule_pass_rate: float | None = None
-    rule_pass_rate_interval: Interval | None = None
-    rule_pass_rate_bounds: Interval | None = None
-    mean_score_interval: Interval | None = None
-
-    def cut_short(self) -> GroupTotals:
-        """Without intervals: none is valid for a run that stopped because of its results."""
-        return replace(self, pass_rate_interval=None, rule_pass_rate_interval=None, mean_score_interval=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +62,7 @@ class Summary:
         duration_ms: of all processes of the run together, without the time between them.
         processes: how many there were: 1, and one more each time that it was resumed.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
+        matrix: targets, prompts and variants side by side; None: there is one of each.
         samples: what the cases with several samples came to, without those whose samples may end early; None where
             there are none.
     """
@@ -134,24 +100,31 @@ class Summary:
     early_stops: EarlyStops | None = None
     against: SequentialComparison | None = None
     cut: Cut | None = None
+    matrix: RunMatrix | None = None
 
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
         groups = {name: {key: group.cut_short() for key, group in getattr(self, name).items()} for name in _GROUPED}
         without = {"pass_rate_interval": None, "rule_pass_rate_interval": None, "mean_score_interval": None}
-        return replace(self, cut=cut, **without, **groups)  # type: ignore[arg-type]  # as the fields are
+        matrix = None if self.matrix is None else self.matrix.cut_short()
+        return replace(self, cut=cut, matrix=matrix, **without, **groups)  # type: ignore[arg-type]  # as the fields are
 
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, its keys in the order of SPEC section 13; some only where they are."""
         found = asdict(self)
         if not found["by_variant"]:
             del found["by_variant"]
-        for name in ("samples", "budget", "early_stops", "against", "cut"):
+        for name in ("samples", "budget", "early_stops", "against", "cut", "matrix"):
             if found[name] is None:
                 del found[name]
         groups = (group for name in _GROUPED for group in found.get(name, {}).values())
-        for one in (found, *groups):
+        for one in (found, *groups, *_totals_in(found.get("matrix") or {})):
             for name in _OF_THE_RULE:
                 if one.get(name, 0) is None:
                     del one[name]
         return {"schema_version": SCHEMA_VERSION, **found}
+
+
+def _totals_in(matrix: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The totals of the cells and groups of a matrix, as objects."""
+    return (one["totals"] for name in ("cells", *(f"by_{by}" for by in DIMENSIONS)) for one in matrix.get(name, ()))

@@ -20,7 +20,8 @@ from agentv.model.run.comparison import (
     Withheld,
 )
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import cells, one_line, percent
+from agentv.reports.text.aligned import aligned
+from agentv.reports.text.escaping import one_line, percent
 from agentv.stats.intervals.zero_variance import cases_for_share
 
 LISTED = 10
@@ -139,14 +140,6 @@ def case_label(key: CaseKey) -> str:
     prompt = f" with {one_line(key.prompt)}" if key.prompt is not None else ""
     variant = f" as {one_line(key.variant)}" if key.variant is not None else ""
     return f"{one_line(key.suite)}: {one_line(key.case_id)}{prompt}{variant}"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of cells as lines, columns two blanks apart."""
-    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        line = "  ".join(text + " " * (width - cells(text)) for text, width in zip(row, widths, strict=True))
-        yield line.rstrip()
 
 
 def _painted(line: str, *, color: bool) -> str:

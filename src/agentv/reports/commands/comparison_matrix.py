@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from agentv.model.run.comparison import Comparison, Matrix
 from agentv.model.values.formatting import plural
-from agentv.reports.commands.comparison import aligned, case_label, certainty, left_out_lines, runs_lines, signed
+from agentv.reports.commands.comparison import case_label, certainty, left_out_lines, runs_lines, signed
+from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line
 
 _MARKS = {"better": "+", "worse": "-", "equivalent": "=", "non-inferior": ">", "cannot tell": "?"}

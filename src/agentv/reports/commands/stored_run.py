@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.runs import ListedRun
-from agentv.model.run.summary import Counts
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.work import StoredWork
 from agentv.model.values.formatting import duration, money, plural

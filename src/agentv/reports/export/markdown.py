@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import islice
 
-from agentv.model.run.summary import Counts, GroupTotals, Summary
+from agentv.model.run.group_totals import Counts, GroupTotals
+from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_words
@@ -67,6 +68,10 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
         f"### agentv: {plural(summary.cases.total, 'case')}: {outcomes(summary.cases)}\n\n{_totals_sentence(summary)}\n"
     )
     page.add("".join(_totals(summary)))
+    if summary.matrix is not None:
+        from agentv.reports.export.markdown_matrix import matrix_markdown  # most runs have one target and one prompt
+
+        page.add("".join(matrix_markdown(summary.matrix)))
     trials = [trial for kind in _LISTED for trial in view.trials(kind)]
     several = view.several_targets
     if trials:
@@ -131,8 +136,10 @@ def _totals_sentence(summary: Summary) -> str:
 
 def _totals(summary: Summary) -> Iterator[str]:
     """A table of suites, targets, prompts and variants, where there are several; else there is no more to say."""
-    groups = [*_groups("suite", summary.by_suite), *_groups("target", summary.by_target)]
-    groups += [*_groups("prompt", summary.by_prompt), *_groups("variant", summary.by_variant)]
+    groups = [*_groups("suite", summary.by_suite)]
+    if summary.matrix is None:
+        groups += _groups("target", summary.by_target)
+        groups += [*_groups("prompt", summary.by_prompt), *_groups("variant", summary.by_variant)]
     if not groups:
         return
     yield "\n| | cases | passed | failed | errored | not run | pass rate | 95% CI | mean score |\n"
@@ -145,7 +152,7 @@ def _groups(what: str, groups: Mapping[str, GroupTotals]) -> Iterator[str]:
     if len(groups) < 2:
         return
     for name, group in islice(groups.items(), GROUPS):
-        yield _group(f"{what} {_cell(name, _NAME)}", group)
+        yield _group(f"{what} {cell(name, _NAME)}", group)
     if len(groups) > GROUPS:
         yield f"| and {plural(len(groups) - GROUPS, f'more {what}')} | | | | | | | | |\n"
 
@@ -161,11 +168,11 @@ def _group(name: str, group: GroupTotals) -> str:
 
 def _row(trial: TrialView, several: bool) -> str:
     first = next(iter(trial.findings), None)
-    found = "" if first is None else _cell(check(first), _WHY)
+    found = "" if first is None else cell(check(first), _WHY)
     more = len(trial.findings) - 1
     checks = f"{found} and {more} more" if more > 0 else found
-    happened = f"{_VERDICTS[trial.kind]}: {_cell(reason(trial), _WHY)}"
-    return f"| {_cell(label(trial, targets=several), _NAME)} | {happened} | {checks} |\n"
+    happened = f"{_VERDICTS[trial.kind]}: {cell(reason(trial), _WHY)}"
+    return f"| {cell(label(trial, targets=several), _NAME)} | {happened} | {checks} |\n"
 
 
 def _details(trial: TrialView, here: str, several: bool) -> str:
@@ -208,8 +215,8 @@ def code(text: str, longest: int) -> str:
     return f"{fence}{room}{line}{room}{fence}"
 
 
-def _cell(text: str, longest: int) -> str:
-    r"""Code in a table, where a `|` ends the cell unless a lone `\\` stands before it."""
+def cell(text: str, longest: int) -> str:
+    r"""The text as code in a table, where a `|` ends the cell unless a lone `\\` stands before it."""
     return re.sub(r"\\+(?=\|)", lambda found: f"{found[0]} ", code(text, longest)).replace("|", "\\|")
 
 

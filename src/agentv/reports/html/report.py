@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import Json, JsonObject
 from agentv.reports.html.work import ShownWork
+from agentv.reports.run.matrix import matrix_data
 
 TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned")
 """What the page shows of `run.json`, beside the settings that shaped the run."""
@@ -28,6 +30,7 @@ class HtmlReport:
     Attributes:
         record: the object of `run.json`; keys that are missing are not shown.
         summary: the object of `summary.json`; None of a run that was cut, whose rows are then counted in the page.
+        matrix: targets, prompts and variants side by side; None: there is one of each, or nothing is known of it.
         results: its finished trials, each once; read in one pass and not held.
         root: absolute path of the repository root, which files are shown from; empty: paths are shown as they are.
         work_of: what the agent of a trial did and changed, if anything is known of it.
@@ -39,6 +42,7 @@ class HtmlReport:
     results: Iterable[TrialResult]
     root: str = ""
     work_of: Callable[[TrialResult], ShownWork | None] = unknown_work
+    matrix: RunMatrix | None = None
 
     @classmethod
     def of(
@@ -50,8 +54,9 @@ class HtmlReport:
         root: str = "",
     ) -> HtmlReport:
         """The report of a run that has just ended, or of one that is read back."""
-        plain = summary.as_json() if isinstance(summary, Summary) else summary
-        return cls(run_id, record, plain, results, root)
+        if not isinstance(summary, Summary):
+            return cls(run_id, record, summary, results, root)
+        return cls(run_id, record, summary.as_json(), results, root, matrix=summary.matrix)
 
     def variants(self) -> list[str]:
         """The names of the variants that ran, in the order of the suites."""
@@ -67,13 +72,14 @@ class HtmlReport:
 
     def facts(self) -> dict[str, Json]:
         """Facts about the run for the page."""
-        suites = self.record.get("suites")
+        suites, summary = self.record.get("suites"), self.summary
         return {
             **{key: self.record[key] for key in TOLD if key in self.record},
             "run_id": self.run_id,
             "settings": _chosen(self.record.get("settings"), SETTINGS),
             "suites": [_chosen(suite, ("name", "path")) for suite in suites] if isinstance(suites, list) else [],
-            "summary": self.summary,
+            "summary": {key: value for key, value in summary.items() if key != "matrix"} if summary else None,
+            "matrix": matrix_data(self.matrix, summary) if self.matrix is not None and summary else None,
         }
 
 

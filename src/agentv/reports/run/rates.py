@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from agentv.model.run.clusters import CASE, CONVERSATION
-from agentv.model.run.summary import CaseRule, Cut, Interval, Summary
+from agentv.model.run.group_totals import Interval
+from agentv.model.run.matrix import DIMENSIONS
+from agentv.model.run.summary import CaseRule, Cut, Summary
+from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line, percent
 
 _CUTS: Mapping[Cut, str] = {
@@ -30,16 +33,25 @@ def rate_words(summary: Summary) -> str:
 
 
 def judged_words(summary: Summary) -> str:
-    """`of 272 judged`; of cases with several samples `of 250 judged samples`.
+    """`of 272 judged`; of cases with several samples `of 250 judged samples`; of several targets what it pools.
 
     Where samples may end early `over 40 judged cases`: the mean of the rates of cases is no share of those that passed.
     """
     judged = f"{_judged(summary):,} judged"
+    pooled = _pooled(summary)
     if summary.rule_pass_rate is None:
-        return f"of {judged}"
+        return f"of {judged}{pooled}"
     if summary.early_stops is not None:
-        return f"over {judged} {'case' if _judged(summary) == 1 else 'cases'}"
-    return f"of {judged} samples"
+        return f"over {judged} {'case' if _judged(summary) == 1 else 'cases'}{pooled}"
+    return f"of {judged} samples{pooled}"
+
+
+def _pooled(summary: Summary) -> str:
+    """`, 3 targets and 2 prompts together`; empty where there is one of each."""
+    if summary.matrix is None:
+        return ""
+    counts = ((len([name for name in summary.matrix.names(by) if name is not None]), by) for by in DIMENSIONS)
+    return f", {' and '.join(plural(number, by) for number, by in counts if number > 1)} together"
 
 
 def _quoted(key: str) -> str:

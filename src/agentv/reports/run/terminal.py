@@ -181,7 +181,7 @@ def _draw(console: Console, view: RunView, summary: Summary, *, here: str, resul
         _samples(console, summary.samples, targets=view.several_targets)
     if summary.early_stops is not None:
         _early(console, summary.early_stops, targets=view.several_targets)
-    for line in totals(summary, view.noted, results):
+    for line in totals(summary, view.noted, results, console.width):
         console.print(_outcomes_painted(line))
 
 

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import Counts, GroupTotals, Summary
+from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rates import mean_words, rate_words, rule_words
 from agentv.reports.text.escaping import one_line, percent
 
-PROMPTS = 20
-"""Prompts that are compared below the totals; the summary holds all."""
 
-
-def totals(summary: Summary, noted: int, results: str) -> list[str]:
+def totals(summary: Summary, noted: int, results: str, width: int = 100) -> list[str]:
     """The totals of a run as lines of text.
 
     Args:
         summary: of the run.
         noted: trials that passed with a failed check.
         results: where the rows are, as a person would type it.
+        width: columns of the terminal.
     """
-    return [line for line in _lines(summary, noted, results) if line]
+    return [line for line in _lines(summary, noted, results, width) if line]
 
 
-def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
+def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[str]:
     cases, trials = summary.cases, summary.trials
     yield f"{plural(cases.total, 'case')}: {outcomes(cases)}"
     if trials.total != cases.total:
@@ -46,7 +44,10 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
 
         yield against_line(summary.against)
     yield _early(summary.early_stops, errored=bool(summary.cases.errored))
-    yield from _prompts(summary)
+    if summary.matrix is not None:
+        from agentv.reports.run.matrix import matrix_lines  # most runs have one target and one prompt
+
+        yield from matrix_lines(summary, width)
     # nobody timed a run that was killed
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
     yield _tokens(summary)
@@ -93,22 +94,6 @@ def _wrongly(stops: EarlyStops) -> str:
     hold = "holds" if stops.confirmed == 1 else "hold"
     which = f"{stops.confirmed:,} of the {by_samples:,} decisions {hold} at a false discovery rate of {wrong}"
     return f"{line}; {which} (a smaller --alpha confirms more)"
-
-
-def _prompts(summary: Summary) -> Iterator[str]:
-    """How the prompts compare, and the variants, where there are several."""
-    for what, word, groups in (("prompt", "with", summary.by_prompt), ("variant", "as", summary.by_variant)):
-        if len(groups) < 2:
-            continue
-        for name, group in islice(groups.items(), PROMPTS):
-            yield f"{word} {one_line(name)}: {_group(group)}"
-        if len(groups) > PROMPTS:
-            yield f"and {len(groups) - PROMPTS} more {what}s, in summary.json"
-
-
-def _group(group: GroupTotals) -> str:
-    mean = [] if group.mean_score is None else [f"mean score {group.mean_score:.2f}"]
-    return ", ".join([outcomes(group.cases), *mean])
 
 
 def _cost(summary: Summary) -> str:

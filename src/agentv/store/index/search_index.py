@@ -21,14 +21,15 @@ from urllib.parse import quote
 import msgspec
 
 from agentv.errors import StoreError
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.selection import Selection
-from agentv.model.run.summary import Counts, Summary
+from agentv.model.run.summary import Summary
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED
 from agentv.store.rows.reading import RowFacts, read_placed_rows
 from agentv.store.totals.tally import STATUSES
 
-VERSION = 3
+VERSION = 4
 
 _SCHEMA = f"""
 PRAGMA journal_mode = OFF;  -- a build that fails is thrown away

@@ -56,6 +56,7 @@ class RowFacts(StoredRow, gc=False, kw_only=True):
     status: Status
     key: str
     sample: int = 1
+    duration_ms: float = 0.0
     cost_usd: float | None = None
     judge_cost_usd: float | None = None
     token_usage: TokenUsage | None = None

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.summary import CaseRule, Counts, GroupTotals, Interval
+from agentv.model.run.group_totals import Counts, GroupTotals, Interval
+from agentv.model.run.summary import CaseRule
 from agentv.model.run.trial import Status
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_mean_alone, estimated_rate
 from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
@@ -215,6 +216,15 @@ def _bounds(least: float, most: float, whole: int) -> Interval | None:
 
 def _rounded(interval: Interval | None) -> Interval | None:
     return None if interval is None else (round(interval[0], _DIGITS), round(interval[1], _DIGITS))
+
+
+def merged(found: Iterable[tuple[Profile, GroupTally]]) -> GroupTally:
+    """The cases of several groups, each with their profile."""
+    groups = list(found)
+    whole = GroupTally(clustered=any(one.clustered for _, one in groups))
+    for profile, outcomes in groups:
+        whole.merge(profile, outcomes)
+    return whole
 
 
 def one_rule(groups: Iterable[Profile]) -> CaseRule | None:

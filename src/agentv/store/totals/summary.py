@@ -1,6 +1,6 @@
 """Totals of a run, computed from its rows and from nothing else (SPEC sections 10 and 13).
 
-Rows stream through; per trial 30 bytes are kept. The last row of a trial counts (a rerun adds a second one), while
+Rows stream through; per trial 42 bytes are kept. The last row of a trial counts (a rerun adds a second one), while
 what was spent is summed over all of them.
 """
 
@@ -17,12 +17,14 @@ import msgspec
 
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.summary import GroupTotals, Summary
-from agentv.model.values.usage import TokenUsage
+from agentv.model.run.group_totals import GroupTotals
+from agentv.model.run.matrix import RunMatrix
+from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
 from agentv.store.rows.reading import RowFacts
-from agentv.store.totals.group_tally import GroupTally, one_rule
+from agentv.store.totals.group_tally import GroupTally, merged, one_rule
+from agentv.store.totals.spending import SpentByCell
 from agentv.store.totals.tally import Profile, Tally
 from agentv.user_code.os_errors import store_error
 
@@ -78,7 +80,7 @@ class RunCounts:
 
     def __init__(self) -> None:
         self._tally = Tally()
-        self._spent = _Spent()
+        self._spent = SpentByCell()
 
     def add(self, row: RowFacts) -> None:
         """One more row."""
@@ -95,7 +97,7 @@ class RunCounts:
         return _summed(self._tally, self._spent, planned, ended)
 
 
-def _summed(tally: Tally, spent: _Spent, planned: PlannedCounts, of: Mapping[str, Any]) -> Summary:
+def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Mapping[str, Any]) -> Summary:
     groups: dict[Profile, GroupTally] = defaultdict(partial(GroupTally, clustered=tally.clustered))
     repeated: SamplesTally | None = None
     early: EarlyTally | None = None
@@ -108,7 +110,16 @@ def _summed(tally: Tally, spent: _Spent, planned: PlannedCounts, of: Mapping[str
             repeated = repeated or _samples_tally()
             repeated.add(case.samples, case.cluster)
     found = groups.items()
-    whole = _merged(found).group(planned.cases)
+    whole, spent = merged(found).group(planned.cases), spending.of()
+    by_target = _grouped(((profile.target, (profile, one)) for profile, one in found), planned.by_target)
+    by_prompt = _grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {})
+    by_variant = _grouped(((one.variant, (one, of)) for one, of in found if one.variant is not None), {})
+    matrix: RunMatrix | None = None
+    if max(len(by_target), len(by_prompt), len(by_variant)) > 1:
+        from agentv.store.totals.matrix import MatrixTally
+
+        known = {"target": by_target, "prompt": by_prompt, "variant": by_variant}
+        matrix = MatrixTally(found, tally, spending).matrix(known)
     return Summary(
         **of,
         cases=whole.cases,
@@ -132,12 +143,13 @@ def _summed(tally: Tally, spent: _Spent, planned: PlannedCounts, of: Mapping[str
         unpriced_trials=spent.targets.unpriced,
         judge_unpriced_trials=spent.judges.unpriced,
         by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
-        by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), planned.by_target),
-        by_prompt=_grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {}),
-        by_variant=_grouped(((one.variant, (one, of)) for one, of in found if one.variant is not None), {}),
+        by_target=by_target,
+        by_prompt=by_prompt,
+        by_variant=by_variant,
         by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
         samples=None if repeated is None else repeated.samples(),
         early_stops=None if early is None else early.found(),
+        matrix=matrix,
     )
 
 
@@ -198,45 +210,4 @@ def _grouped(
     named: dict[str, list[tuple[Profile, GroupTally]]] = defaultdict(list)
     for name, outcomes in found:
         named[name].append(outcomes)
-    return {name: _merged(named[name]).group(planned.get(name, 0)) for name in sorted({*named, *planned})}
-
-
-def _merged(found: Iterable[tuple[Profile, GroupTally]]) -> GroupTally:
-    groups = list(found)
-    merged = GroupTally(clustered=any(one.clustered for _, one in groups))
-    for profile, outcomes in groups:
-        merged.merge(profile, outcomes)
-    return merged
-
-
-class _Spent:
-    """What the calls of targets cost, and apart from them those of judges."""
-
-    def __init__(self) -> None:
-        self.targets = _Spending()
-        self.judges = _Spending()
-
-    def add(self, row: RowFacts) -> None:
-        if not row.reused:  # another run paid for the answer
-            self.targets.add(row.cost_usd, row.token_usage)
-        self.judges.add(row.judge_cost_usd, row.judge_token_usage)
-
-
-class _Spending:
-    """Sums over rows; None as long as none says. `unpriced` counts those that tell tokens and no price."""
-
-    def __init__(self) -> None:
-        self._cost: float | None = None
-        self.tokens: TokenUsage | None = None
-        self.unpriced = 0
-
-    def add(self, cost_usd: float | None, tokens: TokenUsage | None) -> None:
-        if cost_usd is not None:
-            self._cost = (self._cost or 0.0) + cost_usd
-        if tokens is not None:
-            self.tokens = tokens if self.tokens is None else self.tokens + tokens
-            self.unpriced += cost_usd is None
-
-    @property
-    def cost_usd(self) -> float | None:
-        return None if self._cost is None else round(self._cost, 10)
+    return {name: merged(named[name]).group(planned.get(name, 0)) for name in sorted({*named, *planned})}

@@ -1,4 +1,4 @@
-"""Outcomes of all trials in 30 bytes each, so that a million fit in memory."""
+"""Outcomes of all trials in 42 bytes each, so that a million fit in memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple, get_args
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.sampling import SamplingStop
-from agentv.model.run.summary import Counts
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.hashes import NumberedHashes
@@ -95,6 +95,7 @@ class Tally:
         self._numbers = NumberedHashes()
         self._codes = bytearray()
         self._scores = array("d")
+        self._durations, self._prices = array("f"), array("d")
         self._profile_of = array("I")
         self._clusters = array("q")
         self._profiles: dict[tuple[object, ...], int] = {}
@@ -106,15 +107,20 @@ class Tally:
         case = (row.eval_path, row.suite, row.test_id, row.target, row.prompt_id, row.variant)
         number = self._numbers.number(hash((*case, row.sample)))
         score = nan if row.score is None else row.score
+        price = nan if row.cost_usd is None else row.cost_usd
         profile = self._profile(row)
         if number == len(self._codes):
             self._codes.append(_CODES[row.status])
             self._scores.append(score)
+            self._durations.append(row.duration_ms)
+            self._prices.append(price)
             self._profile_of.append(profile)
             self._clusters.append(hash(cluster_of(row)))
         else:
             self._codes[number] = _CODES[row.status]
             self._scores[number] = score
+            self._durations[number] = row.duration_ms
+            self._prices[number] = price
             self._profile_of[number] = profile
             self._clusters[number] = hash(cluster_of(row))
         if row.repeat > 1:
@@ -123,6 +129,16 @@ class Tally:
     def trials(self, planned: int) -> Counts:
         """How many trials ended how, out of the number that there were to do."""
         return counts_of([self._codes.count(code) for code in range(len(STATUSES))], planned)
+
+    def answers(self) -> Iterator[tuple[Profile, float, float | None]]:
+        """Every trial with a graded or shown answer: its profile, duration in ms, and price in US dollars."""
+        profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # as in `cases`
+        answered = {_CODES[status] for status in ("passed", "failed", "shown")}
+        for code, number, duration_ms, price in zip(
+            self._codes, self._profile_of, self._durations, self._prices, strict=True
+        ):
+            if code in answered:
+                yield profiles[number], duration_ms, _known(price)
 
     def cases(self) -> Iterator[TalliedCase]:
         """Every case on every target, once."""

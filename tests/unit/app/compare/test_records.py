@@ -1,4 +1,4 @@
-from agentv.app.compare.records import differences, planned_cases, planned_variants
+from agentv.app.compare.records import differences, planned_cases, planned_names
 
 RECORD = {
     "agentv": "0.1.0",
@@ -35,5 +35,5 @@ def test_variants_are_in_the_order_of_the_suites_whatever_ended_first():
         {},
         {"variants": [{"name": "bare"}, {"name": "z"}]},
     ]
-    assert planned_variants({"suites": suites}) == ("with-skill", "bare", "z")
-    assert planned_variants({"suites": None}) == ()
+    assert planned_names({"suites": suites}, "variant") == ("with-skill", "bare", "z")
+    assert planned_names({"suites": None}, "variant") == ()

@@ -7,8 +7,8 @@ from agentv.app.results.listing import totals_of
 from agentv.app.results.selecting import choose
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.selection import Selection
-from agentv.model.run.summary import Counts
 from agentv.sdk import evaluate
 from agentv.store.files.directory import RunDirectory
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agentv.model.run.grade import Check
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.runs import ListedRun
-from agentv.model.run.summary import Counts
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage

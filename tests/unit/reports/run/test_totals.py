@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import CaseRule, Counts, GroupTotals, Summary
+from agentv.model.run.summary import CaseRule, Summary
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rates import case_rule_words, certainty
 from agentv.reports.run.totals import totals

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentv.errors import StoreError
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.selection import Selection
-from agentv.model.run.summary import Counts
 from agentv.store.files.encoding import to_json
 from agentv.store.index.search_index import RowIndex
 from agentv.store.rows.results import read_results_at

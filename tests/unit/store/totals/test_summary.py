@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.errors import StoreError
-from agentv.model.run.summary import CaseRule, Counts
+from agentv.model.run.group_totals import Counts
+from agentv.model.run.summary import CaseRule
 from agentv.model.values.usage import TokenUsage
 from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval

@@ -1,0 +1,210 @@
+"""The targets, prompts and variants of one run compared with each other: the one place where this is computed.
+
+Each is compared with the first one that has cases in common with it, in the order of the run. All of these comparisons
+are made together, so their p-values and intervals are corrected together.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agentv.app.compare.cases import ChosenCases, KeyedCases, RunCases, shared_names
+from agentv.app.compare.gathering import cases_of
+from agentv.app.compare.judging import Part, judge_parts
+from agentv.app.compare.matching import Matched, match, without
+from agentv.app.compare.records import planned_names
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.comparison import ComparisonSettings, Judgement, Measure, MeasureResult
+from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, Dimension, MatrixComparison, MatrixGroup, RunMatrix
+from agentv.model.run.summary import Summary
+from agentv.model.values.values import JsonObject
+from agentv.store.rows.current import replaced_lines
+from agentv.store.rows.outcomes import read_outcomes
+
+
+def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summary:
+    """The totals with the columns of their matrix in the order of the run, and compared; the same without a matrix.
+
+    Args:
+        summary: of the run.
+        index: its rows.
+        record: its `run.json`.
+
+    Raises:
+        StoreError: the rows cannot be read.
+    """
+    if summary.matrix is None or summary.matrix.comparisons is not None:
+        return summary
+    matrix = in_order(summary.matrix, record)
+    if summary.cut is not None:  # a test for samples of a fixed size does not hold for such a run
+        return replace(summary, matrix=matrix.cut_short())
+    cases = cases_of(read_outcomes(index, replaced_lines(index)))
+    found = compared_within(cases, {by: matrix.names(by) for by in DIMENSIONS}, ComparisonSettings())
+    return replace(summary, matrix=replace(matrix, comparisons=found.comparisons, tests=found.tests))
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedWithin:
+    """Comparisons of the parts of one run, and the number of tests that they are corrected for."""
+
+    comparisons: tuple[MatrixComparison, ...]
+    tests: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Paired:
+    """Two parts of a run that have cases in common."""
+
+    by: Dimension
+    base: str
+    candidate: str
+    matched: Matched
+
+
+def compared_within(
+    cases: RunCases, names: Mapping[Dimension, Sequence[str | None]], settings: ComparisonSettings
+) -> ComparedWithin:
+    """Compare the parts of a run.
+
+    Args:
+        cases: of the run.
+        names: its targets, prompts and variants, the base of each first; others are left out.
+        settings: of all comparisons together.
+    """
+    parts = _Parts(cases)
+    found = [pair for by in DIMENSIONS for pair in parts.pairs(by, names.get(by, ()), settings)]
+    judged = [one for one in found if one.matched.pairs]
+    judgements = (
+        judge_parts([Part(one.matched.pairs, one.matched.errored) for one in judged], settings) if judged else []
+    )
+    judgement_of = {id(one): judgement for one, judgement in zip(judged, judgements, strict=True)}
+    tests = max((one.tested for one in judgements), default=1)
+    return ComparedWithin(tuple(_comparison(one, judgement_of.get(id(one))) for one in found), tests)
+
+
+class _Parts:
+    """The cases of a run by their place, so that each part is gathered without a look at all cases."""
+
+    def __init__(self, cases: RunCases) -> None:
+        self._cases = cases
+        self._at: dict[int, array[int]] = {}
+        for number in range(len(cases)):
+            self._at.setdefault(cases.place_number(number), array("I")).append(number)
+        places = cases.common.places.values
+        self._shared = shared_names([[places[number] for number in self._at]])
+
+    def pairs(self, by: Dimension, names: Sequence[str | None], settings: ComparisonSettings) -> Iterator[_Paired]:
+        """Each part with the first one that has cases in common with it; nothing of one that has none."""
+        before: list[tuple[str, KeyedCases]] = []
+        for name in names:
+            if name is None:
+                continue
+            part = self._part(by, name)
+            for base, other in before:
+                if not _may_match(other, part, by):
+                    continue
+                matched = match(other, part, edited=True, errored=settings.errored, within=by)
+                if matched.common:
+                    yield _Paired(by, base, name, matched)
+                    break
+            before.append((name, part))
+
+    def _part(self, by: Dimension, name: str) -> KeyedCases:
+        places, numbers = self._cases.common.places.values, array("I")
+        for place, found in self._at.items():
+            if getattr(places[place], by) == name:
+                numbers.extend(found)
+        return KeyedCases(ChosenCases(self._cases, numbers), self._shared)
+
+
+def _may_match(base: KeyedCases, candidate: KeyedCases, by: Dimension) -> bool:
+    known = {without(place, by) for place in base.places.values()}
+    return any(without(place, by) in known for place in candidate.places.values())
+
+
+def _comparison(paired: _Paired, judgement: Judgement | None) -> MatrixComparison:
+    left = paired.matched.left_out
+    found = MatrixComparison(
+        paired.by,
+        paired.base,
+        paired.candidate,
+        None,
+        errored=len(left.errored),
+        only_base=len(left.only_base),
+        only_candidate=len(left.only_candidate),
+        unfinished=len(left.unfinished),
+    )
+    if judgement is None:
+        return found
+    return replace(
+        found,
+        verdict=judgement.verdict,
+        withheld=judgement.withheld,
+        cases=paired.matched.pairs.distinct(),
+        pairs=judgement.pairs,
+        clusters=judgement.clusters,
+        errored=judgement.errored,
+        measures=tuple(_measures(judgement)),
+        shown_by=_shown_by(judgement),
+        detectable_difference=judgement.detectable,
+    )
+
+
+def _measures(one: Judgement) -> Iterator[ComparedMeasure]:
+    """The pass rate, if it can be compared, and the mean score; or the share of passed cases, if that decides."""
+    score = one.score
+    if score.measure != "mean score":
+        yield _measure(score, one.before.score, one.after.score)
+        return
+    if one.rates_compare:  # where the two moved alike, they were tested as one
+        yield _measure(replace(one.rate or score, measure="pass rate"), one.before.rate, one.after.rate)
+    yield _measure(score, one.before.score, one.after.score)
+
+
+def _measure(one: MeasureResult, before: float, after: float) -> ComparedMeasure:
+    return ComparedMeasure(one.measure, before, after, one.delta, one.interval, one.level, one.p, one.bounds)
+
+
+def _shown_by(one: Judgement) -> tuple[Measure, ...]:
+    as_one = one.rate is None and one.rates_compare and one.score.measure == "mean score"
+    return ("pass rate", "mean score") if as_one and one.shown_by else one.shown_by
+
+
+def in_order(matrix: RunMatrix, record: JsonObject) -> RunMatrix:
+    """The matrix with its targets, prompts and variants in the order of the run instead of sorted."""
+    place_of = {by: _places(planned_names(record, by), matrix.names(by)) for by in DIMENSIONS}
+
+    def ordered(by: Dimension) -> tuple[str | None, ...]:
+        return tuple(sorted(matrix.names(by), key=place_of[by]))
+
+    def groups(by: Dimension) -> tuple[MatrixGroup, ...]:
+        return tuple(sorted(matrix.groups(by), key=lambda one: place_of[by](one.name)))
+
+    cells = sorted(
+        matrix.cells,
+        key=lambda one: (
+            place_of["prompt"](one.prompt),
+            place_of["target"](one.target),
+            place_of["variant"](one.variant),
+        ),
+    )
+    return replace(
+        matrix,
+        targets=tuple(name for name in ordered("target") if name is not None),
+        prompts=ordered("prompt"),
+        variants=ordered("variant"),
+        cells=tuple(cells),
+        by_target=groups("target"),
+        by_prompt=groups("prompt"),
+        by_variant=groups("variant"),
+    )
+
+
+def _places(planned: Sequence[str], names: Sequence[str | None]) -> Callable[[str | None], int]:
+    """Name → its place: as planned; then names that are not, as they are; last what has none."""
+    known = [name for name in dict.fromkeys((*planned, *names)) if name is not None]
+    places: dict[str | None, int] = {name: place for place, name in enumerate(known)}
+    return lambda name: places.get(name, len(known))

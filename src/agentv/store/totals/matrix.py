@@ -1,0 +1,109 @@
+"""Targets, prompts and variants of a run side by side, out of rows.
+
+Imported where a run has several: most runs do not pay for it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from math import fsum
+
+from agentv.model.run.group_totals import GroupTotals
+from agentv.model.run.matrix import GroupUsage, MatrixCell, MatrixGroup, RunMatrix
+from agentv.stats.samples.distribution import distribution_of
+from agentv.store.totals.group_tally import GroupTally, merged
+from agentv.store.totals.spending import Cell, SpentByCell
+from agentv.store.totals.tally import Profile, Tally
+
+FEWEST_FOR_P95 = 20
+"""Answers; of fewer the 95th percentile is the slowest one."""
+
+_DIGITS = 10
+_P50, _P95 = 0, 2
+"""Places in the percentiles of a distribution."""
+
+
+class MatrixTally:
+    """What the cells of a matrix are computed from.
+
+    Args:
+        groups: the cases of the run.
+        tally: its trials.
+        spent: its costs.
+    """
+
+    def __init__(self, groups: Iterable[tuple[Profile, GroupTally]], tally: Tally, spent: SpentByCell) -> None:
+        self._groups: dict[Cell, list[tuple[Profile, GroupTally]]] = defaultdict(list)
+        for profile, group in groups:
+            self._groups[cell_of(profile)].append((profile, group))
+        self._spent = spent
+        self._durations: dict[Cell, array[float]] = defaultdict(lambda: array("f"))
+        self._prices: dict[Cell, list[float]] = defaultdict(list)
+        for profile, duration_ms, price in tally.answers():
+            cell = cell_of(profile)
+            self._durations[cell].append(duration_ms)
+            if price is not None:
+                self._prices[cell].append(price)
+
+    def matrix(self, known: Mapping[str, Mapping[str, GroupTotals]]) -> RunMatrix:
+        """The matrix, without comparisons; names are sorted, for rows tell no other order.
+
+        Args:
+            known: `target`, `prompt` and `variant` → the totals of each that were computed for the run.
+        """
+        columns = list(zip(*self._groups, strict=True))
+        targets, prompts, variants = (sorted(set(names), key=_none_last) for names in columns)
+        cells = sorted(self._groups, key=lambda cell: [*map(_none_last, (cell.prompt, cell.target, cell.variant))])
+        return RunMatrix(
+            targets=tuple(name for name in targets if name is not None),
+            prompts=tuple(prompts),
+            variants=tuple(variants),
+            cells=tuple(MatrixCell(*cell, self._totals([cell]), self._usage([cell])) for cell in cells),
+            by_target=self._by(0, targets, known["target"]),
+            by_prompt=self._by(1, prompts, known["prompt"]),
+            by_variant=self._by(2, variants, known["variant"]),
+        )
+
+    def _by(
+        self, place: int, names: Collection[str | None], known: Mapping[str, GroupTotals]
+    ) -> tuple[MatrixGroup, ...]:
+        """The groups of the cells with these names at that place."""
+        if len(names) < 2:
+            return ()
+        cells = {name: [cell for cell in self._groups if cell[place] == name] for name in names}
+        return tuple(
+            MatrixGroup(name, (name and known.get(name)) or self._totals(cells[name]), self._usage(cells[name]))
+            for name in names
+        )
+
+    def _totals(self, cells: Iterable[Cell]) -> GroupTotals:
+        return merged(one for cell in cells for one in self._groups[cell]).group(0)
+
+    def _usage(self, cells: Collection[Cell]) -> GroupUsage:
+        spent = self._spent.of(cells)
+        prices = [price for cell in cells for price in self._prices[cell]]
+        latency = distribution_of(duration for cell in cells for duration in self._durations[cell])
+        answers = 0 if latency is None else latency.count
+        percentiles = () if latency is None else tuple(round(one, 1) for one in latency.percentiles)
+        return GroupUsage(
+            cost_usd=spent.targets.cost_usd,
+            judge_cost_usd=spent.judges.cost_usd,
+            unpriced_trials=spent.targets.unpriced,
+            reused=spent.reused,
+            answers=answers,
+            priced_answers=len(prices),
+            cost_per_answer_usd=round(fsum(prices) / len(prices), _DIGITS) if prices else None,
+            latency_ms=percentiles[_P50] if percentiles else None,
+            latency_p95_ms=percentiles[_P95] if answers >= FEWEST_FOR_P95 else None,
+        )
+
+
+def cell_of(profile: Profile) -> Cell:
+    """What the cases of a profile ran with."""
+    return Cell(profile.target, profile.prompt, profile.variant)
+
+
+def _none_last(name: str | None) -> tuple[bool, str]:
+    return name is None, name or ""
