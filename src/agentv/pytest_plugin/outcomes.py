@@ -12,7 +12,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import sample_of
 from agentv.model.run.trial import Status, Trial, TrialResult
 from agentv.reports.run.plain import trial_lines
-from agentv.reports.run.view import Kind, trial_view
+from agentv.reports.run.trial_view import Kind, trial_view
 from agentv.reports.text.escaping import one_line, safe
 from agentv.stats.samples.deciding import rule_of, verdict_over
 

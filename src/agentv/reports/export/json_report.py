@@ -10,7 +10,8 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
-from agentv.reports.run.view import Finding, Kind, RunView, TrialView
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
 from agentv.reports.text.paths import shown_from
 
 

@@ -16,7 +16,8 @@ from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_words
 from agentv.reports.run.totals import outcomes
-from agentv.reports.run.view import OUTPUT_KEPT, Finding, Kind, RunView, TrialView
+from agentv.reports.run.trial_view import OUTPUT_KEPT, Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line, percent, safe
 
 LONGEST_COMMENT = 65_536

@@ -6,7 +6,7 @@ import re
 
 from agentv.model.run.trial import Status
 from agentv.model.values.response import Failure
-from agentv.reports.run.view import Finding, Kind, TrialView
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.text.escaping import apart, one_line
 from agentv.reports.text.paths import shown_from
 

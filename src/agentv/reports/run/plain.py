@@ -9,7 +9,8 @@ from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.totals import totals
-from agentv.reports.run.view import Finding, Kind, RunView, TrialView
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
 
 _VERDICTS: dict[Kind, str] = {

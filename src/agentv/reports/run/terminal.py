@@ -19,7 +19,8 @@ from agentv.model.values.formatting import duration, money
 from agentv.reports.run.formatting import HEADINGS, LONGEST, check, label, reason, source
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.run.totals import totals
-from agentv.reports.run.view import Finding, Kind, RunView, TrialView
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
 
 if TYPE_CHECKING:
