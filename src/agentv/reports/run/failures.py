@@ -2,15 +2,15 @@
 
 A trial belongs to one group. The cause of an errored trial is its error; that of a failed one is the first check that
 decided against it; that of one that did not run is why. Details that differ from trial to trial, such as ids of
-requests and durations, do not separate groups. Causes of a single case are merged where they have the same assertion,
-or at least its type, in common.
+requests and durations, do not separate groups. Where there are more than `FEW` causes, those of a single case are
+merged if they have the same assertion, or at least its type, in common.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import field
 from functools import total_ordering
 from typing import Literal, NamedTuple
@@ -27,6 +27,9 @@ from agentv.reports.run.trial_view import TrialView, findings_of, low_finding, p
 
 MEMBERS = 50
 """Trials of one group that are held by name; all are counted."""
+
+FEW = 20
+"""Causes that a person reads one by one."""
 
 MOST_CAUSES = 1000
 """Causes that are distinguished; later ones are merged by assertion or code, so that memory is bounded."""
@@ -222,26 +225,25 @@ class FailureGroups:
 
     def groups(self) -> list[FailureGroup]:
         """The groups, those of the most cases first; what did not run comes last."""
-        found = [one.group() for one in _merged(list(self._found.values()))]
-        return sorted(found, key=_order)
+        return [one.group() for one in sorted(_merged([*self._found.values()]), key=_order)]
 
 
-def _order(group: FailureGroup) -> tuple[object, ...]:
-    rank = ("errored", "failed", "skipped").index(group.status)
-    return (group.status == "skipped", -group.cases, -group.trials, rank, group.cause)
+def _order(one: _Collected) -> tuple[object, ...]:
+    rank = ("errored", "failed", "skipped").index(one.cause.status)
+    return (rank == 2, -len(one.cases), -one.trials, rank, one.members[0])
 
 
-def _merged(found: list[_Collected]) -> Iterator[_Collected]:
-    """The causes, with those of single cases merged where they have a more general one in common."""
+def _merged(found: list[_Collected]) -> list[_Collected]:
+    """The causes; where they are many, those of single cases merged by a more general one."""
     level = 1
-    while single := [one for one in found if _is_single(one, level)]:
-        yield from (one for one in found if not _is_single(one, level))
+    while len(found) > FEW and (single := [one for one in found if _is_single(one, level)]):
         alike: dict[tuple[str, str, str], list[_Collected]] = {}
         for one in single:
             alike.setdefault((one.cause.status, one.cause.code, one.cause.keys[level]), []).append(one)
-        found = [first.merged_at(level, others) if others else first for first, *others in alike.values()]
+        merged = [first.merged_at(level, others) if others else first for first, *others in alike.values()]
+        found = [*(one for one in found if not _is_single(one, level)), *merged]
         level += 1
-    yield from found
+    return found
 
 
 def _is_single(one: _Collected, level: int) -> bool:

@@ -19,6 +19,7 @@ from agentv.stats.samples.deciding import Rule, verdict_over
 
 if TYPE_CHECKING:
     from agentv.reports.run.agents import AgentsView  # few runs have agents
+    from agentv.reports.run.rerun import RerunOptions
 
 KEPT = 1000
 """Trials of one kind that are held; the rest is counted."""
@@ -58,6 +59,7 @@ class RunView:
         earlier: trials among them that an interrupted run had finished before this one went on.
         cost_usd: US dollars spent on targets and judges; None as long as no call said.
         agents: that are working; None: there were none.
+        rerun: how to run its cases again; None: no command can.
     """
 
     planned: int
@@ -71,8 +73,10 @@ class RunView:
     stopped: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
     agents: AgentsView | None = None
+    rerun: RerunOptions | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
     _targets: set[str] = field(default_factory=set)
+    _suites: set[tuple[str, str]] = field(default_factory=set)
     _samples: dict[tuple[object, ...], _Samples] = field(default_factory=dict)
     _repeated: dict[tuple[str, str], int] = field(default_factory=dict)
     _failures: FailureGroups = field(default_factory=FailureGroups)
@@ -87,9 +91,15 @@ class RunView:
         """Whether a trial's label needs its target."""
         return len(self._targets) > 1
 
+    @property
+    def several_suites(self) -> bool:
+        """Whether a case needs the name of its suite."""
+        return len(self._suites) > 1
+
     def add(self, result: TrialResult) -> None:
         """Add a finished or skipped trial."""
         self._targets.add(result.trial.target.name)
+        self._suites.add((result.trial.suite.path, result.trial.suite.name))
         if result.status != "passed":
             self._failures.add(result)
         if result.trial.repeat > 1:

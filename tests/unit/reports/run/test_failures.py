@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from agentv.model.run.grade import Check
 from agentv.model.values.response import Failure
-from agentv.reports.run.failures import MEMBERS, MOST_CAUSES, FailureGroups
+from agentv.reports.run.failures import FEW, MEMBERS, MOST_CAUSES, FailureGroups
 from doubles.trials import errored_score, finished, graded, scored, trial
 
 
@@ -80,17 +80,12 @@ def test_cases_of_the_same_id_in_two_suites_are_two():
     assert (one.cases, one.suites) == (2, ("a", "b"))
 
 
-def test_checks_of_single_cases_are_merged_by_their_type_and_shared_ones_stand_alone():
-    found = told(
-        wrong("a", looks_for="'x'"),
-        wrong("b", looks_for="'y'"),
-        wrong("c", looks_for="'z'"),
-        wrong("d"),
-        wrong("e"),
-        wrong("f", kind="equals"),
-    )
-    assert found == [
-        (3, 3, "failed", "contains (different checks)"),
+def test_few_causes_stand_alone_and_of_many_those_of_single_cases_are_merged():
+    few = [wrong(f"c{number}", looks_for=f"'{number}'") for number in range(FEW)]
+    assert [cases for cases, *_ in told(*few)] == [1] * FEW
+    many = [*few, wrong("y"), wrong("z"), wrong("w", kind="equals")]
+    assert told(*many) == [
+        (FEW, FEW, "failed", "contains (different checks)"),
         (2, 2, "failed", "contains '30 days'"),
         (1, 1, "failed", "equals '30 days'"),
     ]
@@ -123,8 +118,9 @@ def test_the_first_trial_in_the_file_is_the_example_whichever_ends_first():
     (one,) = grouped(*(wrong(f"c{line}", line=line) for line in range(MEMBERS + 30, 0, -1)))
     assert (one.example.test_id, one.members[0].test_id, one.members[0].number) == ("c1", "c1", MEMBERS + 29)
     assert (one.trials, len(one.members)) == (MEMBERS + 30, MEMBERS)
-    (merged,) = grouped(*(wrong(f"c{line}", looks_for=f"'{line}x'", line=line) for line in (3, 1, 2)))
-    assert (merged.example.test_id, [one.test_id for one in merged.members]) == ("c1", ["c1", "c2", "c3"])
+    lines = range(FEW + 1, 0, -1)
+    (merged,) = grouped(*(wrong(f"c{line}", looks_for=f"'{line}x'", line=line) for line in lines))
+    assert (merged.example.test_id, merged.members[-1].test_id) == ("c1", f"c{FEW + 1}")
 
 
 def test_a_run_in_which_every_case_fails_in_its_own_way_stays_small():
