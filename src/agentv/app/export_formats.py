@@ -144,10 +144,12 @@ def _only_suite(run: StoredRun) -> tuple[str, str] | None:
 
 def _markdown(exported: Exported) -> Iterator[str]:
     from agentv.reports.export.markdown import render_markdown
+    from agentv.reports.run.rerun import RerunOptions
     from agentv.reports.run.view import RunView
     from agentv.reports.text.paths import shown_from
 
-    run, view = exported.run, RunView(0)
+    run = exported.run
+    view = RunView(0, rerun=RerunOptions.of(run.record, here=run.root, root=run.root))
     for result in exported.results():
         view.add(result)
     yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))

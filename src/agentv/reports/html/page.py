@@ -17,9 +17,11 @@ from pathlib import Path
 from agentv.reports.html.comparison import ShownComparison
 from agentv.reports.html.embedded import data_element, to_json
 from agentv.reports.html.entries import Entries
+from agentv.reports.html.failures import failures_json
 from agentv.reports.html.report import HtmlReport
 from agentv.reports.html.whole import whole
 from agentv.reports.html.work import work_json
+from agentv.reports.run.failures import FailureGroups
 from agentv.reports.text.escaping import one_line
 
 CHUNK = 100
@@ -83,10 +85,12 @@ def _data(report: HtmlReport, number: int) -> Iterator[str]:
     entries = Entries()
     for name in report.variants():
         entries.variants.of(name)
+    failures = FailureGroups()
     short: list[str] = []
     rest: list[str] = []
     length = 0
-    for result in report.results:
+    for index, result in enumerate(report.results):
+        failures.add(result, index)
         short.append(to_json(entries.short(result)))
         work = report.work_of(result)
         rest.append(to_json({**whole(result, report.root), **(work_json(work) if work is not None else {})}))
@@ -97,6 +101,7 @@ def _data(report: HtmlReport, number: int) -> Iterator[str]:
     if short:
         yield from _chunk(number, short, rest)
     yield data_element("tables", number, [to_json(entries.tables())])
+    yield data_element("failures", number, [to_json(failures_json(failures, report))])
 
 
 def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[str]:
