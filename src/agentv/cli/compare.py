@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,7 @@ from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from agentv.model.run.comparison import Comparison, Matrix, Requirement
+    from agentv.model.run.run_comparison import RunComparison
 
 _AT_ONCE = 1000
 """Pieces of a text."""
@@ -22,7 +23,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command("compare", epilog="Example: agentv compare 20261121T140322Z-7f3a last --margin 0.02")
-@click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE]...", shell_complete=runs)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN [CANDIDATE]...", shell_complete=runs)
 @click.option(
     "--margin",
     type=_SHARE,
@@ -60,8 +61,8 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option(
     "--by",
-    type=click.Choice(("suite", "tag", "variant")),
-    help="Also compare each suite, or the cases of each tag or variant; of one run: its variants, paired.",
+    type=click.Choice(("suite", "tag", "target", "prompt", "variant")),
+    help="Also compare each suite, or the cases of each tag or variant; of one run: its targets, prompts or variants.",
 )
 @click.option("--cluster", metavar="KEY", help="Metadata key whose equal values make cases dependent.")
 @click.option(
@@ -69,7 +70,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "targets",
     multiple=True,
     metavar="NAME",
-    help="Compare only this target: once for all runs, or once for each run in order.",
+    help="Compare only this target: once for all runs, or once for each run in order; of one run: the base first.",
 )
 @click.option("--edited", is_flag=True, help="Include cases that were edited between the runs.")
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
@@ -87,7 +88,8 @@ def command(
     """Compare a candidate run with a base run: better, worse, equivalent, non-inferior, or cannot tell.
 
     A run is an id, a directory, or 'last'. Cases are matched by suite and id. Cases in only one run and cases that
-    were edited between the runs are listed but not counted. More than two runs are compared in pairs.
+    were edited between the runs are listed but not counted. More than two runs are compared in pairs. Of one run, its
+    targets, its prompts and its variants are compared, each with the first.
 
     Exit status: 0 the requirement holds, which by default also means 'cannot tell'; 1 it does not; 2 the runs cannot be
     compared; 3 no case was graded in both runs.
@@ -106,8 +108,8 @@ def command(
         _print(found)
     _warn(found)
     if fail_on == "any":
-        _name_lost(found.against_base)
-    return _status(found.against_base, fail_on, require)
+        _name_lost(found)
+    return _status(found, fail_on, require)
 
 
 def _echo(pieces: Iterator[str]) -> None:
@@ -117,36 +119,65 @@ def _echo(pieces: Iterator[str]) -> None:
     click.echo()
 
 
-def _print(found: Comparison | Matrix) -> None:
+def _print(found: Comparison | Matrix | RunComparison) -> None:
     from agentv.cli.printing import width_and_color
-    from agentv.model.run.comparison import Matrix
+    from agentv.model.run.comparison import Comparison, Matrix
     from agentv.reports.commands.comparison import render_comparison
     from agentv.reports.commands.comparison_matrix import render_matrix
+    from agentv.reports.commands.run_comparison import render_run_comparison
 
     _, color = width_and_color()
-    shown = render_matrix(found) if isinstance(found, Matrix) else render_comparison(found, color=color)
+    if isinstance(found, Matrix):
+        shown = render_matrix(found)
+    elif isinstance(found, Comparison):
+        shown = render_comparison(found, color=color)
+    else:
+        shown = render_run_comparison(found, color=color)
     click.echo(shown, color=color)
 
 
-def _warn(found: Comparison | Matrix) -> None:
+def _warn(found: Comparison | Matrix | RunComparison) -> None:
+    from agentv.model.run.comparison import Comparison, Matrix
     from agentv.reports.commands.comparison import warnings
+    from agentv.reports.commands.run_comparison import run_warnings
 
-    for one in found.against_base:
-        for warning in warnings(one):
-            click.echo(f"warning: {warning}", err=True)
+    if isinstance(found, Comparison | Matrix):
+        told = [warning for one in found.against_base for warning in warnings(one)]
+    else:
+        told = list(run_warnings(found))
+    for warning in told:
+        click.echo(f"warning: {warning}", err=True)
 
 
-def _name_lost(against: Sequence[Comparison]) -> None:
+def _name_lost(found: Comparison | Matrix | RunComparison) -> None:
+    from agentv.model.run.comparison import Comparison, Matrix
     from agentv.reports.commands.comparison import lost_line
+    from agentv.reports.commands.run_comparison import lost_lines
 
-    for one in against:
-        if one.lost:
-            click.echo(f"fails: {lost_line(one)}", err=True)
+    if isinstance(found, Comparison | Matrix):
+        lines = [lost_line(one) for one in found.against_base if one.lost]
+    else:
+        lines = list(lost_lines(found))
+    for line in lines:
+        click.echo(f"fails: {line}", err=True)
 
 
-def _status(against: Sequence[Comparison], fail_on: Literal["regression", "any"], require: Requirement) -> int:
+def _status(
+    found: Comparison | Matrix | RunComparison, fail_on: Literal["regression", "any"], require: Requirement
+) -> int:
+    from agentv.model.run.comparison import Comparison, Matrix
+
+    if not isinstance(found, Comparison | Matrix):
+        return _status_of_parts(found, fail_on, require)
+    against = found.against_base
     if any(one.shown_worse or (fail_on == "any" and one.lost) for one in against):
         return ExitStatus.FAILED
     if not all(one.meets(require) for one in against if one.whole is not None):
         return ExitStatus.FAILED
     return ExitStatus.ERRORED if any(one.whole is None for one in against) else ExitStatus.PASSED
+
+
+def _status_of_parts(found: RunComparison, fail_on: Literal["regression", "any"], require: Requirement) -> int:
+    if found.shown_worse or (fail_on == "any" and any(found.lost)) or not found.meets(require):
+        return ExitStatus.FAILED
+    return ExitStatus.PASSED if found.graded else ExitStatus.ERRORED

@@ -152,8 +152,12 @@ class ChosenCases:
 
     def of(self, by: Dimension, name: str) -> ChosenCases:
         """Those with this target, prompt or variant."""
+        return self.among(by, (name,))
+
+    def among(self, by: Dimension, names: Container[str]) -> ChosenCases:
+        """Those with one of these targets, prompts or variants."""
         cases, places = self.cases, self.cases.common.places.values
-        wanted = {number for number, place in enumerate(places) if getattr(place, by) == name}
+        wanted = {number for number, place in enumerate(places) if getattr(place, by) in names}
         return ChosenCases(cases, array("I", (one for one in self.numbers if cases.place_number(one) in wanted)))
 
 

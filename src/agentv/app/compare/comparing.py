@@ -1,9 +1,9 @@
-"""`agentv compare`: a candidate against a base, or several runs each against each."""
+"""`agentv compare`: a candidate against a base, several runs each against each, or the parts of one run."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from agentv.app.compare.gathering import cases_of
 from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, planned_cases, planned_names
+from agentv.app.compare.within import compared_within
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -29,6 +30,8 @@ from agentv.model.run.comparison import (
     Matrix,
     RunLabel,
 )
+from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison
+from agentv.model.run.run_comparison import RunComparison
 from agentv.model.run.trial import TrialResult
 from agentv.store.files.directory import INDEX
 from agentv.store.rows.current import replaced_lines
@@ -38,11 +41,11 @@ from agentv.store.rows.results import read_results_at
 
 @dataclass(frozen=True, slots=True)
 class CompareRequest:
-    """Runs to compare.
+    """Runs to compare, or one run whose targets, prompts and variants are compared.
 
     Attributes:
         runs: an id, a directory, an `index.jsonl`, or `last`; the base first.
-        targets: one per run, or one for all runs; empty: all targets of the runs.
+        targets: one per run, or one for all runs; of one run those to compare, the base first; empty: all.
         partial: include runs that are still being written.
     """
 
@@ -53,19 +56,26 @@ class CompareRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One of them, read."""
+    """One of them, read; or a part of it.
+
+    Attributes:
+        part: what all of its cases have in common, if they are not all cases of the run.
+        within: it is compared with another part of the same run, which differs in this.
+    """
 
     stored: StoredRun
-    target: str | None
     cases: ChosenCases
     missing: int
-    variant: str | None = None
+    part: tuple[Dimension, str] | None = None
+    within: Dimension | None = None
 
     @property
     def label(self) -> RunLabel:
         targets = tuple(dict.fromkeys(place.target for place in self.cases.places))
         variants = tuple(dict.fromkeys(one.variant for one in self.cases.places if one.variant is not None))
-        return RunLabel(self.stored.run_id, str(self.stored.path), targets, len(self.cases), self.missing, variants)
+        prompts = (self.part[1],) if self.part is not None and self.part[0] == "prompt" else ()
+        path = str(self.stored.path)
+        return RunLabel(self.stored.run_id, path, targets, len(self.cases), self.missing, variants, prompts)
 
     def trials(self, places: Sequence[int]) -> Iterator[TrialResult]:
         """The trials whose rows begin there."""
@@ -75,29 +85,92 @@ class _Run:
         return KeyedCases(self.cases, shared)
 
 
-def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix:
+def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:
     """Compare two runs; more than two give a matrix.
 
+    One run gives the comparison of its parts: two of them like two runs; several by `question.by` a matrix; else each
+    with the first.
+
     Raises:
-        UsageError: fewer than two runs, one does not exist, is being written or is empty, or has no case in
-            common with the base.
+        UsageError: a run does not exist, is being written or is empty, has no case in common with the base, or is alone
+            and has no parts.
         StoreError: a run cannot be read.
     """
+    if len(request.runs) == 1:
+        return _compare_parts(request, question)
     runs = list(_read(request, question))
-    if len(runs) == 1:
-        runs = _variants_of(runs[0])
-        question = replace(question, by=None)
     shared = shared_names(run.cases.places for run in runs)
     if len(runs) == 2:
         return _compared(runs[0], runs[1], question, shared)
     return _matrix(runs, question, shared)
 
 
+def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:
+    """Compare the targets, prompts and variants of one run."""
+    if question.by in ("suite", "tag"):
+        raise UsageError(
+            f"--by {question.by} needs two runs", "--by target, prompt or variant compares parts of one run"
+        )
+    (run,) = _read(replace(request, targets=request.targets[:1] if len(request.targets) == 1 else ()), question)
+    names = _names_of(run, request.targets, question)
+    by, parts = max(names.items(), key=lambda one: len(one[1]))
+    if len(names) == 1 and (len(parts) == 2 or question.by is not None):
+        runs = [replace(run, cases=run.cases.of(by, name), missing=0, part=(by, name), within=by) for name in parts]
+        question, shared = replace(question, by=None), shared_names([run.cases.places])
+        return _compared(runs[0], runs[1], question, shared) if len(runs) == 2 else _matrix(runs, question, shared)
+    if len(request.targets) > 1:
+        run = replace(run, cases=run.cases.among("target", names["target"]))
+    found = compared_within(run.cases, names, question)
+    _refuse_without_pairs(run, found.comparisons)
+    return RunComparison(run.label, question, found.comparisons, found.tests, found.lost)
+
+
+def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -> dict[Dimension, tuple[str, ...]]:
+    """What is compared: target, prompt or variant → its names in the order of the run, of each that has several.
+
+    Raises:
+        UsageError: nothing has several.
+    """
+    found: dict[Dimension, tuple[str, ...]] = {by: _ran(run, by) for by in DIMENSIONS}
+    for target in targets:
+        _only(run.cases, target, run.stored.run_id)
+    if len(targets) > 1:
+        found["target"] = tuple(dict.fromkeys(targets))
+    asked: Dimension | None = "target" if question.by is None and len(targets) > 1 else question.by  # type: ignore[assignment]  # others are refused
+    several = {by: names for by, names in found.items() if len(names) > 1 and asked in (None, by)}
+    if several:
+        return several
+    if asked is None:
+        message = f"the run {run.stored.run_id} has one target, one prompt and no variants to compare"
+        raise UsageError(message, "compare it with another run: agentv compare BASE CANDIDATE")
+    has = f"has one {asked}, '{found[asked][0]}'" if found[asked] else f"has no {asked}s"
+    raise UsageError(f"the run {run.stored.run_id} {has}", f"--by {asked} compares the {asked}s of one run")
+
+
+def _ran(run: _Run, by: Dimension) -> tuple[str, ...]:
+    """The targets, prompts or variants of a run, in the order in which its suites have them."""
+    ran = dict.fromkeys(name for place in run.cases.places if (name := getattr(place, by)) is not None)
+    places = {name: place for place, name in enumerate(planned_names(run.stored.record, by))}
+    return tuple(
+        sorted(ran, key=lambda name: places.get(name, len(places)))
+    )  # rows stand in the order in which they ended
+
+
+def _refuse_without_pairs(run: _Run, found: Sequence[MatrixComparison]) -> None:
+    if not found:
+        raise UsageError(
+            f"the targets, prompts and variants of the run {run.stored.run_id} have no case in common",
+            "only results of the same case are compared",
+        )
+
+
 def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Run]:
-    if len(request.runs) < 2 and question.by != "variant":
-        raise UsageError("a comparison needs two or more runs", "agentv compare BASE CANDIDATE")
     if not 0 <= question.margin <= 1 or not 0 < question.alpha < 1:  # `nan` is a number to Python
         raise UsageError(f"--margin {question.margin:g} and --alpha {question.alpha:g}: both must be between 0 and 1")
+    if question.by in ("target", "prompt") and len(request.runs) > 1:
+        raise UsageError(
+            f"--by {question.by} compares the {question.by}s of one run", f"agentv compare RUN --by {question.by}"
+        )
     if question.by is not None and len(request.runs) > 2:
         raise UsageError("--by compares two runs only", "compare the runs in pairs")
     targets, common = _targets(request), Common()
@@ -112,29 +185,8 @@ def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Ru
             raise UsageError(f"nothing to compare: the run {stored.run_id} has no finished trials")
         missing = max(0, planned_cases(stored.record) - len(cases))
         chosen = _only(ChosenCases(cases, range(len(cases))), target, stored.run_id)
-        yield _Run(stored, target, chosen, missing)
+        yield _Run(stored, chosen, missing, None if target is None else ("target", target))
     common.ids.close()
-
-
-def _variants_of(run: _Run) -> list[_Run]:
-    """A run as one for each of its variants; the base is the first one that its suites have.
-
-    Raises:
-        UsageError: it has fewer than two.
-    """
-    ran = dict.fromkeys(place.variant for place in run.cases.places if place.variant is not None)
-    names = sorted(
-        ran, key=_order(planned_names(run.stored.record, "variant"))
-    )  # rows stand in the order in which they ended
-    if len(names) < 2:
-        what = "has no variants" if not names else f"has one variant, '{names[0]}'"
-        raise UsageError(f"the run {run.stored.run_id} {what}", "--by variant compares the variants of one run")
-    return [replace(run, cases=run.cases.of("variant", name), variant=name, missing=0) for name in names]
-
-
-def _order(planned: Sequence[str]) -> Callable[[str], int]:
-    places = {name: place for place, name in enumerate(planned)}
-    return lambda name: places.get(name, len(places))
 
 
 def _targets(request: CompareRequest) -> Sequence[str | None]:
@@ -159,7 +211,7 @@ def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
 
 
 def _compared(base: _Run, candidate: _Run, question: ComparisonSettings, shared: Container[str]) -> Comparison:
-    matched = match(base.keyed(shared), candidate.keyed(shared), edited=question.edited, errored=question.errored)
+    matched = _matched(base, candidate, question, (base.keyed(shared), candidate.keyed(shared)))
     found = _described(base, candidate, question, matched)
     (found,) = _judged([found], [matched])
     found = replace(found, groups=_groups(matched, question))
@@ -167,6 +219,16 @@ def _compared(base: _Run, candidate: _Run, question: ComparisonSettings, shared:
     if not shown:
         return found
     return replace(found, moved=moved_cases(shown, base.trials, candidate.trials))
+
+
+def _matched(
+    base: _Run, candidate: _Run, question: ComparisonSettings, keyed: tuple[KeyedCases, KeyedCases]
+) -> Matched:
+    if (
+        base.within is not None and base.within == candidate.within
+    ):  # two prompts are two texts of one case, not an edit
+        return match(*keyed, edited=True, errored=question.errored, within=base.within)
+    return match(*keyed, edited=question.edited, errored=question.errored)
 
 
 def _judged(found: Sequence[Comparison], matched: Sequence[Matched]) -> list[Comparison]:
@@ -189,8 +251,7 @@ def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matche
     """The comparison, without a verdict and without evidence."""
     _refuse_strangers(base, candidate, matched)
     _refuse_unclustered(matched.pairs, question)
-    same = base.stored.path.resolve() == candidate.stored.path.resolve() and base.target == candidate.target
-    same = same and base.variant == candidate.variant
+    same = base.stored.path.resolve() == candidate.stored.path.resolve() and base.part == candidate.part
     return Comparison(
         base=base.label,
         candidate=candidate.label,
@@ -199,7 +260,7 @@ def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matche
         pairs=matched.pairs.chosen(worst_first(matched.pairs)),
         left_out=matched.left_out,
         same=same,
-        edited=matched.edited,
+        edited=matched.edited if base.within is None else 0,
         notes=(
             *differences(base.stored.record, candidate.stored.record),
             *matched.settings.notes(),
@@ -270,7 +331,7 @@ def _matrix(runs: Sequence[_Run], question: ComparisonSettings, shared: Containe
     keyed = [run.keyed(shared) for run in runs]
     described: dict[tuple[int, int], tuple[Comparison, Matched]] = {}
     for one, other in combinations(range(len(runs)), 2):
-        matched = match(keyed[one], keyed[other], edited=question.edited, errored=question.errored)
+        matched = _matched(runs[one], runs[other], question, (keyed[one], keyed[other]))
         if one == 0 or matched.pairs:
             described[one, other] = _described(runs[one], runs[other], question, matched), matched
     found = dict(zip(described, _judged(*map(list, zip(*described.values(), strict=True))), strict=True))

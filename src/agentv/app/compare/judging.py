@@ -25,12 +25,10 @@ from agentv.model.run.comparison import (
     Fill,
     Judgement,
     Level,
-    Measure,
     MeasureResult,
     Moves,
-    Verdict,
-    Withheld,
 )
+from agentv.model.run.comparison_verdicts import Measure, Verdict, Withheld
 from agentv.stats.comparison.difference import ROUNDING, Differences, fewest_for
 from agentv.stats.comparison.paired import mcnemar_exact
 from agentv.stats.intervals.proportion import wilson_interval

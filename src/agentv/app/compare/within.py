@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agentv.app.compare.cases import ChosenCases, KeyedCases, RunCases, shared_names
+from agentv.app.compare.cases import CaseScope, ChosenCases, KeyedCases, shared_names
 from agentv.app.compare.gathering import cases_of
 from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match, without
 from agentv.app.compare.records import planned_names
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.comparison import ComparisonSettings, Judgement, Measure, MeasureResult
+from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, Loss, MeasureResult
+from agentv.model.run.comparison_verdicts import Measure
 from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, Dimension, MatrixComparison, MatrixGroup, RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
@@ -42,16 +43,23 @@ def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summa
     if summary.cut is not None:  # a test for samples of a fixed size does not hold for such a run
         return replace(summary, matrix=matrix.cut_short())
     cases = cases_of(read_outcomes(index, replaced_lines(index)))
-    found = compared_within(cases, {by: matrix.names(by) for by in DIMENSIONS}, ComparisonSettings())
+    names = {by: [name for name in matrix.names(by) if name is not None] for by in DIMENSIONS}
+    found = compared_within(ChosenCases(cases, range(len(cases))), names, ComparisonSettings())
     return replace(summary, matrix=replace(matrix, comparisons=found.comparisons, tests=found.tests))
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedWithin:
-    """Comparisons of the parts of one run, and the number of tests that they are corrected for."""
+    """Comparisons of the parts of one run.
+
+    Attributes:
+        tests: number of tests that they are corrected for.
+        lost: of each comparison the cases that passed with the base and do not with the candidate.
+    """
 
     comparisons: tuple[MatrixComparison, ...]
     tests: int
+    lost: tuple[Mapping[CaseKey, Loss], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +73,13 @@ class _Paired:
 
 
 def compared_within(
-    cases: RunCases, names: Mapping[Dimension, Sequence[str | None]], settings: ComparisonSettings
+    cases: ChosenCases, names: Mapping[Dimension, Sequence[str]], settings: ComparisonSettings
 ) -> ComparedWithin:
     """Compare the parts of a run.
 
     Args:
         cases: of the run.
-        names: its targets, prompts and variants, the base of each first; others are left out.
+        names: targets, prompts and variants to compare, the base of each first.
         settings: of all comparisons together.
     """
     parts = _Parts(cases)
@@ -82,26 +90,28 @@ def compared_within(
     )
     judgement_of = {id(one): judgement for one, judgement in zip(judged, judgements, strict=True)}
     tests = max((one.tested for one in judgements), default=1)
-    return ComparedWithin(tuple(_comparison(one, judgement_of.get(id(one))) for one in found), tests)
+    comparisons = tuple(_comparison(one, judgement_of.get(id(one))) for one in found)
+    return ComparedWithin(comparisons, tests, tuple(one.matched.lost for one in found))
 
 
 class _Parts:
-    """The cases of a run by their place, so that each part is gathered without a look at all cases."""
+    """The cases of a run by their place, so that each part is gathered without a look at all cases.
 
-    def __init__(self, cases: RunCases) -> None:
-        self._cases = cases
+    They are sorted by id: rows stand in the order in which trials ended, and the last digits of a p-value may depend on
+    the order of the cases.
+    """
+
+    def __init__(self, chosen: ChosenCases) -> None:
+        self._cases = chosen.cases
         self._at: dict[int, array[int]] = {}
-        for number in range(len(cases)):
-            self._at.setdefault(cases.place_number(number), array("I")).append(number)
-        places = cases.common.places.values
-        self._shared = shared_names([[places[number] for number in self._at]])
+        for number in sorted(chosen.numbers, key=self._cases.case_id):
+            self._at.setdefault(self._cases.place_number(number), array("I")).append(number)
+        self._shared = shared_names([chosen.places])
 
-    def pairs(self, by: Dimension, names: Sequence[str | None], settings: ComparisonSettings) -> Iterator[_Paired]:
+    def pairs(self, by: Dimension, names: Sequence[str], settings: ComparisonSettings) -> Iterator[_Paired]:
         """Each part with the first one that has cases in common with it; nothing of one that has none."""
         before: list[tuple[str, KeyedCases]] = []
         for name in names:
-            if name is None:
-                continue
             part = self._part(by, name)
             for base, other in before:
                 if not _may_match(other, part, by):
@@ -114,10 +124,14 @@ class _Parts:
 
     def _part(self, by: Dimension, name: str) -> KeyedCases:
         places, numbers = self._cases.common.places.values, array("I")
-        for place, found in self._at.items():
+        for place in sorted(self._at, key=lambda place: _text_of(places[place])):
             if getattr(places[place], by) == name:
-                numbers.extend(found)
+                numbers.extend(self._at[place])
         return KeyedCases(ChosenCases(self._cases, numbers), self._shared)
+
+
+def _text_of(place: CaseScope) -> list[str]:
+    return [part or "" for part in place]
 
 
 def _may_match(base: KeyedCases, candidate: KeyedCases, by: Dimension) -> bool:

@@ -7,13 +7,10 @@ from dataclasses import field, replace
 from typing import Literal, NamedTuple
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.comparison_verdicts import Measure, Verdict, Withheld
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
-
-Verdict = Literal["better", "worse", "equivalent", "non-inferior", "cannot tell"]
-"""What is shown of a candidate; `equivalent`: any difference is at most the margin; `non-inferior`: it is not worse by
-more than the margin, and may be better."""
 
 Errored = Literal["bounds", "fail", "drop"]
 """What errored samples count as: `bounds`: a verdict must hold whether they would have failed or passed; `fail`: they
@@ -22,16 +19,8 @@ failed, in both runs; `drop`: cases that have one are left out."""
 Requirement = Literal["better", "non-inferior", "not-worse"]
 """What a candidate must be shown to be; `not-worse`: it is not shown to be worse."""
 
-Withheld = Literal["errors", "pass rate", "settings"]
-"""Why a verdict that the judged cases show is not given: it would not hold if the errored ones had failed, or passed;
-the mean score rose while the pass rate fell; or the runs decided cases by different rules."""
-
 Change = Literal["input", "checks", "threshold", "text"]
 """What differs in an edited case, as far as rows can say; `text`: something that they do not hold."""
-
-Measure = Literal["mean score", "pass rate", "share of cases that passed"]
-"""The pass rate is that of samples; the share of passed cases is compared where samples may end early."""
-"""What decides: the mean scores of cases, and the shares of their samples that passed."""
 
 Loss = Literal["failed", "errored", "skipped", "shown", "missing"]
 """What became of a case that passed in the base; `missing`: the candidate does not hold it."""
@@ -349,6 +338,7 @@ class RunLabel:
         cases: number of its cases.
         missing: number of planned cases without a row: the run was interrupted, or is in progress.
         variants: the compared ones; empty: the run has none.
+        prompts: the compared one, if prompts of one run are compared.
     """
 
     run_id: str
@@ -357,6 +347,7 @@ class RunLabel:
     cases: int = 0
     missing: int = 0
     variants: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +392,7 @@ class ComparisonSettings:
     margin: float = 0.0
     alpha: float = 0.05
     cluster: str | None = None
-    by: Literal["suite", "tag", "variant"] | None = None
+    by: Literal["suite", "tag", "target", "prompt", "variant"] | None = None
     edited: bool = False
     limit: int = 20
     errored: Errored = "bounds"
@@ -412,6 +403,11 @@ _MEETS: Mapping[Requirement, frozenset[Verdict]] = {
     "non-inferior": frozenset({"better", "equivalent", "non-inferior"}),
     "not-worse": frozenset({"better", "equivalent", "non-inferior", "cannot tell"}),
 }
+
+
+def meets(verdict: Verdict, requirement: Requirement) -> bool:
+    """Whether a verdict meets a requirement."""
+    return verdict in _MEETS[requirement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,8 +445,7 @@ class Comparison:
 
     def meets(self, requirement: Requirement) -> bool:
         """Whether the verdict meets the requirement; groups count only for `shown_worse`."""
-        verdict = self.whole.verdict if self.whole is not None else "cannot tell"
-        return verdict in _MEETS[requirement]
+        return meets(self.whole.verdict if self.whole is not None else "cannot tell", requirement)
 
     @property
     def shown_worse(self) -> bool:

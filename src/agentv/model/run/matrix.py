@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.comparison import Interval, Measure, Verdict, Withheld
-from agentv.model.run.group_totals import GroupTotals
+from agentv.model.run.comparison_verdicts import Measure, Verdict, Withheld
+from agentv.model.run.group_totals import GroupTotals, Interval
 
 Dimension = Literal["target", "prompt", "variant"]
 """What is compared within a run; cases are paired with everything else alike."""

@@ -16,9 +16,8 @@ from agentv.model.run.comparison import (
     MovedCase,
     RunLabel,
     SampleEvidence,
-    Verdict,
-    Withheld,
 )
+from agentv.model.run.comparison_verdicts import Verdict, Withheld
 from agentv.model.values.formatting import plural
 from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line, percent
@@ -56,15 +55,18 @@ def render_comparison(found: Comparison, *, color: bool = False) -> str:
 def runs_lines(runs: Sequence[RunLabel], names: Sequence[str]) -> Iterator[str]:
     """A line for each run: its label, its id, its targets, and its number of cases."""
     rows = [
-        [name, one_line(run.run_id), listed(run.targets), *_variants_cell(run, runs), plural(run.cases, "case")]
+        [name, one_line(run.run_id), listed(run.targets), *_part_cells(run, runs), plural(run.cases, "case")]
         for name, run in zip(names, runs, strict=True)
     ]
     return aligned(rows)
 
 
-def _variants_cell(run: RunLabel, runs: Sequence[RunLabel]) -> tuple[str, ...]:
-    """The cell with the variants of a run, where any of the runs has some."""
-    return (listed(run.variants),) if any(one.variants for one in runs) else ()
+def _part_cells(run: RunLabel, runs: Sequence[RunLabel]) -> Iterator[str]:
+    """Cells with the variants and the prompt of a run, where any of the runs has some."""
+    if any(one.variants for one in runs):
+        yield listed(run.variants)
+    if any(one.prompts for one in runs):
+        yield listed(run.prompts)
 
 
 def verdict_line(found: Comparison) -> str:

@@ -6,18 +6,22 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Interval, Judgement, Matrix, MovedCase, RunLabel
+from agentv.model.run.run_comparison import RunComparison
 from agentv.model.values.values import Json
+from agentv.reports.commands.run_comparison import run_comparison_json
 from agentv.reports.text.json_pieces import Piecewise, indented
 from agentv.reports.text.paths import shown_from
 
 
-def comparison_json(found: Comparison | Matrix, *, here: str) -> Iterator[str]:
+def comparison_json(found: Comparison | Matrix | RunComparison, *, here: str) -> Iterator[str]:
     """One object, piece by piece; `docs/how-to/compare-runs.md` says what its keys mean.
 
     Args:
         found: what is shown.
         here: absolute path of the directory that paths are shown from.
     """
+    if isinstance(found, RunComparison):
+        return indented(dict(run_comparison_json(found, here=here)))
     shown = _matrix(found, here) if isinstance(found, Matrix) else _comparison(found, here)
     return indented(shown)  # ASCII, so that nothing in it steers a terminal
 
@@ -70,6 +74,7 @@ def _run(run: RunLabel, here: str) -> Json:
         "results": shown_from(run.path, here),
         "targets": list(run.targets),
         **({"variants": list(run.variants)} if run.variants else {}),
+        **({"prompts": list(run.prompts)} if run.prompts else {}),
         "cases": run.cases,
         "missing": run.missing,
     }

@@ -122,10 +122,11 @@ def _both_ends(name: str) -> str:
     return f"{name[:half]}{ELLIPSIS}{name[-half:]}"
 
 
-def comparison_words(one: MatrixComparison) -> str:
-    """`b better than a: +8.0 points (95% CI +2.1 to +13.9, p 0.010; 100 cases)`.
+def comparison_words(one: MatrixComparison, margin: float = 0.0) -> str:
+    """`b better than a: +8.0 points (95% CI +2.1 to +13.9, p 0.010); 100 cases`.
 
     Without a verdict for either of them it says that there is not enough evidence, never that they are equal.
+    `margin` is that of the comparison.
     """
     base, candidate = one_line(one.base, _NAME), one_line(one.candidate, _NAME)
     if one.verdict is None:
@@ -133,6 +134,10 @@ def comparison_words(one: MatrixComparison) -> str:
     found = "; ".join((_numbers(one), *_left_out(one)))
     if one.verdict in ("better", "worse"):
         return f"{candidate} {one.verdict} than {base}: {found}"
+    if one.verdict == "equivalent":
+        return f"{candidate} equivalent to {base}, within {margin:g}: {found}"
+    if one.verdict == "non-inferior":
+        return f"{candidate} not worse than {base} by more than {margin:g}: {found}"
     return f"{candidate} vs {base}: not enough evidence{_reason(one)}: {found}"
 
 

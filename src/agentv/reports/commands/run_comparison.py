@@ -1,0 +1,99 @@
+"""`agentv compare RUN`: the targets, prompts and variants of one run, each with the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from agentv.model.run.comparison import RunLabel
+from agentv.model.run.matrix import MatrixComparison
+from agentv.model.run.run_comparison import RunComparison
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.reports.commands.comparison import case_label, listed
+from agentv.reports.run.matrix import column_label, comparison_words
+from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.paths import shown_from
+
+_STYLES = {"better": "32", "worse": "31"}
+
+
+def render_run_comparison(found: RunComparison, *, color: bool = False) -> str:
+    """The run, what is compared with what, and for each comparison its verdict and both rates."""
+    run = found.run
+    lines = [f"run {one_line(run.run_id)}: {plural(run.cases, 'result')} of cases", ""]
+    if found.tests > 1:
+        lines.append(f"p-values and intervals are corrected for {found.tests} tests (Holm)")
+    by = None
+    for one in found.comparisons:
+        if one.by != by:
+            lines.append(f"{one.by}s, each compared with the first one that ran the same cases")
+            by = one.by
+        lines += [f"  {line}" for line in _lines(one, found.question.margin, color=color)]
+    several = dict.fromkeys(one.by for one in found.comparisons)
+    lines += ["", f"to see the cases that moved, compare two: {_hint(found, next(iter(several)))}"]
+    return "\n".join(lines)
+
+
+def run_comparison_json(found: RunComparison, *, here: str) -> dict[str, Json]:
+    """The comparisons with the keys of `matrix` in `summary.json`."""
+    return {
+        "run": _run(found.run, here),
+        "margin": found.question.margin,
+        "alpha": found.question.alpha,
+        "tests": found.tests,
+        "comparisons": [
+            {**asdict(one), "lost": [{**key._asdict(), "status": loss} for key, loss in lost.items()]}
+            for one, lost in zip(found.comparisons, found.lost, strict=True)
+        ],
+    }
+
+
+def run_warnings(found: RunComparison) -> Iterator[str]:
+    """Warnings about the comparisons."""
+    if found.run.missing:
+        missing = plural(found.run.missing, "planned case")
+        yield f"the run {one_line(found.run.run_id)} is incomplete: {missing} did not run"
+
+
+def lost_lines(found: RunComparison) -> Iterator[str]:
+    """What passed with the base and does not with the candidate."""
+    for one, lost in zip(found.comparisons, found.lost, strict=True):
+        if lost:
+            named = listed([f"{case_label(key)} ({what})" for key, what in lost.items()])
+            verb = "does" if len(lost) == 1 else "do"
+            base, candidate = column_label((one.base,)), column_label((one.candidate,))
+            yield f"{plural(len(lost), 'result')} passed with {base} and {verb} not with {candidate}: {named}"
+
+
+def _lines(one: MatrixComparison, margin: float, *, color: bool) -> Iterator[str]:
+    words, style = comparison_words(one, margin), _STYLES.get(one.verdict or "")
+    yield f"\x1b[{style}m{words}\x1b[0m" if color and style is not None else words
+    for each in one.measures[:1]:
+        shown = (
+            f"{number:.3f}" if each.measure == "mean score" else percent(number) for number in (each.before, each.after)
+        )
+        errors = ""
+        if each.bounds is not None:
+            worst, best = (100 * bound for bound in each.bounds)
+            errors = f"; with errors as failed or passed {worst:+.1f} to {best:+.1f} points"
+        yield f"  {each.measure} {' → '.join(shown)}{errors}"
+
+
+def _hint(found: RunComparison, by: str) -> str:
+    """The command that compares two parts of the run."""
+    first = next(one for one in found.comparisons if one.by == by)
+    command = f"agentv compare {one_line(found.run.run_id)}"
+    if by == "target":
+        return f"{command} --target {one_line(first.base)} --target {one_line(first.candidate)}"
+    return f"{command} --by {by}"
+
+
+def _run(run: RunLabel, here: str) -> Json:
+    return {
+        "run_id": run.run_id,
+        "results": shown_from(run.path, here),
+        "targets": list(run.targets),
+        "cases": run.cases,
+        "missing": run.missing,
+    }
