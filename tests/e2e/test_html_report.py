@@ -12,6 +12,7 @@ import pytest
 from agentv.model.run.grade import Check
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.values.message import Message
+from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.html import HtmlReport, page, render
 from agentv.reports.html.comparison import ShownComparison, ShownDifference
@@ -21,6 +22,8 @@ from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from doubles.browser_pages import DESKTOP, follow, load_report, settle
 from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
+from doubles.matrix import HOSTILE as EVIL
+from doubles.matrix import MATRIX
 from doubles.traces import WORK
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import SUMMARY
@@ -284,11 +287,23 @@ def test_cases_are_chosen_by_status_suite_tag_and_assertion(opened):
     assert ids(tab) == [f"case-{one}" for one in range(1, 12, 2)]
 
 
-def test_reasons_that_cases_share_come_first(opened):
-    tab = opened(suite_of(12))
-    assert tab.inner_text(".looks").split("\n")[:2] == ["is kind", "4 cases"]
-    tab.click(".look")
+def test_failures_stand_by_cause_and_lead_to_their_cases(opened):
+    record = {**RECORD, "suites": [{"name": "suite-0", "path": "evals/refund.eval.yaml"}]}
+    broken = [finished("errored", trial=trial("row-1", target=name), error=Failure("timeout", "no")) for name in "ab"]
+    tab = opened([*suite_of(12), *broken], record=record)
+    causes = tab.locator(".causes > li")
+    assert causes.nth(0).locator(".look").inner_text().split("\n") == ["tone: is kind", "4 cases"]
+    assert causes.nth(1).locator(".look").inner_text().split("\n") == ["timeout: no", "1 case (2 trials)"]
+    examples = causes.nth(1).locator(".examples a")
+    assert examples.all_inner_texts() == ["row-1 (refunds · a)", "row-1 (refunds · b)"]
+    assert "agentv eval" in causes.nth(1).locator(".rerun code").inner_text()
+    causes.nth(0).locator(".look").click()
     assert ids(tab) == ["case-0", "case-3", "case-6", "case-9"]
+    examples.nth(1).click()
+    tab.wait_for_selector("article.case")
+    assert tab.inner_text(".facts").split("\n")[0] == "target b"
+    tab.keyboard.press("Escape")
+    assert tab.inner_text("h1") == "4 of 13 cases failed, 1 errored"
 
 
 @pytest.mark.parametrize(
@@ -445,6 +460,33 @@ def test_on_paper_everything_is_unfolded(opened):
     assert "output contains '30 days'" in tab.evaluate(unfolded)  # at once: paper does not wait
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
     assert tab.locator(".grade[open]").count() == 0
+
+
+def test_targets_and_prompts_stand_side_by_side(opened):
+    def one(target, prompt):
+        subject = trial("row-1", target=target)
+        return finished(trial=replace(subject, case=replace(subject.case, prompt_id=prompt)))
+
+    results = [one(target, prompt) for target in ("gpt", "claude", EVIL) for prompt in ("plain", "short")]
+    tab = opened(results, summary=replace(SUMMARY, matrix=MATRIX))
+    assert tab.locator("article h2").all_inner_texts()[:3] == ["Targets and prompts", "Compared", "By target"]
+    cells = [one.split("\n") for one in tab.locator(".matrix tbody td").all_inner_texts()]
+    assert [one[0] for one in cells] == ["60.0\xa0%", "90.0\xa0%", "10 errored", "70.0\xa0%", "100.0\xa0%", "–"]
+    assert cells[0][1:] == ["6 passed, 4 failed", "40.0\xa0% to 90.0\xa0%", "$0.0012 per answer · median 813 ms"]
+    assert cells[4][1:] == ["9 passed, 1 errored", "40.0\xa0% to 90.0\xa0%", "cost unknown · median 40 ms"]
+    assert tab.locator(".compares .mark").all_inner_texts() == ["better", "not compared", "cannot tell"]
+    told = report(results, summary=replace(SUMMARY, matrix=MATRIX)).facts()["matrix"]["comparisons"]
+    assert tab.locator(".compares p bdi").all_inner_texts() == [row["sentence"] for row in told]
+    assert "corrected for 2 tests (Holm)" in tab.inner_text("article")
+    assert "3 targets and 2 prompts together" in tab.inner_text(".verdict")
+    assert tab.locator(".subject li").all_inner_texts()[2] == "prompts plain, short"
+    assert tab.evaluate(CONTRAST) == []
+    tab.set_viewport_size(PHONE)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert tab.is_visible(".matrix .col >> nth=0")
+    tab.click(".cellrate >> nth=1")
+    assert tab.url.endswith("#/cases?target=claude&prompt=plain")
+    assert ids(tab) == ["row-1"]
 
 
 # what hostile texts cannot

@@ -13,8 +13,8 @@ def failures_json(failures: FailureGroups, report: HtmlReport) -> dict[str, Any]
     """The object of the element `failures`: `groups`, worst first, and `rerun`, the command for all of them.
 
     Each group has `status`, `code`, `cause` (one line), `cases` and `trials` (numbers), `suites` and `targets` (names),
-    `members` (the first trials: `number` is the position of the trial in the list, from 0), and `rerun`: its `command`,
-    and how many of the group's `cases` that runs; null where no command can.
+    `members` (the first trials: `number` is the position of the trial in the list, from 0), `numbers` (those of all its
+    trials), and `rerun`: its `command`, and how many of the group's `cases` that runs; null where no command can.
     """
     groups = failures.groups()
     options = RerunOptions.of(report.record, here=report.root, root=report.root)
@@ -35,6 +35,7 @@ def _group(group: FailureGroup, options: RerunOptions) -> dict[str, Any]:
         "suites": list(group.suites),
         "targets": list(group.targets),
         "members": [_member(one) for one in group.members],
+        "numbers": sorted(group.numbers),
         "rerun": None if rerun is None else {"command": rerun.command, "cases": rerun.cases},
     }
 

@@ -9,8 +9,9 @@ merged if they have the same assertion, or at least its type, in common.
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import total_ordering
 from typing import Literal, NamedTuple
@@ -76,6 +77,7 @@ class FailureGroup:
         suites, targets: their names, sorted, at most `NAMES`.
         members: the first trials in the order of the files, at most `MEMBERS`.
         example: view of the first one.
+        numbers: positions of all of its trials in the report, where they were given.
     """
 
     status: FailureStatus
@@ -87,6 +89,7 @@ class FailureGroup:
     targets: tuple[str, ...]
     members: tuple[FailedTrial, ...]
     example: TrialView
+    numbers: Sequence[int] = ()
 
 
 class _Cause(NamedTuple):
@@ -150,10 +153,13 @@ class _Collected:
     suites: set[str] = field(default_factory=set)
     targets: set[str] = field(default_factory=set)
     members: list[_Member] = field(default_factory=list)
+    numbers: array[int] = field(default_factory=lambda: array("I"))
 
     def add(self, result: TrialResult, cause: _Cause, number: int | None) -> None:
         member = _Member(result, number)
         self.trials += 1
+        if number is not None:
+            self.numbers.append(number)
         self.cases.number(_case_hash(member.trial))
         self.suites.add(member.trial.suite)
         self.targets.add(member.trial.target)
@@ -175,6 +181,7 @@ class _Collected:
             merged.suites |= one.suites
             merged.targets |= one.targets
             merged.members += one.members
+            merged.numbers += one.numbers
             merged.cases.number(_case_hash(one.members[0].trial))  # each is of one case
         merged.members.sort()
         del merged.members[MEMBERS:]
@@ -191,6 +198,7 @@ class _Collected:
             tuple(sorted(self.targets)[:NAMES]),
             tuple(member.trial for member in self.members),
             self.example,
+            self.numbers,
         )
 
 

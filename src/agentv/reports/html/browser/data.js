@@ -17,6 +17,8 @@ class Run {
       found.textContent.split("\n").map((line, place) => this.trial(JSON.parse(line), chunk, place)),
     );
     this.cases = this.grouped();
+    this.failures = JSON.parse(elementsOf("failures", number)[0].textContent);
+    for (const { cause, numbers } of this.failures.groups) for (const place of numbers) this.trials[place].cause = cause;
   }
 
   trial(values, chunk, place) {
@@ -46,6 +48,7 @@ class Run {
       }
     }
     for (const one of groups) settle(one);
+    for (const one of cases) for (const trial of one.trials) trial.of = one;
     return cases;
   }
 

@@ -2,7 +2,8 @@
 
 const LOOKS = 8;
 const MOST_GROUPS = 25;
-const PARTS = [["target", "By target", "by_target"], ["prompt", "By prompt", "by_prompt"], ["variant", "By variant", "by_variant"], ["suite", "By suite", "by_suite"]];
+const SUITES = [["suite", "By suite", "by_suite"]];
+const PARTS = [["target", "By target", "by_target"], ["prompt", "By prompt", "by_prompt"], ["variant", "By variant", "by_variant"], ...SUITES];
 const TAGS = [["tag", "By tag", "by_tag"]];
 
 function overview(state) {
@@ -12,8 +13,10 @@ function overview(state) {
     { class: "overview" },
     base ? since(state) : null,
     verdict(state),
-    needsLook(state),
-    groupTables(state, PARTS),
+    matrixOf(state),
+    failures(state),
+    marginsOf(state),
+    groupTables(state, run.facts.matrix ? SUITES : PARTS),
     byAssertion(state),
     groupTables(state, TAGS),
     scores(run),
@@ -22,14 +25,14 @@ function overview(state) {
 }
 
 function totalsOf(run) {
-  return run.summary ? run.summary.cases : countsOf(run.cases);
+  return run.summary ? run.summary.cases : countsOfCases(run.cases);
 }
 
 // Out of the summary, which is of the whole run; of a run that was cut, or by an earlier version, out of what is here.
 function rateOf(run) {
   const { summary } = run;
   const several = summary?.rule_pass_rate !== undefined;
-  const of = several ? (summary.early_stops ? EARLY : "judged sample") : "judged case";
+  const of = several ? (summary.early_stops ? EARLY : "judged sample") : run.facts.matrix ? "judged trial" : "judged case";
   return rateOfSummary(summary, of, (summary?.early_stops ? summary?.cases : summary?.trials)?.errored, summary?.cut) ?? rateOfCases(run.cases);
 }
 
@@ -81,6 +84,7 @@ function verdict(state) {
       element("p", { class: "big" }, percent(rate.rate), element("span", { class: "unit" }, rate.of === EARLY ? " pass rate" : " passed")),
       element("div", { class: "sure" }, rate.interval ? [intervalDrawing(rate.rate, rate.interval), scale()] : null,
         element("p", { class: "note" }, `${rate.of === EARLY ? `over ${count(rate.judged, "judged case")}` : `of ${count(rate.judged, rate.of)} passed`} (${certainty(rate)})`),
+        run.facts.matrix ? element("p", { class: "note" }, `${togetherWords(run.facts.matrix)}; each alone is below`) : null,
         metWords(run) ? element("p", { class: "note" }, metWords(run)) : null),
     ) : element("p", { class: "note" }, "Nothing was graded, so there is no rate."),
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || (status !== "skipped" && status !== "shown")).map((status) =>
@@ -118,39 +122,6 @@ function scoresAxis() {
   return element("div", { class: "scale", "aria-hidden": "true" }, ["0", "0.25", "0.5", "0.75", "1"].map((tick) => element("span", {}, tick)));
 }
 
-// Reasons that several cases share; where each has its own, the cases that did worst.
-function needsLook(state) {
-  const found = reasons(state.run);
-  if (!found.length) return null;
-  if (found[0].cases.length > 1)
-    return section("What went wrong", element("ol", { class: "panel looks" }, found.slice(0, LOOKS).map((one) => element("li", {}, reasonLink(state, one)))), after(state, found.slice(LOOKS)));
-  const bad = ordered(found.map(({ cases }) => cases[0]), "worst");
-  return section("Worst first", element("ol", { class: "panel looks" }, bad.slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))), after(state, found.slice(LOOKS)));
-}
-
-function after(state, rest) {
-  const number = rest.reduce((cases, one) => cases + one.cases.length, 0);
-  return number ? element("p", { class: "after" }, element("a", { href: state.chosen({ status: "failed errored" }) }, `and ${count(number, "more case")}`)) : null;
-}
-
-function reasonLink(state, { why, cases }) {
-  const examples = cases.slice(0, 4).map((one, number) => [number ? ", " : null, exampleOf(one)]);
-  return element(
-    "a",
-    { class: "look", href: cases.length > 1 ? state.chosen({ why }) : state.address(cases[0]) },
-    statusIcon(cases[0].status),
-    element("span", { class: "id" }, inline(why)),
-    element("span", { class: "score" }, count(cases.length, "case")),
-    element("span", { class: "why" }, examples, cases.length > 4 ? ", …" : null),
-  );
-}
-
-// Its id, and what else tells it from others.
-function exampleOf(one) {
-  const where = whereOf(one, WHERE);
-  return where ? [inline(one.id), " (", inline(where), ")"] : inline(one.id);
-}
-
 function lookLink(state, one) {
   return element(
     "a",
@@ -178,7 +149,7 @@ function countedBy(run, name) {
     for (const value of name === "tag" ? one.tags : [one[name]])
       if (value !== null) (groups[value] ??= []).push(one);
   for (const [value, cases] of Object.entries(groups)) {
-    groups[value] = { cases: countsOf(cases), mean_score: undefined, rate: rateOfCases(cases) };
+    groups[value] = { cases: countsOfCases(cases), mean_score: undefined, rate: rateOfCases(cases) };
   }
   return groups;
 }
