@@ -111,7 +111,7 @@ def _grade(score: Score, root: str, shown: Sequence[str]) -> dict[str, Any]:
         "reason": _shortened(grade.reason),
         "error": _failure(grade.error),
         "details": grade.details,
-        "duration_ms": round(score.duration_ms, 1),
+        "duration_ms": round(score.duration_ms, 1) if score.duration_ms >= 1 else None,
         "source": f"{_from(root, entry.span.file)}:{entry.span.line}" if entry.span else None,
     }
     return _without_empty(grade_json)
