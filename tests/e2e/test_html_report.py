@@ -446,6 +446,12 @@ def test_what_moved_is_on_the_first_screen(opened, view):
 
 
 def test_a_target_of_another_name_is_the_same_case_where_each_run_has_one(opened):
+    def with_prompt(name, *ids):
+        subjects = [trial(one) for one in ids]
+        return [finished(trial=replace(one, case=replace(one.case, prompt_id=name))) for one in subjects]
+
+    tab = opened(with_prompt("v2", "a", "b"), with_prompt("v1", "a"))
+    assert tab.locator(".changes li").all_inner_texts() == ["as before (1)", "not in the other run (1)"]
     tab = opened([finished(trial=trial("a", target="new"))], [finished(trial=trial("a", target="old"))])
     assert tab.locator(".changes li").all_inner_texts() == ["as before (1)"]
     targets = [finished(trial=trial("a", target=name)) for name in ("old", "other")]

@@ -35,9 +35,7 @@ const COLUMNS = 10;
 // Distribution of scores: columns of equal width, cases that passed above those that did not, and how many there are.
 function scoresDrawing(cases) {
   const columns = Array.from({ length: COLUMNS }, () => ({ passed: 0, failed: 0 }));
-  for (const one of cases)
-    if (one.score !== null && isJudged(one.status))
-      columns[Math.min(COLUMNS - 1, Math.floor(one.score * COLUMNS + 1e-9))][one.status] += 1;
+  for (const one of cases) columns[Math.min(COLUMNS - 1, Math.floor(one.score * COLUMNS + 1e-9))][one.status] += 1;
   const most = Math.max(1, ...columns.map((column) => column.passed + column.failed));
   const label = columns.map(({ passed, failed }, number) => (passed + failed ? `${number / COLUMNS} to ${(number + 1) / COLUMNS}: ${passed} passed, ${failed} failed` : null));
   return drawing(

@@ -110,10 +110,13 @@ function giveRoutes(cases) {
   return taken;
 }
 
-// Matched by suite, case, prompt and variant; by target too, unless both runs asked a single one.
+// Matched as `agentv compare` does: by suite and case; by target and variant unless both runs have a single one, and by
+// prompt unless both have a single one in that suite.
 function matchRuns(run, base) {
-  const single = run.tables.targets.length === 1 && base.tables.targets.length === 1;
-  const key = (one) => JSON.stringify([one.suite, one.id, one.prompt, one.variant, single ? null : one.target]);
+  const single = (name, suite = null) => [run, base].every(({ cases }) => new Set(cases.filter((one) => suite === null || one.suite === suite).map((one) => one[name])).size === 1);
+  const [target, variant] = [single("target"), single("variant")];
+  const prompts = new Set(run.tables.suites.filter((suite) => single("prompt", suite)));
+  const key = (one) => JSON.stringify([one.suite, one.id, prompts.has(one.suite) ? null : one.prompt, variant ? null : one.variant, target ? null : one.target]);
   const earlier = new Map(base.cases.map((one) => [key(one), one]));
   for (const one of run.cases) {
     one.base = earlier.get(key(one)) ?? null;

@@ -114,7 +114,7 @@ function scale() {
 
 // Without cases whose samples ended early: their means lean to the side on which they ended.
 function scores(run) {
-  const told = run.cases.filter((one) => !one.early);
+  const told = run.cases.filter((one) => !one.early && one.score !== null && isJudged(one.status));
   return told.length > 1 ? section("Scores", element("div", { class: "panel" }, scoresDrawing(told), scoresAxis())) : null;
 }
 
