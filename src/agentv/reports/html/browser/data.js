@@ -113,10 +113,11 @@ function giveRoutes(cases) {
 // Matched as `agentv compare` does: by suite and case; by target and variant unless both runs have a single one, and by
 // prompt unless both have a single one in that suite.
 function matchRuns(run, base) {
-  const single = (name, suite = null) => [run, base].every(({ cases }) => new Set(cases.filter((one) => suite === null || one.suite === suite).map((one) => one[name])).size === 1);
+  const single = (name) => [run, base].every(({ cases }) => new Set(cases.map((one) => one[name])).size === 1);
   const [target, variant] = [single("target"), single("variant")];
-  const prompts = new Set(run.tables.suites.filter((suite) => single("prompt", suite)));
-  const key = (one) => JSON.stringify([one.suite, one.id, prompts.has(one.suite) ? null : one.prompt, variant ? null : one.variant, target ? null : one.target]);
+  const prompts = [run, base].map(promptsBySuite);
+  const prompt = (one) => (prompts.every((found) => found.get(one.suite)?.size === 1) ? null : one.prompt);
+  const key = (one) => JSON.stringify([one.suite, one.id, prompt(one), variant ? null : one.variant, target ? null : one.target]);
   const earlier = new Map(base.cases.map((one) => [key(one), one]));
   for (const one of run.cases) {
     one.base = earlier.get(key(one)) ?? null;
@@ -124,6 +125,12 @@ function matchRuns(run, base) {
     earlier.delete(key(one));
   }
   return [...earlier.values()];
+}
+
+function promptsBySuite({ cases }) {
+  const found = new Map();
+  for (const one of cases) found.set(one.suite, (found.get(one.suite) ?? new Set()).add(one.prompt));
+  return found;
 }
 
 const CHANGES = {
