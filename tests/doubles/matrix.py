@@ -66,7 +66,7 @@ MATRIX = RunMatrix(
                 ComparedMeasure("pass rate", 0.65, 0.947, 0.297, (0.08, 0.51), 0.975, 0.01, (0.25, 0.3)),
                 ComparedMeasure("mean score", 0.65, 0.947, 0.297, (0.08, 0.51), 0.975, 0.01, (0.25, 0.3)),
             ),
-            shown_by=("mean score",),
+            shown_by=("pass rate", "mean score"),
             detectable_difference=0.25,
         ),
         MatrixComparison(by="target", base="gpt", candidate=HOSTILE, verdict=None, errored=10, only_base=10),

@@ -65,7 +65,8 @@ def trial(
         span=Span(FILE, line, 5, line, 9),
         **{name: given.pop(name) for name in ("conversation_id", "cluster_key", "cluster") if name in given},
     )
-    given.setdefault("key", f"{suite}/{case_id}@{target}#{sample}")
+    prompted = "" if case.prompt_id is None else f" with {case.prompt_id}"
+    given.setdefault("key", f"{suite}/{case_id}{prompted}@{target}#{sample}")
     return Trial(Suite(suite, (case,), path=FILE), case, TargetSpec(target, "echo", None), 0.8, 300.0, sample, **given)
 
 

@@ -14,7 +14,7 @@ from agentv.app.compare.gathering import cases_of
 from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, planned_cases, planned_names
-from agentv.app.compare.within import compared_within
+from agentv.app.compare.within import Parts, compared_within
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -115,11 +115,14 @@ def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Com
     names = _names_of(run, request.targets, question)
     by, parts = max(names.items(), key=lambda one: len(one[1]))
     if len(names) == 1 and (len(parts) == 2 or question.by is not None):
-        runs = [replace(run, cases=run.cases.of(by, name), missing=0, part=(by, name), within=by) for name in parts]
+        parts_of = Parts(run.cases)
+        runs = [replace(run, cases=parts_of.part(by, name), missing=0, part=(by, name), within=by) for name in parts]
         question, shared = replace(question, by=None), shared_names([run.cases.places])
         return _compared(runs[0], runs[1], question, shared) if len(runs) == 2 else _matrix(runs, question, shared)
     if len(request.targets) > 1:
         run = replace(run, cases=run.cases.among("target", names["target"]))
+    if question.cluster is not None:
+        _refuse_lacking(list(_without_cluster(run)), len(run.cases), question.cluster)
     found = compared_within(run.cases, names, question)
     _refuse_without_pairs(run, found.comparisons)
     return RunComparison(run.label, question, found.comparisons, found.tests, found.lost)
@@ -151,9 +154,7 @@ def _ran(run: _Run, by: Dimension) -> tuple[str, ...]:
     """The targets, prompts or variants of a run, in the order in which its suites have them."""
     ran = dict.fromkeys(name for place in run.cases.places if (name := getattr(place, by)) is not None)
     places = {name: place for place, name in enumerate(planned_names(run.stored.record, by))}
-    return tuple(
-        sorted(ran, key=lambda name: places.get(name, len(places)))
-    )  # rows stand in the order in which they ended
+    return tuple(sorted(ran, key=lambda name: (places.get(name, len(places)), name)))  # rows stand as they ended
 
 
 def _refuse_without_pairs(run: _Run, found: Sequence[MatrixComparison]) -> None:
@@ -294,10 +295,22 @@ def _refuse_unclustered(pairs: Sequence[CasePair], question: ComparisonSettings)
     if question.cluster is None:
         return
     lacking = [pair.after_key for pair in pairs if pair.before.cluster is None]
+    _refuse_lacking([(key.case_id, key.suite) for key in lacking], len(pairs), question.cluster)
+
+
+def _without_cluster(run: _Run) -> Iterator[tuple[str, str]]:
+    cases = run.cases.cases
+    for number in run.cases.numbers:
+        if cases.outcome(number).cluster is None:
+            yield cases.case_id(number), cases.place(number).suite
+
+
+def _refuse_lacking(lacking: Sequence[tuple[str, str]], cases: int, cluster: str) -> None:
     if not lacking:
         return
-    first = f"the first is '{lacking[0].case_id}' of {lacking[0].suite}"
-    raise UsageError(f"{len(lacking)} of {len(pairs)} cases have no '{question.cluster}' in their metadata; {first}")
+    (case_id, suite), *_ = lacking
+    first = f"the first is '{case_id}' of {suite}"
+    raise UsageError(f"{len(lacking)} of {cases} cases have no '{cluster}' in their metadata; {first}")
 
 
 def _groups(matched: Matched, question: ComparisonSettings) -> tuple[GroupComparison, ...]:

@@ -82,7 +82,7 @@ def compared_within(
         names: targets, prompts and variants to compare, the base of each first.
         settings: of all comparisons together.
     """
-    parts = _Parts(cases)
+    parts = Parts(cases)
     found = [pair for by in DIMENSIONS for pair in parts.pairs(by, names.get(by, ()), settings)]
     judged = [one for one in found if one.matched.pairs]
     judgements = (
@@ -94,7 +94,7 @@ def compared_within(
     return ComparedWithin(comparisons, tests, tuple(one.matched.lost for one in found))
 
 
-class _Parts:
+class Parts:
     """The cases of a run by their place, so that each part is gathered without a look at all cases.
 
     They are sorted by id: rows stand in the order in which trials ended, and the last digits of a p-value may depend on
@@ -112,7 +112,7 @@ class _Parts:
         """Each part with the first one that has cases in common with it; nothing of one that has none."""
         before: list[tuple[str, KeyedCases]] = []
         for name in names:
-            part = self._part(by, name)
+            part = KeyedCases(self.part(by, name), self._shared)
             for base, other in before:
                 if not _may_match(other, part, by):
                     continue
@@ -122,12 +122,13 @@ class _Parts:
                     break
             before.append((name, part))
 
-    def _part(self, by: Dimension, name: str) -> KeyedCases:
+    def part(self, by: Dimension, name: str) -> ChosenCases:
+        """The cases with this target, prompt or variant."""
         places, numbers = self._cases.common.places.values, array("I")
         for place in sorted(self._at, key=lambda place: _text_of(places[place])):
             if getattr(places[place], by) == name:
                 numbers.extend(self._at[place])
-        return KeyedCases(ChosenCases(self._cases, numbers), self._shared)
+        return ChosenCases(self._cases, numbers)
 
 
 def _text_of(place: CaseScope) -> list[str]:

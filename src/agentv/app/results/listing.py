@@ -49,6 +49,17 @@ def listed_run(path: Path) -> ListedRun:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
 
+def compared_run(path: Path) -> ListedRun:
+    """As `listed_run`, with the comparisons of a run with several targets, prompts or variants."""
+    found = listed_run(path)
+    if found.summary is None:
+        return found
+    try:
+        return replace(found, summary=_compared(found.summary, path, read_document(path / RUN)))
+    except StoreError as error:
+        return ListedRun(path.name, str(path), "unreadable", problem=str(error))
+
+
 def _listed(path: Path) -> ListedRun:
     record = read_document(path / RUN)
     planned = _number(record, "trials")
@@ -96,7 +107,10 @@ def compared_totals_of(path: Path, record: JsonObject) -> Summary:
     Raises:
         StoreError: as `totals_of`.
     """
-    summary, _ = totals_of(path, record)
+    return _compared(totals_of(path, record)[0], path, record)
+
+
+def _compared(summary: Summary, path: Path, record: JsonObject) -> Summary:
     if summary.matrix is None and max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) > 1:
         summary = replace(summary, matrix=_from_rows(path, record).matrix)  # an earlier agentv wrote it
     if summary.matrix is None or summary.matrix.comparisons is not None:

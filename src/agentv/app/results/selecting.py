@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +44,19 @@ def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Se
         UsageError: a given name does not occur in the run.
         StoreError: its rows cannot be read, or one was changed.
     """
+    with checked_index(run, selection) as index:
+        counts = index.counts(selection)
+        places = array("q", index.places(selection, limit))
+    return SelectedTrials(replace(run, places=places), counts, len(places))
+
+
+@contextmanager
+def checked_index(run: StoredRun, selection: Selection) -> Iterator[RowIndex]:
+    """The index of a run in which everything that a selection names occurs.
+
+    Raises:
+        UsageError, StoreError: as `choose`.
+    """
     there = RowIndex.there(run.path)
     if there is None:
         check_rows(run.path)
@@ -49,14 +64,11 @@ def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Se
         there.close()
     with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
         _check_names(index, selection, run.run_id)
-        counts = index.counts(selection)
-        if not counts.total and _named_options(selection) and not index.counts(replace(selection, statuses=())).total:
-            described = " and ".join(
-                " or ".join(f"{flag} '{name}'" for name in names) for flag, names in _named_options(selection)
-            )
+        named = _named_options(selection)
+        if named and not index.counts(replace(selection, statuses=())).total:
+            described = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in named)
             raise UsageError(f"no trial of the run {run.run_id} matches {described}", _nearest(index, selection))
-        places = array("q", index.places(selection, limit))
-    return SelectedTrials(replace(run, places=places), counts, len(places))
+        yield index
 
 
 def _check_names(index: RowIndex, selection: Selection, run_id: str) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from agentv.cli.completion.values import runs
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
-from agentv.errors import ExitStatus
+from agentv.errors import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from agentv.app.results.stored import StoredRun
+    from agentv.model.run.selection import Selection
 
 SHOWN = 20
 """Trials that people are shown unless they ask for more."""
@@ -18,24 +22,39 @@ SHOWN = 20
 @click.command("show", epilog="Example: agentv results show last --failed")
 @click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
 @choosing
-@click.option("--limit", type=click.IntRange(0), metavar="N", help=f"At most N trials; {SHOWN} without --json.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help=f"At most N trials, or cases with --matrix; {SHOWN} without --json.",
+)
+@click.option("--matrix", is_flag=True, help="Show the answers of all targets, prompts and variants side by side.")
 @click.option("--full", is_flag=True, help="Do not shorten answers and evidence.")
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print run.json, summary.json and the rows to stdout as one JSON object."
 )
-def command(run: str, limit: int | None, *, full: bool, partial: bool, as_json: bool, **chosen: Any) -> int:
+def command(
+    run: str, limit: int | None, *, partial: bool, as_json: bool, matrix: bool, full: bool, **chosen: Any
+) -> int:
     """Show the trials of a run (default: the last).
 
     Shows each answer, every check with its evidence, what the judge said, and the difference from the reference answer.
+    With --matrix, shows the answers to each case side by side; --failed and the like then select cases with such a
+    trial.
 
     Options of the same kind are ORed; different kinds are ANDed.
     """
-    from agentv.app.results.listing import listed_run
+    if matrix and as_json:
+        raise UsageError("--matrix and --json conflict", "--json prints every row; use one of them")
+    from agentv.app.results.listing import compared_run
     from agentv.app.results.stored import open_run
 
     found = open_run(run, action="show", partial=partial)
     wanted = limit if limit is not None or as_json else SHOWN
+    if matrix:
+        _show_matrix(found, selection_of(chosen), wanted, full=full)
+        return ExitStatus.PASSED
     picked = chosen_of(found, selection_of(chosen), wanted)
     if as_json:
         from agentv.app.exports import export_text
@@ -48,9 +67,26 @@ def command(run: str, limit: int | None, *, full: bool, partial: bool, as_json: 
 
     _, color = width_and_color()
     options = ShowOptions(here=str(Path.cwd()), color=color, full=full)
-    click.echo(render_head(listed_run(found.path), options), color=color)
+    click.echo(render_head(compared_run(found.path), options), color=color)
     for result in picked.run.results():
         click.echo(f"\n{render_trial(result, options)}", color=color)
     if rest := render_rest(picked.counts, picked.wanted):
         click.echo(f"\n{rest}")
     return ExitStatus.PASSED
+
+
+def _show_matrix(run: StoredRun, selection: Selection, limit: int | None, *, full: bool) -> None:
+    from agentv.app.results.listing import compared_run
+    from agentv.app.results.side_by_side import side_by_side
+    from agentv.cli.printing import width_and_color
+    from agentv.reports.commands.side_by_side import render_case, render_rest
+    from agentv.reports.commands.stored_run import ShowOptions, render_head
+
+    width, color = width_and_color()
+    options = ShowOptions(here=str(Path.cwd()), color=color, full=full, width=width)
+    found = side_by_side(run, selection, limit)
+    click.echo(render_head(compared_run(run.path), options), color=color)
+    for case in found.cases:
+        click.echo(f"\n{render_case(case, found, options)}", color=color)
+    if rest := render_rest(found):
+        click.echo(f"\n{rest}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from shlex import quote
 
 from agentv.model.run.comparison import RunLabel
 from agentv.model.run.matrix import MatrixComparison
@@ -21,7 +22,7 @@ _STYLES = {"better": "32", "worse": "31"}
 def render_run_comparison(found: RunComparison, *, color: bool = False) -> str:
     """The run, what is compared with what, and for each comparison its verdict and both rates."""
     run = found.run
-    lines = [f"run {one_line(run.run_id)}: {plural(run.cases, 'result')} of cases", ""]
+    lines = [f"run {one_line(run.run_id)}: {plural(run.cases, 'result', ',')}", ""]
     if found.tests > 1:
         lines.append(f"p-values and intervals are corrected for {found.tests} tests (Holm)")
     by = None
@@ -85,7 +86,7 @@ def _hint(found: RunComparison, by: str) -> str:
     first = next(one for one in found.comparisons if one.by == by)
     command = f"agentv compare {one_line(found.run.run_id)}"
     if by == "target":
-        return f"{command} --target {one_line(first.base)} --target {one_line(first.candidate)}"
+        return f"{command} --target {one_line(quote(first.base))} --target {one_line(quote(first.candidate))}"
     return f"{command} --by {by}"
 
 

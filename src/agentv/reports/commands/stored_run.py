@@ -42,11 +42,13 @@ class ShowOptions:
         here: absolute path of the directory that paths are shown from.
         color: paint with escape sequences.
         full: show every text to its end.
+        width: columns of the terminal.
     """
 
     here: str
     color: bool = False
     full: bool = False
+    width: int = 100
 
 
 def render_head(run: ListedRun, options: ShowOptions) -> str:
@@ -57,7 +59,7 @@ def render_head(run: ListedRun, options: ShowOptions) -> str:
     if run.summary is None:
         of = "" if run.planned is None else f" of {run.planned}"
         return "\n".join([*lines, f"{run.done}{of} trials are finished", f"results: {one_line(where)}"])
-    return "\n".join([*lines, *totals(run.summary, 0, where)])
+    return "\n".join([*lines, *totals(run.summary, 0, where, options.width)])
 
 
 def render_rest(counts: Counts, shown: int) -> str:

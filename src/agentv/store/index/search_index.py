@@ -13,6 +13,7 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, Self
@@ -128,6 +129,21 @@ class RowIndex:
         with self._refusals():
             for (place,) in self._database.execute(question, (*values, -1 if limit is None else limit)):
                 yield place
+
+    def case_names(self, selection: Selection) -> Iterator[tuple[str, str]]:
+        """Ids and suites of the cases with a chosen trial: those whose trials did not all end alike first.
+
+        Whether they did is a question of all trials with the chosen names.
+        """
+        where, values = self._where(replace(selection, statuses=()))
+        codes = [STATUSES.index(status) for status in selection.statuses or STATUSES]
+        question = (
+            f'SELECT test_id, suite FROM trials JOIN groups ON number = "group"{where} '  # noqa: S608  # as above
+            f"GROUP BY test_id, suite HAVING max(status IN ({', '.join('?' * len(codes))})) "
+            "ORDER BY min(status) = max(status), min(status) = 0, min(place)"
+        )
+        with self._refusals():
+            yield from self._database.execute(question, (*values, *codes))
 
     def _where(self, selection: Selection) -> tuple[str, tuple[str | int, ...]]:
         clauses: list[str] = []

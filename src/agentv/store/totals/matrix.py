@@ -12,6 +12,7 @@ from math import fsum
 
 from agentv.model.run.group_totals import GroupTotals
 from agentv.model.run.matrix import GroupUsage, MatrixCell, MatrixGroup, RunMatrix
+from agentv.model.run.summary import Summary
 from agentv.stats.samples.distribution import distribution_of
 from agentv.store.totals.group_tally import GroupTally, merged
 from agentv.store.totals.spending import Cell, SpentByCell
@@ -47,11 +48,11 @@ class MatrixTally:
             if price is not None:
                 self._prices[cell].append(price)
 
-    def matrix(self, known: Mapping[str, Mapping[str, GroupTotals]]) -> RunMatrix:
+    def matrix(self, summary: Summary) -> RunMatrix:
         """The matrix, without comparisons; names are sorted, for rows tell no other order.
 
         Args:
-            known: `target`, `prompt` and `variant` → the totals of each that were computed for the run.
+            summary: of the run, whose totals of targets, prompts and variants are taken over.
         """
         columns = list(zip(*self._groups, strict=True))
         targets, prompts, variants = (sorted(set(names), key=_none_last) for names in columns)
@@ -61,9 +62,9 @@ class MatrixTally:
             prompts=tuple(prompts),
             variants=tuple(variants),
             cells=tuple(MatrixCell(*cell, self._totals([cell]), self._usage([cell])) for cell in cells),
-            by_target=self._by(0, targets, known["target"]),
-            by_prompt=self._by(1, prompts, known["prompt"]),
-            by_variant=self._by(2, variants, known["variant"]),
+            by_target=self._by(0, targets, summary.by_target),
+            by_prompt=self._by(1, prompts, summary.by_prompt),
+            by_variant=self._by(2, variants, summary.by_variant),
         )
 
     def _by(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import GroupTotals
-from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
@@ -111,16 +110,7 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
             repeated.add(case.samples, case.cluster)
     found = groups.items()
     whole, spent = merged(found).group(planned.cases), spending.of()
-    by_target = _grouped(((profile.target, (profile, one)) for profile, one in found), planned.by_target)
-    by_prompt = _grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {})
-    by_variant = _grouped(((one.variant, (one, of)) for one, of in found if one.variant is not None), {})
-    matrix: RunMatrix | None = None
-    if max(len(by_target), len(by_prompt), len(by_variant)) > 1:
-        from agentv.store.totals.matrix import MatrixTally
-
-        known = {"target": by_target, "prompt": by_prompt, "variant": by_variant}
-        matrix = MatrixTally(found, tally, spending).matrix(known)
-    return Summary(
+    summary = Summary(
         **of,
         cases=whole.cases,
         trials=tally.trials(planned.trials - (early.spared if early is not None else 0)),
@@ -143,14 +133,18 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
         unpriced_trials=spent.targets.unpriced,
         judge_unpriced_trials=spent.judges.unpriced,
         by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
-        by_target=by_target,
-        by_prompt=by_prompt,
-        by_variant=by_variant,
+        by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), planned.by_target),
+        by_prompt=_grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {}),
+        by_variant=_grouped(((one.variant, (one, of)) for one, of in found if one.variant is not None), {}),
         by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
         samples=None if repeated is None else repeated.samples(),
         early_stops=None if early is None else early.found(),
-        matrix=matrix,
     )
+    if max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) < 2:
+        return summary
+    from agentv.store.totals.matrix import MatrixTally
+
+    return replace(summary, matrix=MatrixTally(found, tally, spending).matrix(summary))
 
 
 def _samples_tally() -> SamplesTally:

@@ -85,8 +85,50 @@ def test_of_a_trial_that_was_done_again_the_newest_row_counts(store):
     assert (found.whole.moves.losses, found.moved) == (0, ())
 
 
-def test_one_run_alone_is_refused(runs):
-    assert refused(runs[0]) == ("a comparison needs two or more runs", "agentv compare BASE CANDIDATE")
+def test_one_run_with_one_of_each_is_refused(runs):
+    message, hint = refused(runs[0])
+    assert message == "the run base has one target, one prompt and no variants to compare"
+    assert hint == "compare it with another run: agentv compare BASE CANDIDATE"
+    assert refused(runs[0], by="target")[0] == "the run base has one target, 'gpt'"
+    assert refused(runs[0], by="variant")[0] == "the run base has no variants"
+    assert refused(runs[0], by="suite")[0] == "--by suite needs two runs"
+    assert refused(*runs, by="prompt")[0] == "--by prompt compares the prompts of one run"
+    assert refused(runs[0], targets=("gtp", "gpt"))[1] == "did you mean 'gpt'?"
+
+
+def test_two_targets_of_one_run_are_compared_like_two_runs(store):
+    both = store("both", [*scoring(BAD, target="claude"), *scoring(GOOD, target="gpt")])
+    found = compared(both)
+    assert (found.base.targets, found.candidate.targets, found.same) == (("claude",), ("gpt",), False)
+    assert (found.whole.verdict, len(found.moved)) == ("better", 8)
+    turned = compared(both, targets=("gpt", "claude"))
+    assert (turned.base.targets, turned.whole.verdict) == (("gpt",), "worse")
+
+
+def test_two_prompts_of_one_run_are_no_edit_of_its_cases(store):
+    both = store("both", [*scoring(GOOD, prompt_id="brief"), *scoring(BAD, prompt_id="long", sha256="d" * 64)])
+    found = compared(both, by="prompt")
+    assert (found.base.prompts, found.candidate.prompts) == (("brief",), ("long",))
+    assert (found.whole.verdict, found.left_out.edited, found.edited) == ("worse", {}, 0)
+
+
+def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
+    results = [
+        *scoring(GOOD, target="gpt", prompt_id="brief"),
+        *scoring(GOOD, target="gpt", prompt_id="long"),
+        *scoring(BAD, target="claude", prompt_id="brief"),
+        *scoring(BAD, target="claude", prompt_id="long"),
+    ]
+    suites = [{"targets": [{"name": "gpt"}, {"name": "claude"}]}]
+    run = store("both", results, suites=suites)
+    found = compare(CompareRequest((run,)), ComparisonSettings())
+    told = [(one.by, one.base, one.candidate, one.verdict, one.cases, one.pairs) for one in found.comparisons]
+    assert told == [("target", "gpt", "claude", "worse", 8, 16), ("prompt", "brief", "long", "cannot tell", 8, 16)]
+    assert (found.shown_worse, found.graded, found.meets("better"), len(found.lost[0])) == (True, True, False, 16)
+    three = matrix(store("three", [*results, *scoring(GOOD, target="x", prompt_id="long")]), by="target")
+    assert set(three.comparisons) == {(0, 1), (0, 2), (1, 2)}
+    with pytest.raises(UsageError, match="'customer' in their metadata"):
+        compare(CompareRequest((run,)), ComparisonSettings(cluster="customer"))
 
 
 def test_runs_without_a_common_case_are_refused_with_what_they_hold(runs, store):

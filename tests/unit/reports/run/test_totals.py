@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from agentv.model.run.group_totals import Counts, GroupTotals
+from agentv.model.run.group_totals import Counts
 from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.summary import CaseRule, Summary
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rates import case_rule_words, certainty
 from agentv.reports.run.totals import totals
+from doubles.matrix import MATRIX
 
 SUMMARY = Summary(
     run_id="r",
@@ -220,20 +221,12 @@ def test_a_hostile_path_does_not_steer():
     assert totals(SUMMARY, 0, "out\x1b[2J")[-1] == "results: out\\x1b[2J"
 
 
-def test_prompts_are_compared_where_there_are_several():
-    brief, long = GroupTotals(Counts(4, 3, 1), 0.75, 0.9), GroupTotals(Counts(4, 0, 0, 4), None, None)
-    assert lines(by_prompt={"brief": brief, "long\x1b[2J": long})[2:4] == [
-        "with brief: 3 passed, 1 failed, 0 errored, mean score 0.90",
-        "with long\\x1b[2J: 0 passed, 0 failed, 4 errored",
-    ]
-    assert lines(by_prompt={"brief": brief}) == lines()
-
-
-def test_very_many_prompts_are_not_all_compared_below_the_totals():
-    group = GroupTotals(Counts(1, 1), 1.0, 1.0)
-    found = lines(by_prompt={f"p{number}": group for number in range(25)})
-    assert sum(line.startswith("with p") for line in found) == 20
-    assert "and 5 more prompts, in summary.json" in found
+def test_targets_are_shown_side_by_side_where_there_are_several():
+    found = lines(matrix=MATRIX)
+    assert "of 98 judged, 3 targets and 2 prompts together (95% CI" in found[1]
+    assert found[2] == "targets and prompts side by side (pass rate with 95% CI):"
+    assert any("plain" in line and "60.0% (40.0% to 90.0%)" in line for line in found)
+    assert found[-2:] == lines()[-2:]
 
 
 @pytest.mark.parametrize(

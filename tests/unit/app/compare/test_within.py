@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agentv.app.compare.comparing import CompareRequest, compare
+from agentv.app.compare.within import with_comparisons
+from agentv.model.run.comparison import ComparisonSettings
+from agentv.store.rows.reading import read_rows
+from agentv.store.totals.summary import PlannedCounts, summarize
+from doubles.stored_runs import scoring, write_run
+from doubles.trials import finished, trial
+
+RECORD = {
+    "suites": [
+        {"targets": [{"name": "small"}, {"name": "big"}, {"name": "huge"}], "prompts": [{"id": "q"}, {"id": "p"}]}
+    ]
+}
+WEAK = {f"c{number}": float(number % 3 == 0) for number in range(30)}
+STRONG = {f"c{number}": float(number % 6 < 5) for number in range(30)}
+
+
+@pytest.fixture
+def compared(tmp_path, monkeypatch):
+    """The comparisons of a run with these trials, and the run's name."""
+    (tmp_path / ".agentv").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def found(*results, name="run", cut=None):
+        path = write_run(tmp_path / name, [one for group in results for one in group], RECORD)
+        index = Path(path) / "index.jsonl"
+        summary = summarize(read_rows(index), run_id=name, planned=PlannedCounts(), duration_ms=1.0)
+        return with_comparisons(replace(summary, cut=cut), index, RECORD).matrix
+
+    return found
+
+
+def errored(scores, target):
+    return [finished("errored", trial=trial(case_id, target=target)) for case_id in scores]
+
+
+def test_each_target_is_compared_with_the_first_of_the_run(compared):
+    found = compared(scoring(STRONG, target="big"), scoring(WEAK, target="small"), scoring(WEAK, target="huge"))
+    assert found.targets == ("small", "big", "huge")  # as the suite has them, though others ended first
+    assert [(one.base, one.candidate, one.verdict) for one in found.comparisons] == [
+        ("small", "big", "better"),
+        ("small", "huge", "cannot tell"),
+    ]
+    assert found.comparisons[0].measures[0].measure == "pass rate"
+    assert found.comparisons[0].measures[0].delta == pytest.approx(0.5)
+    assert (found.comparisons[0].cases, found.comparisons[0].shown_by) == (30, ("pass rate", "mean score"))
+
+
+def test_two_targets_have_the_numbers_of_the_command(compared):
+    matrix = compared(scoring(STRONG, target="big"), scoring(WEAK, target="small"))
+    whole = compare(CompareRequest(("run",)), ComparisonSettings()).whole
+    (one,) = matrix.comparisons
+    (rate, score), told = one.measures, whole.score
+    assert (rate.delta, rate.interval, rate.p_value) == (score.delta, score.interval, score.p_value)
+    assert (score.delta, score.interval, score.p_value) == (told.delta, told.interval, told.p)
+
+
+def test_more_comparisons_make_each_less_sure(compared):
+    two = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), name="two")
+    half = {name: score if int(name[1:]) % 2 else 1 - score for name, score in STRONG.items()}
+    three = compared(
+        scoring(WEAK, target="small"), scoring(STRONG, target="big"), scoring(half, target="huge"), name="three"
+    )
+    assert (two.tests, three.tests) == (1, 2)
+    assert two.comparisons[0].measures[0].confidence == 0.95 < three.comparisons[0].measures[0].confidence
+    assert two.comparisons[0].measures[0].p_value < three.comparisons[0].measures[0].p_value
+
+
+def test_errored_trials_never_count_as_better(compared):
+    easy = {name: score for name, score in STRONG.items() if score == 1.0}
+    hard = {name: score for name, score in STRONG.items() if score == 0.0}
+    weak = {name: 0.0 if name in list(easy)[:4] else 1.0 for name in STRONG}
+    found = compared(scoring(weak, target="small"), scoring(easy, target="big"), errored(hard, "big"))
+    (one,) = found.comparisons
+    assert one.measures[0].delta > 0
+    assert (one.verdict, one.errored, one.cases) == ("cannot tell", 5, 25)
+    assert one.measures[0].bounds[0] < 0
+    whole = compared(scoring(WEAK, target="small"), errored(WEAK, "big"), name="none")
+    assert [(one.verdict, one.errored, one.measures) for one in whole.comparisons] == [(None, 30, ())]
+
+
+def test_errors_that_could_decide_it_withhold_the_verdict(compared):
+    strong = dict.fromkeys(list(WEAK)[:12], 1.0)
+    found = compared(
+        scoring(dict.fromkeys(WEAK, 0.0) | dict.fromkeys(list(WEAK)[12:], 1.0), target="small"),
+        scoring(strong, target="big"),
+        errored(list(WEAK)[12:], "big"),
+    )
+    (one,) = found.comparisons
+    assert (one.verdict, one.withheld) == ("cannot tell", "errors")
+    assert one.measures[0].interval[0] > 0  # what was graded alone would have said better
+
+
+def test_cases_that_one_target_lacks_are_counted_and_not_compared(compared):
+    few = {name: STRONG[name] for name in list(STRONG)[:20]}
+    (one,) = compared(scoring(WEAK, target="small"), scoring(few, target="big")).comparisons
+    assert (one.cases, one.only_base, one.only_candidate) == (20, 10, 0)
+
+
+def test_targets_without_a_common_case_are_not_compared(compared):
+    others = {f"other-{number}": 1.0 for number in range(10)}
+    found = compared(
+        scoring(WEAK, target="small"), scoring(others, target="big"), scoring(dict.fromkeys(others, 0.0), target="huge")
+    )
+    assert [(one.base, one.candidate, one.verdict) for one in found.comparisons] == [("big", "huge", "worse")]
+
+
+def test_a_target_is_not_compared_by_another_prompt(compared):
+    """As two runs they would be, since each has one target and one prompt."""
+    assert (
+        compared(scoring(WEAK, target="small", prompt_id="p"), scoring(STRONG, target="big", prompt_id="q")).comparisons
+        == ()
+    )
+
+
+def test_a_case_with_two_prompts_is_one_cluster(compared):
+    found = compared(
+        *(scoring(WEAK, target="small", prompt_id=prompt) for prompt in "pq"),
+        *(scoring(STRONG, target="big", prompt_id=prompt, sha256=prompt * 64) for prompt in "pq"),
+    )
+    assert found.prompts == ("q", "p")
+    target, prompt = found.comparisons
+    assert (target.by, target.cases, target.pairs, target.clusters) == ("target", 30, 60, 30)
+    assert (prompt.by, prompt.base, prompt.candidate, prompt.verdict) == ("prompt", "q", "p", "cannot tell")
+    once = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), name="once").comparisons[0]
+    assert target.measures[0].delta == once.measures[0].delta
+    assert target.measures[0].p_value >= once.measures[0].p_value  # the same answers twice are no more evidence
+
+
+def test_the_order_in_which_trials_ended_changes_nothing(compared):
+    results = [*scoring(WEAK, target="small"), *scoring(STRONG, target="big")]
+    shuffled = random.Random(1).sample(results, len(results))
+    assert compared(results, name="a").comparisons == compared(shuffled, name="b").comparisons
+
+
+def test_a_run_that_its_results_cut_short_is_not_compared(compared):
+    found = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), cut="fail-fast")
+    assert found.comparisons is None
+    assert found.targets == ("small", "big")

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.app.results.side_by_side import side_by_side
+from agentv.app.results.stored import open_run
+from agentv.errors import UsageError
+from agentv.model.run.selection import Selection
+from agentv.sdk import evaluate
+
+AGENTS = """def right(prompt): return "yes"
+def wrong(prompt):
+    if "c" in prompt: raise RuntimeError("broken")
+    return "yes" if "a" in prompt else "no"
+"""
+SUITE = {
+    "name": "s",
+    "targets": ["python:agents.py:right", "python:agents.py:wrong"],
+    "tests": [{"id": name, "input": name[0], "assert": [{"equals": "yes"}]} for name in ("a", "b[x]", "c", "d")],
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("project")
+    (path / ".agentv").mkdir()
+    (path / "agents.py").write_text(AGENTS)
+    (path / "a.eval.yaml").write_text(json.dumps(SUITE))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        evaluate("a.eval.yaml")
+        yield open_run("last", action="show")
+
+
+def ids(found):
+    return [case.case_id for case in found.cases]
+
+
+def test_every_case_has_all_its_answers_and_those_that_differ_come_first(run):
+    found = side_by_side(run, Selection())
+    assert (set(ids(found)[:3]), ids(found)[3], found.matching) == ({"b[x]", "c", "d"}, "a", 4)
+    assert found.targets == ("python:agents.py:right", "python:agents.py:wrong")
+    assert all(len(case.answers) == 2 for case in found.cases)
+
+
+def test_a_status_selects_cases_of_which_every_answer_is_shown(run):
+    found = side_by_side(run, Selection(statuses=("failed",)))
+    assert sorted(ids(found)) == ["b[x]", "d"]
+    assert [one.status for case in found.cases for (one,) in case.answers.values()].count("passed") == 2
+    assert ids(side_by_side(run, Selection(statuses=("errored",)))) == ["c"]
+    assert side_by_side(run, Selection(statuses=("shown",))).matching == 0
+
+
+def test_names_select_answers_and_a_limit_cases(run):
+    found = side_by_side(run, Selection(targets=("*:wrong",), cases=("b[x]",)))
+    assert (ids(found), found.targets) == (["b[x]"], ("python:agents.py:wrong",))
+    assert (len(side_by_side(run, Selection(), 1).cases), side_by_side(run, Selection(), 1).matching) == (1, 4)
+    assert ids(side_by_side(run, Selection(), 0)) == []
+    with pytest.raises(UsageError, match=r"no trial of the run .* matches --target 'x'"):
+        side_by_side(run, Selection(targets=("x",)))
