@@ -29,9 +29,10 @@ function listed(words) {
   return words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : (words[0] ?? "");
 }
 
-// `2 targets and 3 prompts together`, of which a rate of the whole run is one number.
-function togetherWords(matrix) {
-  return `${listed(severalOf(matrix).map((name) => count(matrix[`${name}s`].length, name)))} together`;
+// What a rate of the whole run puts together, since cases and trials are not the same then.
+function togetherWords({ facts, summary }) {
+  const several = listed(severalOf(facts.matrix).map((name) => count(facts.matrix[`${name}s`].length, name)));
+  return `${several} together, ${count(summary.trials.total, "trial")}: ${outcomeWords(summary.trials)}. A case passes if it passes with each of them.`;
 }
 
 function besideTables(state, several) {

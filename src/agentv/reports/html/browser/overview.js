@@ -39,9 +39,9 @@ function rateOf(run) {
 // How many cases meet the rule for several samples, which is another rate than that of the samples.
 function metWords({ summary }) {
   if (summary?.rule_pass_rate === undefined || summary.early_stops) return null;
-  const { rule_pass_rate: rate, rule_pass_rate_interval: interval, rule_pass_rate_bounds: bounds, rule, cases } = summary;
+  const { rule_pass_rate: rate, rule_pass_rate_interval: interval, rule_pass_rate_bounds: bounds, rule, cases, rule_judged: judged } = summary;
   const sure = interval ? `95 % CI ${percent(interval[0])} to ${percent(interval[1])}` : "no confidence interval: 1 cluster only";
-  return `Cases that meet ${rule ? `the rule (${ruleWords(rule)})` : "their rules"}: ${percent(rate)} of ${(cases.passed + cases.failed).toLocaleString("en")} judged (${sure}${ifFailed({ rate, bounds, errored: cases.errored })})`;
+  return `Cases that meet ${rule ? `the rule (${ruleWords(rule)})` : "their rules"}: ${percent(rate)} of ${(judged ?? cases.passed + cases.failed).toLocaleString("en")} judged (${sure}${ifFailed({ rate, bounds, errored: cases.errored })})`;
 }
 
 function ruleWords({ repeat, aggregate, threshold }) {
@@ -84,7 +84,7 @@ function verdict(state) {
       element("p", { class: "big" }, percent(rate.rate), element("span", { class: "unit" }, rate.of === EARLY ? " pass rate" : " passed")),
       element("div", { class: "sure" }, rate.interval ? [intervalDrawing(rate.rate, rate.interval), scale()] : null,
         element("p", { class: "note" }, `${rate.of === EARLY ? `over ${count(rate.judged, "judged case")}` : `of ${count(rate.judged, rate.of)} passed`} (${certainty(rate)})`),
-        run.facts.matrix ? element("p", { class: "note" }, `${togetherWords(run.facts.matrix)}; each alone is below`) : null,
+        run.facts.matrix ? element("p", { class: "note" }, togetherWords(run)) : null,
         metWords(run) ? element("p", { class: "note" }, metWords(run)) : null),
     ) : element("p", { class: "note" }, "Nothing was graded, so there is no rate."),
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || (status !== "skipped" && status !== "shown")).map((status) =>
