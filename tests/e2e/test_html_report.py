@@ -556,6 +556,7 @@ def test_answers_are_shown_as_markdown_to_those_who_ask(opened):
         finished(trial=trial("deep"), output=deep),
         finished(trial=trial("nested"), output="> " * 300 + "inside"),
         finished(trial=trial("long"), output="*a* " * 30_000),
+        finished(trial=trial("empty"), output="a" + "\n" * 99_000),
         *(finished(trial=trial(f"h{number}"), output=f"**a** {text}") for number, text in enumerate(HOSTILE)),
     ]
     tab = opened(results, at="#/case/refunds/marked/gpt")
@@ -581,6 +582,8 @@ def test_answers_are_shown_as_markdown_to_those_who_ask(opened):
     follow(tab, "#/case/refunds/nested/gpt")
     assert "nested too deeply" in tab.inner_text(".said")
     assert "inside" in tab.inner_text(".said")
+    follow(tab, "#/case/refunds/empty/gpt")
+    assert tab.locator("[data-markdown]").count() == 0
     follow(tab, "#/case/refunds/long/gpt")
     assert "the answer is too long" in tab.inner_text(".said")
     tab.keyboard.press("m")
@@ -601,6 +604,9 @@ def test_an_address_that_leads_nowhere_says_so(opened):
     tab.wait_for_selector("article.overview")
     follow(tab, "#/case/refunds/a b%2fc/claude")  # as other programs write it
     assert tab.inner_text("h1") == "a b/c"
+    assert tab.locator(".warning").count() == 0
+    follow(tab, "#/case/refunds/a b%2fc/claude?sample=7")
+    assert "asks for sample 7, which this report does not contain" in tab.inner_text("article .warning")
     follow(tab, "#/nothing")
     assert tab.inner_text("h1") == "This report has no such page"
 

@@ -8,6 +8,7 @@ function casePage(state, one, sample) {
     "article",
     { class: "case" },
     caseHead(state, one, trial, told),
+    sample && trial.sample !== sample ? element("p", { class: "warning" }, `The link asks for sample ${sample}, which this report does not contain. This is sample ${trial.sample}.`) : null,
     one.trials.length > 1 || one.early ? samples(state, one, trial) : null,
     problem(told),
     moved ? sinceThen(one, trial, told) : null,

@@ -4,7 +4,7 @@
 const MOST_MARKDOWN = 100_000;
 const MOST_TOKENS = 10_000; // more take seconds to lay out
 const DEEPEST = 60;
-const MARKDOWN_SIGNS = /[*_`#>|[~]|^\s*(?:[-+]|\d+[.)])\s|^[-=]{3,}\s*$/m;
+const MARKDOWN_SIGNS = /[*_`#>|[~]|^[ \t]*(?:[-+]|\d+[.)])[ \t]|^[-=]{3,}[ \t]*$/m;
 const MARKDOWN_TAGS = new Set(["p", "blockquote", "ul", "ol", "li", "em", "strong", "s", "table", "thead", "tbody", "tr", "th", "td"]);
 const ALIGNED = /^text-align:(left|right|center)$/;
 
