@@ -7,6 +7,7 @@ from agentv.model.run.group_totals import Counts
 from agentv.model.run.summary import Summary
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
+from agentv.reports.run.rerun import RerunOptions
 from agentv.reports.run.view import RunView
 from doubles.trials import errored_score, finished, graded, scored, trial
 
@@ -86,8 +87,14 @@ SUMMARY = Summary(
 LOOKS = {"here": "/repo", "results": ".agentv/results/20261121T140322Z-7f3a"}
 
 
+RECORD = {
+    "settings": {"paths": ["evals"], "targets": [], "threshold": None},
+    "suites": [{"name": "refunds", "path": "evals/refund.eval.yaml", "targets": [{"name": "gpt"}]}],
+}
+
+
 def run_view() -> RunView:
-    view = RunView(11)
+    view = RunView(11, rerun=RerunOptions.of(RECORD, here="/repo", root="/repo"))
     for result in RESULTS:
         view.add(result)
     return view

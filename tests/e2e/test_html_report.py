@@ -12,14 +12,18 @@ import pytest
 from agentv.model.run.grade import Check
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.values.message import Message
+from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.html import HtmlReport, page, render
+from agentv.reports.html.comparison import ShownComparison, ShownDifference
 from agentv.reports.html.work import ShownDiff, ShownWork
 from agentv.reports.text.escaping import percent
 from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
-from doubles.browser_pages import DESKTOP, load_report, settle
+from doubles.browser_pages import DESKTOP, follow, load_report, settle
 from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
+from doubles.matrix import HOSTILE as EVIL
+from doubles.matrix import MATRIX
 from doubles.traces import WORK
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import SUMMARY
@@ -38,11 +42,12 @@ def opened(pages, tmp_path):
     """Opens a report; at the end nothing may have been asked of anybody, and nothing may have gone wrong."""
     wrong = []
 
-    def open_(results, against=None, *, at="", view=DESKTOP, dark=False, work=None, **given):
+    def open_(results, against=None, *, at="", view=DESKTOP, dark=False, work=None, comparison=None, **given):
         path = tmp_path / "report.html"
         told = replace(report(results, **given), work_of=lambda _: work)
         with path.open("w", encoding="utf-8") as file:
-            file.writelines(render(told, None if against is None else report(against, run_id="the-run-before")))
+            earlier = None if against is None else report(against, run_id="the-run-before")
+            file.writelines(render(told, earlier, comparison))
         tab = pages.lend(
             view=view,
             dark=dark,
@@ -178,14 +183,14 @@ def test_the_table_of_assertions_tells_types_from_names(opened):
 
 
 def test_a_single_check_does_not_say_twice_what_was_looked_for(opened):
-    said = Check("contains '30 days'", False, "No.")
+    said = Check("contains '30 days'", False, "found '14 days'")
     tab = opened([finished("failed", scores=[graded(0.0, False, said, name="contains: '30 days'", kind="contains")])])
     tab.click(".row")
     tab.wait_for_selector(".grade")
     shown = tab.inner_text(".grade")
     assert shown.count("30 days") == 1
     assert shown.count("contains") == 1
-    assert tab.inner_text(".grade .quote") == "No."
+    assert tab.inner_text(".grade .quote") == "found '14 days'"
 
 
 def test_outcomes_are_told_by_icon_and_word(opened):
@@ -282,11 +287,23 @@ def test_cases_are_chosen_by_status_suite_tag_and_assertion(opened):
     assert ids(tab) == [f"case-{one}" for one in range(1, 12, 2)]
 
 
-def test_reasons_that_cases_share_come_first(opened):
-    tab = opened(suite_of(12))
-    assert tab.inner_text(".looks").split("\n")[:2] == ["is kind", "4 cases"]
-    tab.click(".look")
+def test_failures_stand_by_cause_and_lead_to_their_cases(opened):
+    record = {**RECORD, "suites": [{"name": "suite-0", "path": "evals/refund.eval.yaml"}]}
+    broken = [finished("errored", trial=trial("row-1", target=name), error=Failure("timeout", "no")) for name in "ab"]
+    tab = opened([*suite_of(12), *broken], record=record)
+    causes = tab.locator(".causes > li")
+    assert causes.nth(0).locator(".look").inner_text().split("\n") == ["tone: is kind", "4 cases"]
+    assert causes.nth(1).locator(".look").inner_text().split("\n") == ["timeout: no", "1 case (2 trials)"]
+    examples = causes.nth(1).locator(".examples a")
+    assert examples.all_inner_texts() == ["row-1 (refunds · a)", "row-1 (refunds · b)"]
+    assert "agentv eval" in causes.nth(1).locator(".rerun code").inner_text()
+    causes.nth(0).locator(".look").click()
     assert ids(tab) == ["case-0", "case-3", "case-6", "case-9"]
+    examples.nth(1).click()
+    tab.wait_for_selector("article.case")
+    assert tab.inner_text(".facts").split("\n")[0] == "target b"
+    tab.keyboard.press("Escape")
+    assert tab.inner_text("h1") == "4 of 13 cases failed, 1 errored"
 
 
 @pytest.mark.parametrize(
@@ -378,6 +395,40 @@ def test_two_runs_stand_side_by_side(opened):
     assert tab.locator(".difference .added").inner_text().endswith("No.")
 
 
+WORSE = ShownComparison(
+    "worse",
+    "the pass rate is 0.250 lower (95% CI -0.400 to -0.100, p 0.002)",
+    ShownDifference("pass rate", -0.25, (-0.4, -0.1), "95%"),
+    ("based on 4 cases: 1 win, 2 losses, 1 tie",),
+    ("1 case errored in one of the runs: <b>late</b>",),
+)
+
+
+def test_a_comparison_begins_with_its_verdict_and_lists_both_directions(opened):
+    def run(*passed):
+        scores = [[scored(one, name="polite")] for one in passed]
+        return [
+            finished("passed" if one else "failed", trial=trial(f"c{number}"), scores=scores[number])
+            for number, one in enumerate(passed)
+        ]
+
+    tab = opened(run(False, False, True, True), run(True, True, False, True), comparison=WORSE)
+    shown = tab.inner_text(".compared")
+    for text in ("base the-run-before on gpt", WORSE.finding, *WORSE.basis, *WORSE.notes):
+        assert text in shown
+    assert tab.locator("h1").all_inner_texts() == ["Worse"]
+    assert tab.locator("article h2").all_inner_texts()[:3] == ["Got worse: 2", "Got better: 1", "2 of 4 cases failed"]
+    assert tab.get_attribute(".compared svg.interval", "aria-label") == (
+        "Difference of the pass rate: -25.0 points, 95% CI -40.0 to -10.0"
+    )
+    assert tab.locator(".directions .id").all_inner_texts() == ["c0", "c1", "c2"]
+    assert tab.locator(".directions .score").all_inner_texts() == ["1.00 → 0.00"] * 2 + ["0.00 → 1.00"]
+    tab.select_option("select[data-name=change]", "worse lower")
+    assert ids(tab) == ["c0", "c1"]
+    refused = ShownComparison("", "x and y have no case in common")
+    assert opened(run(True), run(True), comparison=refused).inner_text("h1") == "No verdict"
+
+
 @pytest.mark.parametrize("view", [DESKTOP, PHONE])
 def test_what_moved_is_on_the_first_screen(opened, view):
     before = [finished(trial=trial("a"), scores=[scored(True)]), finished(trial=trial("same"))]
@@ -395,6 +446,12 @@ def test_what_moved_is_on_the_first_screen(opened, view):
 
 
 def test_a_target_of_another_name_is_the_same_case_where_each_run_has_one(opened):
+    def with_prompt(name, *ids):
+        subjects = [trial(one) for one in ids]
+        return [finished(trial=replace(one, case=replace(one.case, prompt_id=name))) for one in subjects]
+
+    tab = opened(with_prompt("v2", "a", "b"), with_prompt("v1", "a"))
+    assert tab.locator(".changes li").all_inner_texts() == ["as before (1)", "not in the other run (1)"]
     tab = opened([finished(trial=trial("a", target="new"))], [finished(trial=trial("a", target="old"))])
     assert tab.locator(".changes li").all_inner_texts() == ["as before (1)"]
     targets = [finished(trial=trial("a", target=name)) for name in ("old", "other")]
@@ -409,6 +466,33 @@ def test_on_paper_everything_is_unfolded(opened):
     assert "output contains '30 days'" in tab.evaluate(unfolded)  # at once: paper does not wait
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
     assert tab.locator(".grade[open]").count() == 0
+
+
+def test_targets_and_prompts_stand_side_by_side(opened):
+    def one(target, prompt):
+        subject = trial("row-1", target=target)
+        return finished(trial=replace(subject, case=replace(subject.case, prompt_id=prompt)))
+
+    results = [one(target, prompt) for target in ("gpt", "claude", EVIL) for prompt in ("plain", "short")]
+    tab = opened(results, summary=replace(SUMMARY, matrix=MATRIX))
+    assert tab.locator("article h2").all_inner_texts()[:3] == ["Targets and prompts", "Compared", "By target"]
+    cells = [one.split("\n") for one in tab.locator(".matrix tbody td").all_inner_texts()]
+    assert [one[0] for one in cells] == ["60.0\xa0%", "90.0\xa0%", "10 errored", "70.0\xa0%", "100.0\xa0%", "–"]
+    assert cells[0][1:] == ["6 passed, 4 failed", "40.0\xa0% to 90.0\xa0%", "$0.0012 per answer · median 813 ms"]
+    assert cells[4][1:] == ["9 passed, 1 errored", "40.0\xa0% to 90.0\xa0%", "cost unknown · median 40 ms"]
+    assert tab.locator(".compares .mark").all_inner_texts() == ["better", "not compared", "cannot tell"]
+    told = report(results, summary=replace(SUMMARY, matrix=MATRIX)).facts()["matrix"]["comparisons"]
+    assert tab.locator(".compares p bdi").all_inner_texts() == [row["sentence"] for row in told]
+    assert "corrected for 2 tests (Holm)" in tab.inner_text("article")
+    assert "3 targets and 2 prompts together, " in tab.inner_text(".verdict")
+    assert tab.locator(".subject li").all_inner_texts()[2] == "prompts plain, short"
+    assert tab.evaluate(CONTRAST) == []
+    tab.set_viewport_size(PHONE)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert tab.is_visible(".matrix .col >> nth=0")
+    tab.click(".cellrate >> nth=1")
+    assert tab.url.endswith("#/cases?target=claude&prompt=plain")
+    assert ids(tab) == ["row-1"]
 
 
 # what hostile texts cannot
@@ -447,6 +531,84 @@ def test_the_policy_holds_against_a_script_that_got_in(opened):
     assert tab.evaluate(tried) == ["TypeError", "TypeError"]
     assert all("TrustedHTML" in told or "TrustedScript" in told for told in opened.wrong)
     opened.wrong.clear()
+
+
+MARKDOWN = """# Big
+
+- **bold** and `code<b>`
+- [web](https://example.com/?a=1&b=2) [run](javascript:window.hacked=1) [data](data:text/html,x) [file](file:///etc)
+- ![picture](https://example.com/x.png) <img src=x onerror="window.hacked=1"> &lt;b&gt; <mailto:a@example.com>
+
+| a | b |
+|---|--:|
+| 1 | \u202e2 |
+
+```
+</script><script>window.hacked=1</script>
+```
+"""
+
+
+def test_answers_are_shown_as_markdown_to_those_who_ask(opened):
+    deep = "> " * 9 + "*a " * 1500 + "a* " * 1500
+    results = [
+        finished(trial=trial("marked"), output=MARKDOWN),
+        finished(trial=trial("deep"), output=deep),
+        finished(trial=trial("nested"), output="> " * 300 + "inside"),
+        finished(trial=trial("long"), output="*a* " * 30_000),
+        finished(trial=trial("empty"), output="a" + "\n" * 99_000),
+        *(finished(trial=trial(f"h{number}"), output=f"**a** {text}") for number, text in enumerate(HOSTILE)),
+    ]
+    tab = opened(results, at="#/case/refunds/marked/gpt")
+    assert tab.inner_text(".said").startswith("# Big")
+    tab.click("text=Markdown")
+    assert tab.get_attribute("[data-markdown]", "aria-pressed") == "true"
+    links = "[...document.querySelectorAll('.said a')].map((one) => [one.getAttribute('href'), one.rel, one.title])"
+    web = "https://example.com/?a=1&b=2"
+    rel = "noopener noreferrer"
+    assert tab.evaluate(links) == [[web, rel, web], ["mailto:a@example.com", rel, "mailto:a@example.com"]]
+    shown = tab.inner_text(".said")
+    for text in ("[run](javascript:window.hacked=1)", "[data](data:", "image: picture", "<img src=x", "<b>", "U+202E2"):
+        assert text in shown
+    assert tab.locator(".said h1, .said img, .said script").count() == 0
+    assert tab.get_attribute(".said [role=heading]", "aria-level") == "3"
+    assert tab.locator(".said td.right").inner_text() == "U+202E2"
+    assert tab.locator(".said strong, .said li, .said pre").count() == 5
+    for number in range(len(HOSTILE)):
+        follow(tab, f"#/case/refunds/h{number}/gpt")
+        assert tab.inner_text(".said strong") == "a"
+    follow(tab, "#/case/refunds/deep/gpt")
+    assert tab.inner_text(".said").count("a") == 3000
+    follow(tab, "#/case/refunds/nested/gpt")
+    assert "nested too deeply" in tab.inner_text(".said")
+    assert "inside" in tab.inner_text(".said")
+    follow(tab, "#/case/refunds/empty/gpt")
+    assert tab.locator("[data-markdown]").count() == 0
+    follow(tab, "#/case/refunds/long/gpt")
+    assert "the answer is too long" in tab.inner_text(".said")
+    tab.keyboard.press("m")
+    assert "too long" not in tab.inner_text(".said")
+
+
+def test_an_address_that_leads_nowhere_says_so(opened):
+    results = [finished(trial=trial("a b/c", target=name)) for name in ("gpt", "claude")]
+    tab = opened(results, at="#/case/refunds/a%20b%2Fc/<b>gone")
+    assert tab.inner_text("h1") == "This report does not contain the case"
+    assert "refunds · a b/c · <b>gone" in tab.inner_text("article")
+    assert tab.title().startswith("not in this report · refunds")
+    assert tab.locator("article .look .why").all_inner_texts() == [
+        "gpt · You may, within 30 days.",
+        "claude · You may, within 30 days.",
+    ]
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector("article.overview")
+    follow(tab, "#/case/refunds/a b%2fc/claude")  # as other programs write it
+    assert tab.inner_text("h1") == "a b/c"
+    assert tab.locator(".warning").count() == 0
+    follow(tab, "#/case/refunds/a b%2fc/claude?sample=7")
+    assert "asks for sample 7, which this report does not contain" in tab.inner_text("article .warning")
+    follow(tab, "#/nothing")
+    assert tab.inner_text("h1") == "This report has no such page"
 
 
 def test_an_answer_of_five_megabytes_is_shown_in_parts(opened):

@@ -145,12 +145,19 @@ def test_the_page_against_another_run_says_the_rates_of_compare(project, tab):
     shown = project.run("results", "report", "second", "--html", "out.html", "--against", "first")
     assert shown.status == 0, shown.stderr
     load_report(tab, project.path / "out.html")
-    rates = [one.replace("\xa0", "") for one in tab.locator("table.bare td.number").all_inner_texts()]
-    note = tab.inner_text("section:has(table.bare) .note")
+    told = tab.inner_text(".compared")
     judged, passed = compared["cases"], compared["passed"]
-    assert rates == [percent(one / judged) for one in passed]
-    assert rates[0] != rates[1]
-    assert f"the {judged} cases that were graded in both runs" in note
+    before, after = (percent(one / judged) for one in passed)
+    assert before != after
+    assert f"pass rate {before} → {after}" in told
+    assert f"based on {judged} cases" in told
+    assert tab.inner_text("h1").lower() == compared["verdict"]
+    counts = dict(one.rstrip(")").split(" (") for one in tab.locator(".changes li").all_inner_texts())
+    left = compared["left_out"]
+    assert int(counts.get("now passes", 0)) == compared["now_pass"]
+    assert int(counts.get("now fails", 0)) == compared["now_fail"]
+    assert int(counts.get("case was edited", 0)) == len(left["edited"])
+    assert int(counts.get("not in the other run", 0)) == len(left["only_candidate"])
 
 
 ENDED_EARLY = {

@@ -144,10 +144,12 @@ def _only_suite(run: StoredRun) -> tuple[str, str] | None:
 
 def _markdown(exported: Exported) -> Iterator[str]:
     from agentv.reports.export.markdown import render_markdown
+    from agentv.reports.run.rerun import RerunOptions
     from agentv.reports.run.view import RunView
     from agentv.reports.text.paths import shown_from
 
-    run, view = exported.run, RunView(0)
+    run = exported.run
+    view = RunView(0, rerun=RerunOptions.of(run.record, here=run.root, root=run.root))
     for result in exported.results():
         view.add(result)
     yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))
@@ -156,8 +158,12 @@ def _markdown(exported: Exported) -> Iterator[str]:
 def _html(exported: Exported) -> Iterator[str]:
     from agentv.reports.html import render
 
-    against = exported.against
-    return render(_report(exported), None if against is None else _report(Exported(against)))
+    report, against = _report(exported), exported.against
+    if against is None:
+        return render(report)
+    from agentv.app.compare.shown import shown_comparison
+
+    return render(report, _report(Exported(against)), shown_comparison(against, exported.run))
 
 
 def _report(exported: Exported) -> HtmlReport:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from agentv.app.planning.preparation import Prepared, prepare
+from agentv.app.planning.preparation import Prepared, prepare, root_of
 from agentv.app.running.evaluate import GRACE_S, evaluate
 from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
@@ -21,7 +21,7 @@ from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample
 from agentv.cli.redacted_stream import redacted
-from agentv.errors import LoadError, UsageError
+from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import (
@@ -49,6 +49,7 @@ from agentv.user_code.processes.supervised import note_resume
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams
     from agentv.reports.run.agents import AgentsView
+    from agentv.reports.run.rerun import RerunOptions
 
 QUIET_S = 10.0
 """Seconds between two lines of progress where nobody watches a bar."""
@@ -110,6 +111,7 @@ def _followed(prepared: Prepared, options: ProgressOptions) -> int:
     with apart_from_output(), progress as live:
         trials = _Trials(here) if options.verbose else None
         outcome = evaluate(prepared, _sink(view, live, trials, quiet=quiet), opened=_note_resume)
+    view.rerun = _rerun_options(outcome, prepared, here)
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
     exams = _exams(outcome, here, promotes=options.promotes, quiet=quiet and form != "json")
@@ -124,6 +126,15 @@ def _followed(prepared: Prepared, options: ProgressOptions) -> int:
         other = "budget in tokens" if outcome.uncounted else "larger budget"
         click.echo(f"finished trials are saved. Resume with a {other}:\n  {resuming(outcome, sys.argv)}", err=True)
     return outcome.status
+
+
+def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOptions | None:
+    """How to run the cases again that did not pass."""
+    if outcome.status == ExitStatus.PASSED:
+        return None
+    from agentv.reports.run.rerun import RerunOptions  # only where something did not pass
+
+    return RerunOptions.of(outcome.record, here=here, root=root_of(prepared.suites))
 
 
 def _prepared(settings: EvalSettings, form: Format) -> Prepared:

@@ -11,8 +11,9 @@ from agentv.cli.actions_log import without_commands
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import sample_of
 from agentv.model.run.trial import Status, Trial, TrialResult
+from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.plain import trial_lines
-from agentv.reports.run.view import Kind, trial_view
+from agentv.reports.run.trial_view import Kind, trial_view
 from agentv.reports.text.escaping import one_line, safe
 from agentv.stats.samples.deciding import rule_of, verdict_over
 
@@ -59,7 +60,7 @@ def lines_of(outcome: CaseResults, here: str) -> Iterator[str]:
         kind = _kind(result)
         if kind is None:
             continue
-        for line in trial_lines(trial_view(kind, result), here=here, targets=False):
+        for line in trial_lines(trial_view(kind, result), here=here, words=FailureWords()):
             yield without_commands(line, os.environ)
         if result.output is not None and kind != "noted":
             yield without_commands(f"  answered: {_shown(result.output)}", os.environ)

@@ -67,6 +67,7 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
         exam_attempts=attempts,
         exports=tuple(exports.marks),
         touched=tuple(dict.fromkeys(touched)),
+        record=started.record,
     )
 
 

@@ -13,6 +13,7 @@ from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import RunFinished
 from agentv.model.run.summary import Cut, Summary
 from agentv.model.values.formatting import plural
+from agentv.model.values.values import EMPTY, JsonObject
 from agentv.store.files.directory import HISTORY
 from agentv.store.files.private_files import Mark, mark
 
@@ -36,6 +37,7 @@ class Outcome:
         uncounted: the cost of the calls is unknown, so a larger budget in dollars would not help.
         exam_attempts: of the exams among the suites, each with its row in the log of its prompt.
         exports: written exports.
+        record: the object of `run.json`.
         touched: files that something else wrote to during the run, and how that was handled.
     """
 
@@ -53,6 +55,7 @@ class Outcome:
     exam_attempts: tuple[ExamAttempt, ...] = ()
     exports: tuple[str, ...] = ()
     touched: tuple[str, ...] = ()
+    record: JsonObject = EMPTY
 
     @property
     def status(self) -> ExitStatus:

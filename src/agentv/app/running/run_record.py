@@ -86,7 +86,7 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
         "sample": settings.sample,
         "seed": sample.seed if sample else seed,
         "limit": settings.limit,
-        **_work_settings(settings),
+        **_given_settings(settings),
         "regrade": settings.regrade or before.get("regrade"),
         "replay": settings.replay or before.get("replay"),
         "rerun": "failed" if "failed" in (settings.rerun, before.get("rerun")) else settings.rerun,
@@ -94,9 +94,14 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
     }
 
 
-def _work_settings(settings: EvalSettings) -> dict[str, Json]:
-    """The flags of workspaces, of those that are given."""
+def _given_settings(settings: EvalSettings) -> dict[str, Json]:
+    """Of the flags that few commands have those that are given."""
     found: dict[str, Json] = {
+        "variables": dict(settings.variables) or None,
+        "env_file": settings.env_file,
+        "allow_unchecked": settings.allow_unchecked or None,
+        "allow_outside": settings.allow_outside or None,
+        "trust_data": settings.trust_data or None,
         "variants": list(settings.variants) or None,
         "sandbox": settings.sandbox,
         "keep_workspaces": settings.keep_workspaces,

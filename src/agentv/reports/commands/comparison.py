@@ -44,7 +44,7 @@ def render_comparison(found: Comparison, *, color: bool = False) -> str:
     """The runs, the verdict and its basis; then groups, moved cases, and excluded cases."""
     blocks = (
         runs_lines((found.base, found.candidate), ("base", "candidate")),
-        [_painted(verdict_line(found), color=color), *_numbers(found)],
+        [_painted(verdict_line(found), color=color), *basis_lines(found)],
         _groups(found, color=color),
         _moved(found),
         left_out_lines(found),
@@ -260,7 +260,8 @@ def _enough(one: Judgement, question: ComparisonSettings) -> str:
     return f"; 'equivalent' requires at least {least:,} {_unit(one)}s" if within and one.clusters < least else ""
 
 
-def _numbers(found: Comparison) -> Iterator[str]:
+def basis_lines(found: Comparison) -> Iterator[str]:
+    """What the verdict is based on: rates, cases, moves, errors, and what else differs between the runs."""
     one = found.whole
     if one is None:
         return

@@ -13,7 +13,7 @@ from agentv.model.values.message import prompt_text, reference_text
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.reports.run.formatting import check
-from agentv.reports.run.view import Kind, trial_view
+from agentv.reports.run.trial_view import Kind, trial_view
 from agentv.reports.text.paths import shown_from
 
 Cell = str | float | None

@@ -10,7 +10,9 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
-from agentv.reports.run.view import Finding, Kind, RunView, TrialView
+from agentv.reports.run.failures import FailureGroup
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
 from agentv.reports.text.paths import shown_from
 
 
@@ -19,6 +21,8 @@ def render_json(
 ) -> str:
     """The keys of `summary.json`, then `results` (the run's directory), `not_passed` and `passed_with_failed_checks`.
 
+    `failure_groups` holds the trials that did not pass by cause, worst first, as `results.md` describes it.
+
     The last two list trials with the keys of a row, and in `findings` every check that did not pass; `omitted` says
     how many more there are in `index.jsonl`, and `stopped`, where there is something to say, why targets were stopped
     and how many trials were not run for it. `exams`, where prompts were examined, holds an object for each.
@@ -26,6 +30,7 @@ def render_json(
     shown: dict[str, Json] = {
         **summary.as_json(),
         "results": results,
+        "failure_groups": [_group(group, view) for group in view.failure_groups()],
         "not_passed": [_trial(trial, here) for kind in _NOT_PASSED for trial in view.trials(kind)],
         "shown": [_trial(trial, here) for trial in view.trials("shown")],
         "passed_with_failed_checks": [_trial(trial, here) for trial in view.trials("noted")],
@@ -37,6 +42,21 @@ def render_json(
 
 
 _NOT_PASSED: tuple[Kind, ...] = ("failed", "errored", "skipped")
+
+
+def _group(group: FailureGroup, view: RunView) -> Json:
+    rerun = view.rerun.rerun(group) if view.rerun is not None else None
+    return {
+        "status": group.status,
+        "code": group.code,
+        "cause": group.cause,
+        "cases": group.cases,
+        "trials": group.trials,
+        "suites": list(group.suites),
+        "targets": list(group.targets),
+        "test_ids": list(dict.fromkeys(member.test_id for member in group.members)),
+        "rerun": None if rerun is None else {"command": rerun.command, "cases": rerun.cases},
+    }
 
 
 def _trial(trial: TrialView, here: str) -> Json:

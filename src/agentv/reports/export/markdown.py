@@ -14,10 +14,13 @@ from itertools import islice
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money, plural
+from agentv.reports.run.failure_lines import FailureWords
+from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_words
 from agentv.reports.run.totals import outcomes
-from agentv.reports.run.view import OUTPUT_KEPT, Finding, Kind, RunView, TrialView
+from agentv.reports.run.trial_view import OUTPUT_KEPT, Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line, percent, safe
 
 LONGEST_COMMENT = 65_536
@@ -28,6 +31,9 @@ _TABLE_ENDS = LONGEST_COMMENT // 2
 
 _CLOSING = 500
 """Bytes reserved for the end of the report, such as the number of omitted trials."""
+
+COMMANDS = 20
+"""Commands that run failed cases again."""
 
 GROUPS = 20
 """Suites, targets and prompts that have a line of their own; `summary.json` holds all."""
@@ -72,17 +78,53 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
         from agentv.reports.export.markdown_matrix import matrix_markdown  # most runs have one target and one prompt
 
         page.add("".join(matrix_markdown(summary.matrix)))
-    trials = [trial for kind in _LISTED for trial in view.trials(kind)]
-    several = view.several_targets
-    if trials:
+    words = FailureWords.of(view)
+    _add_failures(page, view, words)
+    if shown := view.trials("shown"):
         page.add("\n| case | what happened | check |\n| --- | --- | --- |\n")
-        listed = page.fill((_row(trial, several) for trial in trials), _TABLE_ENDS)
-        _count_left(page, len(trials) - listed + sum(view.omitted(kind) for kind in _LISTED), "more")
+        listed = page.fill((_row(trial, words) for trial in shown), _TABLE_ENDS)
+        _count_left(page, len(shown) - listed + view.omitted("shown"), "more")
     page.add("\n")
+    trials = [trial for kind in _LISTED for trial in view.trials(kind)]
     answered = [one for one in (*trials, *view.trials("noted")) if one.findings or one.output is not None]
-    sections = page.fill((_details(trial, here, several) for trial in answered), page.room)
+    sections = page.fill((_details(trial, here, words) for trial in answered), page.room)
     _count_left(page, len(answered) - sections, "more with their answers")
     return f"{page.text}\nResults: {code(results, _WHY)}\n"
+
+
+def _add_failures(page: _MarkdownPage, view: RunView, words: FailureWords) -> None:
+    """A table of causes, then how to run the cases of each again."""
+    groups = view.failure_groups()
+    if not groups:
+        return
+    page.add("\n| | what happened | cases |\n| --- | --- | --- |\n")
+    listed = page.fill((_cause_row(group, words) for group in groups), _TABLE_ENDS)
+    _count_left(page, len(groups) - listed, "more causes" if len(groups) - listed > 1 else "more cause")
+    options = view.rerun
+    commands = [found for group in groups if options is not None and (found := options.rerun(group)) is not None]
+    lines = [f"{found.command}\n" for found in commands[:COMMANDS]]
+    every = options.rerun_all() if options is not None else None
+    if every is not None and len(groups) > 1:
+        lines.append(f"{every}  # all of them\n")
+    if lines:
+        page.add(
+            "\n<details><summary>Run them again</summary>\n\n"
+            + _fenced("".join(lines).rstrip(), "sh")
+            + "\n\n</details>\n"
+        )
+
+
+def _cause_row(group: FailureGroup, words: FailureWords) -> str:
+    """One cause: how many cases, why, and their names."""
+    why = reason(group.example) if group.trials == 1 else group.cause
+    first = next(iter(group.example.findings), None) if group.trials == 1 else None
+    found = "" if first is None else f": {cell(check(first), _WHY)}"
+    names = [label(group.example, targets=words.targets, suites=words.suites)]
+    names += [others] if group.trials > 1 and (others := words.others(group)) else []
+    number = f"{plural(group.cases, 'case', ',')}" + (
+        f", {group.trials:,} trials" if group.trials > group.cases else ""
+    )
+    return f"| {number} | {_VERDICTS[group.status]}: {cell(why, _WHY)}{found} | {cell('; '.join(names), _WHY)} |\n"
 
 
 class _MarkdownPage:
@@ -166,18 +208,19 @@ def _group(name: str, group: GroupTotals) -> str:
     return f"| {' | '.join([name, *map(str, numbers), rate, interval, mean])} |\n"
 
 
-def _row(trial: TrialView, several: bool) -> str:
+def _row(trial: TrialView, words: FailureWords) -> str:
     first = next(iter(trial.findings), None)
     found = "" if first is None else cell(check(first), _WHY)
     more = len(trial.findings) - 1
     checks = f"{found} and {more} more" if more > 0 else found
     happened = f"{_VERDICTS[trial.kind]}: {cell(reason(trial), _WHY)}"
-    return f"| {cell(label(trial, targets=several), _NAME)} | {happened} | {checks} |\n"
+    name = label(trial, targets=words.targets, suites=words.suites)
+    return f"| {cell(name, _NAME)} | {happened} | {checks} |\n"
 
 
-def _details(trial: TrialView, here: str, several: bool) -> str:
+def _details(trial: TrialView, here: str, words: FailureWords) -> str:
     """A trial folded away: its checks, then its answer. A line of HTML is raw up to the next empty line."""
-    name, why = label(trial, targets=several), reason(trial)
+    name, why = label(trial, targets=words.targets, suites=words.suites), reason(trial)
     summary = f"<code>{escape(one_line(name, LONGEST))}</code>: <code>{escape(one_line(why, LONGEST))}</code>"
     parts = [f"<details><summary>{_VERDICTS[trial.kind]}: {summary}</summary>"]
     if trial.findings:
@@ -195,10 +238,10 @@ def _finding(finding: Finding, here: str) -> str:
     return f"- {finding.state}: {code(check(finding), LONGEST)}{evidence}{at}"
 
 
-def _fenced(text: str) -> str:
+def _fenced(text: str, language: str = "text") -> str:
     """The text between fences longer than any that stands in it."""
     fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}text\n{safe(text)}\n{fence}"
+    return f"{fence}{language}\n{safe(text)}\n{fence}"
 
 
 def _no_command(found: re.Match[str]) -> str:

@@ -1,8 +1,8 @@
 """The HTML page: its frame, script and style, and the data of one or two runs, written as they are read.
 
 Nothing that a model, a file or a server said is ever part of the markup. It stands as JSON in elements that no browser
-runs, and the page's script shows it as text. The policy at the top lets the browser run that one script, apply that
-one style, and load nothing at all.
+runs, and the page's script shows it as text. The policy at the top lets the browser run that script and the library
+that reads Markdown, apply that one style, and load nothing at all.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 
+from agentv.reports.html.comparison import ShownComparison
 from agentv.reports.html.embedded import data_element, to_json
 from agentv.reports.html.entries import Entries
+from agentv.reports.html.failures import failures_json
 from agentv.reports.html.report import HtmlReport
 from agentv.reports.html.whole import whole
 from agentv.reports.html.work import work_json
+from agentv.reports.run.failures import FailureGroups
 from agentv.reports.text.escaping import one_line
 
 CHUNK = 100
@@ -39,13 +42,18 @@ SCRIPTS = (
     "charts",
     "list",
     "filters",
+    "failures",
+    "comparison",
+    "matrix",
     "overview",
+    "markdown",
     "answers",
     "checks",
     "transcript",
     "timeline",
     "changes",
     "case",
+    "missing",
     "keyboard",
     "start",
 )
@@ -54,19 +62,24 @@ SCRIPTS = (
 _BROWSER = Path(__file__).parent / "browser"
 
 
-def render(report: HtmlReport, against: HtmlReport | None = None) -> Iterator[str]:
+def render(
+    report: HtmlReport, against: HtmlReport | None = None, comparison: ShownComparison | None = None
+) -> Iterator[str]:
     """The page in pieces; only a chunk of the trials is held in memory.
 
     Args:
         report: the run; an empty one gives a page that says so.
         against: an earlier run; the page then shows what changed since, answer beside answer.
+        comparison: the verdict about the two runs.
     """
     yield _head(report)
     runs = [report] if against is None else [report, against]
     yield data_element("runs", 0, [to_json([run.facts() for run in runs])])
+    if comparison is not None:
+        yield data_element("comparison", 0, [to_json(comparison.as_json())])
     for number, run in enumerate(runs):
         yield from _data(run, number)
-    yield f"<script>{_script()}</script>\n</body>\n</html>\n"
+    yield f"<script>{_library()}</script>\n<script>{_script()}</script>\n</body>\n</html>\n"
 
 
 def _data(report: HtmlReport, number: int) -> Iterator[str]:
@@ -74,10 +87,12 @@ def _data(report: HtmlReport, number: int) -> Iterator[str]:
     entries = Entries()
     for name in report.variants():
         entries.variants.of(name)
+    failures = FailureGroups()
     short: list[str] = []
     rest: list[str] = []
     length = 0
-    for result in report.results:
+    for index, result in enumerate(report.results):
+        failures.add(result, index)
         short.append(to_json(entries.short(result)))
         work = report.work_of(result)
         rest.append(to_json({**whole(result, report.root), **(work_json(work) if work is not None else {})}))
@@ -88,6 +103,7 @@ def _data(report: HtmlReport, number: int) -> Iterator[str]:
     if short:
         yield from _chunk(number, short, rest)
     yield data_element("tables", number, [to_json(entries.tables())])
+    yield data_element("failures", number, [to_json(failures_json(failures, report))])
 
 
 def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[str]:
@@ -118,20 +134,26 @@ def _script() -> str:
 
 
 @cache
+def _library() -> str:
+    """Markdown to tokens. The page makes elements of them."""
+    return (_BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
+
+
+@cache
 def _style() -> str:
     return "\n" + (_BROWSER / "style.css").read_text(encoding="utf-8")
 
 
 @cache
 def _policy() -> str:
-    """Nothing but the two elements whose bytes these are; and no text may become markup.
+    """Nothing but the three elements whose bytes these are; and no text may become markup.
 
     Source: https://www.w3.org/TR/CSP3/ and https://www.w3.org/TR/trusted-types/.
     """
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src '{_digest(_script())}'",
+            f"script-src '{_digest(_library())}' '{_digest(_script())}'",
             f"style-src '{_digest(_style())}'",
             "base-uri 'none'",
             "form-action 'none'",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agentv.model.run.grade import Check
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
@@ -13,6 +14,9 @@ from agentv.reports.html.entries import state
 
 KEPT = 1_000_000
 """Characters of one text that a page holds; all of it stands in the run's rows."""
+
+CUT = "[…]"
+"""Stands in an excerpt where something was left out."""
 
 
 def whole(result: TrialResult, root: str) -> dict[str, Any]:
@@ -42,12 +46,13 @@ def _case(result: TrialResult, root: str) -> dict[str, Any]:
 
 
 def _outcome(result: TrialResult, root: str) -> dict[str, Any]:
+    shown = _shown_texts(result)
     return {
         "input": _messages(result.input),
         "output": _shortened(result.output),
         "messages": _messages(result.messages),
         "turns": [_turn(one) for one in result.turns],
-        "checks": [_grade(score, root) for score in result.scores],
+        "checks": [_grade(score, root, shown) for score in result.scores],
         "error": _failure(result.error),
         "retries": [_attempt(one) for one in result.retries],
         "timestamp": result.timestamp,
@@ -66,7 +71,25 @@ def _spending(result: TrialResult) -> dict[str, Any]:
     }
 
 
-def _grade(score: Score, root: str) -> dict[str, Any]:
+def _shown_texts(result: TrialResult) -> tuple[str, ...]:
+    """The answer and the input, which the page shows in full: no evidence needs to repeat them."""
+    texts = (result.output, *(message.text for message in result.input))
+    return tuple(text.strip() for text in texts if text)
+
+
+def _own_evidence(check: Check, shown: Sequence[str]) -> str | None:
+    """The evidence, unless it is a text that is shown anyway, or its beginning and its end."""
+    if check.evidence is None:
+        return None
+    start, cut, end = (part.strip() for part in check.evidence.partition(CUT))
+    if start and cut and end:
+        repeated = any(text.startswith(start) and text.endswith(end) for text in shown)
+    else:
+        repeated = start in shown
+    return None if repeated else check.evidence
+
+
+def _grade(score: Score, root: str, shown: Sequence[str]) -> dict[str, Any]:
     entry, grade = score.entry, score.grade
     grade_json = {
         "name": _shortened(entry.name),
@@ -77,14 +100,18 @@ def _grade(score: Score, root: str) -> dict[str, Any]:
         "required": entry.settings.required,
         "checks": [
             _without_empty(
-                {"text": _shortened(one.text), "passed": int(one.passed), "evidence": _shortened(one.evidence)}
+                {
+                    "text": _shortened(one.text),
+                    "passed": int(one.passed),
+                    "evidence": _shortened(_own_evidence(one, shown)),
+                }
             )
             for one in grade.checks
         ],
         "reason": _shortened(grade.reason),
         "error": _failure(grade.error),
         "details": grade.details,
-        "duration_ms": round(score.duration_ms, 1),
+        "duration_ms": round(score.duration_ms, 1) if score.duration_ms >= 1 else None,
         "source": f"{_from(root, entry.span.file)}:{entry.span.line}" if entry.span else None,
     }
     return _without_empty(grade_json)

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
+from agentv.reports.run.failures import CASE_FAILED
 from agentv.reports.run.formatting import LONGEST, check, label, reason
-from agentv.reports.run.view import Finding, Kind, RunView, TrialView
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
-
-CASE_FAILED = "case-failed"
-"""The code of a judged answer that is not good enough: no mistake of a file, so that the catalogue does not hold it."""
 
 SHOWN = 50
 """Trials that are reported one by one: GitHub shows no more than 50 of a job."""

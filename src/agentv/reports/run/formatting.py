@@ -6,7 +6,7 @@ import re
 
 from agentv.model.run.trial import Status
 from agentv.model.values.response import Failure
-from agentv.reports.run.view import Finding, Kind, TrialView
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.text.escaping import apart, one_line
 from agentv.reports.text.paths import shown_from
 
@@ -33,9 +33,15 @@ HEADINGS: dict[Kind, str] = {
 }
 
 
-def label(trial: TrialView, *, targets: bool) -> str:
-    """Label of a trial: its id, its prompt, its target if there are several, its sample if it has several."""
-    name = one_line(trial.test_id)
+def label(trial: TrialView, *, targets: bool, suites: bool = False) -> str:
+    """Label of a trial: its id, its prompt, its target if there are several, its sample if it has several.
+
+    Args:
+        trial: view of the trial.
+        targets: there are several targets.
+        suites: there are several suites, so that the name of its own comes first.
+    """
+    name = f"{one_line(trial.suite)}: {one_line(trial.test_id)}" if suites else one_line(trial.test_id)
     if trial.prompt_id is not None:
         name += f" with {one_line(trial.prompt_id)}"
     if targets:

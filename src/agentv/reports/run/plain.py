@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import get_args
 
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import money, plural
+from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
+from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.totals import totals
-from agentv.reports.run.view import Finding, Kind, RunView, TrialView
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
 
 _VERDICTS: dict[Kind, str] = {
@@ -19,6 +21,9 @@ _VERDICTS: dict[Kind, str] = {
     "noted": "PASSED",
     "shown": "SHOWN",
 }
+
+_BESIDE: dict[Kind, str] = {"noted": "--passed", "shown": "--shown"}
+"""Kinds of trials that are no failures, and are listed one by one → the flag of `results show`."""
 
 
 def render_plain(view: RunView, summary: Summary, *, here: str, results: str) -> str:
@@ -31,7 +36,13 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
         results: where the rows are, as a person would type it.
     """
     return "\n".join(
-        [*_trials(view, here), *_samples(view, summary), *_early(view, summary), *totals(summary, view.noted, results)]
+        [
+            *_failures(view, summary, here, results),
+            *_trials(view, here, run_word(summary, results)),
+            *_samples(view, summary),
+            *_early(view, summary),
+            *totals(summary, view.noted, results),
+        ]
     )
 
 
@@ -43,12 +54,37 @@ def progress_line(view: RunView) -> str:
     return f"{view.done}/{view.planned} trials: {outcomes}{cost}"
 
 
-def _trials(view: RunView, here: str) -> Iterator[str]:
-    for kind in get_args(Kind):
-        for trial in view.trials(kind):
-            yield from trial_lines(trial, here=here, targets=view.several_targets)
-        if omitted := view.omitted(kind):
-            yield f"{_VERDICTS[kind]} {omitted} more, listed in the results"
+def _failures(view: RunView, summary: Summary, here: str, results: str) -> Iterator[str]:
+    groups, words = view.failure_groups(), FailureWords.of(view)
+    for group in groups[:SHOWN]:
+        yield from _group(group, words, here)
+        rerun = view.rerun.rerun(group) if view.rerun is not None else None
+        if rerun is not None:
+            yield f"  {rerun_line(rerun, group)}"
+    yield from closing_lines(view, groups, summary, results)
+
+
+def _group(group: FailureGroup, words: FailureWords, here: str) -> Iterator[str]:
+    """The cause, its first trial with its findings, and the names of others."""
+    verdict = _VERDICTS[group.status]
+    if group.trials == 1:
+        yield f"{verdict} {words.title(group)}: {reason(group.example)}"
+    else:
+        yield f"{verdict} {words.title(group)}: {one_line(group.cause, LONGEST)}"
+        yield f"  {words.first(group)}"
+    for finding in group.example.findings:
+        yield f"  {finding_line(finding, here)}"
+    if others := words.others(group):
+        yield f"  {others}"
+
+
+def _trials(view: RunView, here: str, run: str) -> Iterator[str]:
+    for kind, flag in _BESIDE.items():
+        trials = view.trials(kind)
+        for trial in trials[:SHOWN]:
+            yield from trial_lines(trial, here=here, words=FailureWords.of(view))
+        if omitted := len(trials[SHOWN:]) + view.omitted(kind):
+            yield f"{_VERDICTS[kind]} {omitted} more: agentv results show {run} {flag}"
     for why, number in view.stopped.items():
         yield f"{_VERDICTS['skipped']} {plural(number, 'trial')}: {one_line(why, LONGEST)}"
 
@@ -76,9 +112,10 @@ def _early(view: RunView, summary: Summary) -> Iterator[str]:
         yield more
 
 
-def trial_lines(trial: TrialView, *, here: str, targets: bool) -> Iterator[str]:
+def trial_lines(trial: TrialView, *, here: str, words: FailureWords) -> Iterator[str]:
     """One trial: its verdict and why, then a line for every finding."""
-    yield f"{_VERDICTS[trial.kind]} {label(trial, targets=targets)}: {reason(trial)}"
+    name = label(trial, targets=words.targets, suites=words.suites)
+    yield f"{_VERDICTS[trial.kind]} {name}: {reason(trial)}"
     for finding in trial.findings:
         yield f"  {finding_line(finding, here)}"
 

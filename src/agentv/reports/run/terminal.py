@@ -10,17 +10,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO, get_args
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from agentv.model.run.samples import Samples
 from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money
+from agentv.reports.run.failure_lines import HEADING as FAILURES
+from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
+from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import HEADINGS, LONGEST, check, label, reason, source
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.run.totals import totals
-from agentv.reports.run.view import Finding, Kind, RunView, TrialView
-from agentv.reports.text.escaping import one_line
+from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.view import RunView
+from agentv.reports.text.escaping import cells, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -34,8 +38,8 @@ REFRESHES = 8
 SPARED_LINES = 3
 """Lines of a terminal that agents leave to the bar and to what was printed before."""
 
-SHOWN = 100
-"""Trials of one kind that are listed: laying out a thousand takes seconds, and nobody reads them in a terminal."""
+_BESIDE: tuple[Kind, ...] = ("noted", "shown")
+"""Kinds of trials that are no failures, and are listed one by one."""
 
 _STYLES: dict[str, str] = {
     "passed": "green",
@@ -174,8 +178,9 @@ def _console(file: TextIO, **looks: Any) -> Console:
 
 
 def _draw(console: Console, view: RunView, summary: Summary, *, here: str, results: str) -> None:
-    for kind in get_args(Kind):
-        _section(console, view, kind, here)
+    _failures(console, view, summary, here=here, results=results)
+    for kind in _BESIDE:
+        _section(console, view, kind, here, run_word(summary, results))
     _stopped(console, view)
     if summary.samples is not None:
         _samples(console, summary.samples, targets=view.several_targets)
@@ -185,7 +190,45 @@ def _draw(console: Console, view: RunView, summary: Summary, *, here: str, resul
         console.print(_outcomes_painted(line))
 
 
-def _section(console: Console, view: RunView, kind: Kind, here: str) -> None:
+def _failures(console: Console, view: RunView, summary: Summary, *, here: str, results: str) -> None:
+    """The causes, each with its first trial and the command that runs it again, which is never wrapped."""
+    from rich.text import Text
+
+    groups, words = view.failure_groups(), FailureWords.of(view)
+    if not groups:
+        return
+    console.print(Text(f"{FAILURES} ({len(groups)})", f"bold {_STYLES[groups[0].status]}"))
+    console.print(Text("─" * console.width, _STYLES["dim"]))
+    first_column = max(cells(words.title(group)) for group in groups[:SHOWN])
+    for group in groups[:SHOWN]:
+        console.print(_group(group, words, here, min(first_column, console.width // 3)))
+        rerun = view.rerun.rerun(group) if view.rerun is not None else None
+        if rerun is not None:
+            console.print(Text(rerun_line(rerun, group), _STYLES["dim"]), soft_wrap=True)
+        console.print()
+    closing = list(closing_lines(view, groups, summary, results))
+    for line in closing:
+        console.print(Text(line), soft_wrap=True)
+    if closing:
+        console.print()
+
+
+def _group(group: FailureGroup, words: FailureWords, here: str, first_column: int) -> Table:
+    from rich.text import Text
+
+    table = _grid(first_column, first_column)
+    table.add_row(Text(words.title(group), "bold"), "", Text(words.why(group), _STYLES[group.status]))
+    if first := words.first(group):
+        table.add_row("", "", Text(first))
+    for finding in group.example.findings:
+        for mark, line in _finding(finding, here):
+            table.add_row("", mark, line)
+    if others := words.others(group):
+        table.add_row("", "", Text(others, _STYLES["dim"]))
+    return table
+
+
+def _section(console: Console, view: RunView, kind: Kind, here: str, run: str) -> None:
     from rich.text import Text
 
     trials = view.trials(kind)
@@ -193,11 +236,12 @@ def _section(console: Console, view: RunView, kind: Kind, here: str) -> None:
         return
     console.print(Text(f"{HEADINGS[kind]} ({len(trials) + view.omitted(kind)})", f"bold {_STYLES[kind]}"))
     console.print(Text("─" * console.width, _STYLES["dim"]))
-    console.print(_table(trials[:SHOWN], here, console.width, targets=view.several_targets))
+    console.print(_table(trials[:SHOWN], here, console.width, FailureWords.of(view)))
     more = len(trials[SHOWN:]) + view.omitted(kind)
     if more:
         console.print()
-        console.print(Text(f"and {more} more, in the results", _STYLES["dim"]))
+        flag = "--shown" if kind == "shown" else "--passed"
+        console.print(Text(f"and {more} more: agentv results show {run} {flag}", _STYLES["dim"]), soft_wrap=True)
     console.print()
 
 
@@ -250,19 +294,27 @@ def _cases(console: Console, heading: str, rows: list[tuple[str, str, str]], mor
     console.print()
 
 
-def _table(trials: list[TrialView], here: str, width: int, *, targets: bool) -> Table:
-    """One row a line: laying out tables within a table takes five times as long."""
+def _grid(most: int, least: int = 0) -> Table:
+    """Three columns: a name of so many columns, a mark, and the rest."""
     from rich.table import Table
-    from rich.text import Text
 
     table = Table.grid(expand=True, padding=(0, 1, 0, 0))
-    table.add_column(max_width=width // 3, overflow="fold")
+    table.add_column(min_width=least, max_width=most, overflow="fold")
     table.add_column(width=1)
     table.add_column(ratio=1, overflow="fold")
+    return table
+
+
+def _table(trials: list[TrialView], here: str, width: int, words: FailureWords) -> Table:
+    """One row a line: laying out tables within a table takes five times as long."""
+    from rich.text import Text
+
+    table = _grid(width // 3)
     for number, trial in enumerate(trials):
         if number:
             table.add_row()
-        table.add_row(Text(label(trial, targets=targets), "bold"), "", Text(reason(trial), _STYLES[trial.kind]))
+        name = label(trial, targets=words.targets, suites=words.suites)
+        table.add_row(Text(name, "bold"), "", Text(reason(trial), _STYLES[trial.kind]))
         for finding in trial.findings:
             for mark, line in _finding(finding, here):
                 table.add_row("", mark, line)

@@ -9,7 +9,7 @@ from agentv.model.values.formatting import duration, money
 from agentv.model.values.response import Attempt
 from agentv.reports.run.formatting import LONGEST, STATUS_WORDS, label, reason
 from agentv.reports.run.plain import finding_line
-from agentv.reports.run.view import Kind, TrialView, trial_view
+from agentv.reports.run.trial_view import Kind, TrialView, trial_view
 from agentv.reports.text.escaping import one_line
 
 _BRIEF_MS = 100

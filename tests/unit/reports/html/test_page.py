@@ -8,11 +8,12 @@ from hashlib import sha256
 
 import pytest
 
+from agentv.model.run.grade import Check
 from agentv.model.values.message import Message
 from agentv.reports.html.page import _BROWSER, CHUNK, CHUNK_LENGTH, SCRIPTS, render
 from agentv.reports.html.whole import KEPT, whole
 from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report
-from doubles.trials import ROOT, finished, trial
+from doubles.trials import ROOT, finished, graded, trial
 from doubles.views import SUMMARY
 
 
@@ -43,11 +44,12 @@ def test_the_other_run_stands_beside_it():
 def test_the_policy_allows_the_script_and_the_style_by_their_bytes_and_nothing_else():
     shown = page()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', shown)[1]
-    script = re.search(r"<script>(.*?)</script>", shown, re.DOTALL)[1]
+    scripts = re.findall(r"<script>(.*?)</script>", shown, re.DOTALL)
     style = re.search(r"<style>(.*?)</style>", shown, re.DOTALL)[1]
-    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in (script, style)]
+    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in (*scripts, style)]
     assert policy == (
-        f"default-src 'none'; script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'; base-uri 'none'; "
+        f"default-src 'none'; script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}'; style-src 'sha256-{digests[2]}'; "
+        "base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     assert shown.index("Content-Security-Policy") < shown.index("<style>")
@@ -55,11 +57,11 @@ def test_the_policy_allows_the_script_and_the_style_by_their_bytes_and_nothing_e
 
 def test_only_the_two_halves_of_the_frame_are_markup():
     plain, hostile = (re.sub(r"<!doctype.*?</style>", "", page(one), flags=re.DOTALL) for one in ([], _hostile()))
-    tags = re.findall(r"<[^>]*>", hostile.split('"use strict"')[0])
+    tags = re.findall(r"<[^>]*>", hostile.split("<script>")[0])
     added = [tag for tag in tags if "data-run" not in tag and tag != "</script>"]
     assert added == [
         tag
-        for tag in re.findall(r"<[^>]*>", plain.split('"use strict"')[0])
+        for tag in re.findall(r"<[^>]*>", plain.split("<script>")[0])
         if "data-run" not in tag and tag != "</script>"
     ]
 
@@ -93,6 +95,27 @@ def test_files_that_the_page_is_made_of():
             "https:",
         ):
             assert forbidden not in source.replace("http://www.w3.org/2000/svg", ""), (name, forbidden)
+
+
+def test_the_library_is_as_it_was_published():
+    library = (_BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
+    notice, published = library.split("*/\n", 1)
+    assert "Permission is hereby granted" in notice
+    digest = sha256(published.encode()).hexdigest()
+    assert digest == "b06c85174d2b1bb6339dfa1f0bc938cea57f62663f132a77abbf651562542443"
+    assert not re.search(r"</?[sS][cC][rR][iI][pP][tT]|innerHTML|document\.write|\beval\(|\bFunction\(", library)
+
+
+def test_evidence_that_is_the_answer_or_the_input_is_not_repeated():
+    answer = "Yes. " * 60
+    cut = f"{answer[:40]} […] {answer[-40:].strip()}"
+    given = ("Yes.", answer.strip(), cut, f"{answer[:40]} […] no.", "May I return it?")
+    checks = tuple(Check("says yes", True, evidence) for evidence in given)
+    result = finished(
+        output=answer, input=(Message("user", "May I return it?"),), scores=[graded(1.0, True, *checks, name="yes")]
+    )
+    shown = whole(result, ROOT)["checks"][0]["checks"]
+    assert [one.get("evidence") for one in shown] == ["Yes.", None, None, f"{answer[:40]} […] no.", None]
 
 
 def test_trials_are_written_as_they_are_read():

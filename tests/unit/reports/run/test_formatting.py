@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agentv.model.values.response import Failure
 from agentv.reports.run.formatting import check, reason
-from agentv.reports.run.view import trial_view
+from agentv.reports.run.trial_view import trial_view
 from doubles.trials import errored_score, finished
 
 SAID = f"judge 'j' gave no verdict that can be read; it replied '{'x' * 100}'"

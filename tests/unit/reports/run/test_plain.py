@@ -23,21 +23,30 @@ def test_gold():
 def test_failed_and_errored_are_never_mixed_up():
     lines = render_plain(run_view(), SUMMARY, **LOOKS).split("\n")
     heads = [line.split()[0] for line in lines if line[:1].isupper()]
-    assert heads == ["FAILED"] * 4 + ["ERRORED"] * 2 + ["PASSED"]
+    assert heads == ["ERRORED"] * 2 + ["FAILED"] * 4 + ["PASSED"]
 
 
 def test_what_is_not_held_is_counted():
     view = RunView(KEPT + 3)
     for number in range(KEPT + 3):
-        view.add(finished("failed", trial=trial(f"c{number}")))
+        view.add(finished("failed", trial=trial(f"c{number:04}")))
+        view.add(finished("shown", trial=trial(f"s{number:04}")))
     lines = render_plain(view, SUMMARY, **LOOKS).split("\n")
-    assert "FAILED 3 more, listed in the results" in lines
+    assert lines[:4] == [
+        "FAILED 1,003 cases: contains: '30 days': output lacks '30 days'",
+        "  first: c0000: score 0.00, needs 0.80",
+        "  evals/refund.eval.yaml:14: failed: contains: '30 days': output lacks '30 days'",
+        "  also: c0001, c0002, c0003, c0004, c0005 and 997 more cases",
+    ]
+    run = SUMMARY.run_id
+    assert lines[4] == f"all 1,003 trials: agentv results show {run} --failed --limit 1003"
+    assert f"SHOWN {KEPT + 3 - 20} more: agentv results show {run} --shown" in lines
 
 
 def test_targets_are_named_where_there_are_several():
     view = RunView(2)
     view.add(finished("failed"))
-    view.add(finished("failed", trial=trial(target="claude")))
+    view.add(finished("failed", trial=trial(target="claude"), scores=[scored(False, text="another")]))
     text = render_plain(view, SUMMARY, **LOOKS)
     assert "FAILED case-1 on claude: score 0.00, needs 0.80" in text
     assert "FAILED case-1 on gpt: " in text

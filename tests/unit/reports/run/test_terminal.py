@@ -12,8 +12,9 @@ from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.response import Failure
 from agentv.reports.run.agents import AgentsView
+from agentv.reports.run.failure_lines import SHOWN
 from agentv.reports.run.samples import HEADING
-from agentv.reports.run.terminal import SHOWN, LiveProgress, render_terminal
+from agentv.reports.run.terminal import LiveProgress, render_terminal
 from agentv.reports.run.view import RunView
 from agentv.store.totals.samples import SamplesTally
 from agentv.store.totals.tally import CaseSamples
@@ -47,7 +48,8 @@ def test_gold(width):
 @pytest.mark.parametrize("width", [20, 40, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width):
     rendered = render_terminal(run_view(), SUMMARY, width=width, color=False, **LOOKS)
-    assert max(len(line) for line in rendered.split("\n")) <= width
+    lines = [line for line in rendered.split("\n") if "agentv eval" not in line]  # commands are never cut or wrapped
+    assert max(map(len, lines)) <= width
 
 
 def test_colours_change_nothing_but_colours():
@@ -64,7 +66,7 @@ def test_an_answer_cannot_repaint_the_terminal():
     text = "\n".join(seen(painted, width=120))
     assert "hostile\\x1b[2J" in text
     assert "\\x1b[31mred\\r\\nPASSED \\u202eevil [bold]not markup[/bold] :smile:" in text
-    assert "Failed: graded, and not good enough (4)" in text
+    assert "Failures by cause (6)" in text
 
 
 def test_a_place_can_be_clicked_at_eighty_columns():
@@ -81,9 +83,19 @@ def test_many_are_not_all_listed_but_all_counted():
     view = RunView(SHOWN + 7)
     for number in range(SHOWN + 7):
         view.add(finished("failed", trial=trial(f"c{number}")))
+        view.add(finished("shown", trial=trial(f"s{number}")))
+        for case in ("x", "y"):  # so that no cause is of one case alone
+            view.add(errored(f"{case}{number}", f"{chr(65 + number)}x"))
     rendered = render_terminal(view, SUMMARY, color=False, **LOOKS)
-    assert f"({SHOWN + 7})" in rendered
-    assert "and 7 more, in the results" in rendered
+    run = SUMMARY.run_id
+    assert f"Failures by cause ({SHOWN + 8})" in rendered
+    assert f"8 more causes; all {3 * (SHOWN + 7)} trials: agentv results show {run} --failed --errored" in rendered
+    assert f"and 7 more: agentv results show {run} --shown" in rendered
+    assert rendered.count("first: ") == SHOWN
+
+
+def errored(case, message):
+    return finished("errored", trial=trial(case), error=Failure("http-status", message))
 
 
 def live_frames(view, *, width=100):
@@ -131,7 +143,7 @@ def test_what_was_held_back_stands_under_a_heading_of_its_own():
     view = RunView(1)
     view.add(finished("skipped", error=Failure("dependency-not-passed", "'login', which it depends on, failed")))
     text = render_terminal(view, SUMMARY, **LOOKS, color=False)
-    assert text.startswith("Not run: a dependency did not pass (1)\n")
+    assert text.startswith("Failures by cause (1)\n")
     assert "case-1" in text
     assert "dependency-not-passed: 'login'" in text
 

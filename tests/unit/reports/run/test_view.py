@@ -10,7 +10,8 @@ from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.values.span import Span
 from agentv.reports.run.formatting import check, reason
-from agentv.reports.run.view import KEPT, OUTPUT_KEPT, RunView
+from agentv.reports.run.trial_view import OUTPUT_KEPT
+from agentv.reports.run.view import KEPT, RunView
 from doubles.trials import FILE, Looks, entry, errored_score, finished, graded, scored, trial
 
 

@@ -1,31 +1,7 @@
-// Two answers, or two runs, side by side.
+// Two answers side by side.
 
 const SIDES = 200_000;
 const UNCHANGED_AROUND = 3;
-
-function since(state) {
-  const { run, base, gone } = state;
-  const counted = changesOf(run);
-  const worse = run.cases.filter((one) => one.change === "worse" || one.change === "lower");
-  // the cases that `agentv compare` counts: in both runs, judged in both, and not edited in between
-  const both = run.cases.filter((one) => one.base && !["added", "edited", "unjudged"].includes(one.change));
-  const sides = [["before", base, both.map((one) => one.base)], ["now", run, both]];
-  const rates = sides.map(([name, one, cases]) => [name, one, rateOfCases(cases)]).filter(([, , rate]) => rate);
-  return section(
-    "Changes from the other run",
-    element(
-      "div",
-      { class: "panel" },
-      element("table", { class: "bare" }, element("tbody", {}, rates.map(([name, one, rate]) => element(
-        "tr", {}, element("th", { scope: "row" }, name), element("td", {}, inline(one.facts.run_id)), element("td", { class: "number" }, percent(rate.rate)), element("td", { class: "wide" }, rate.interval ? intervalDrawing(rate.rate, rate.interval) : null),
-      )))),
-      element("ul", { class: "changes" }, counted.map(([change, label]) => element("li", {}, element("a", { class: `mark ${change}`, href: state.chosen({ change }) }, label)))),
-      gone.length ? folded(`${count(gone.length, "case")} only in the other run`, () => element("ul", {}, gone.slice(0, 500).map((one) => element("li", {}, inline(`${one.suite} · ${one.id} · ${one.target}`))))) : null,
-      element("p", { class: "note" }, `The rates are of the ${count(both.length, "case")} that were graded in both runs and not edited between them, matched by suite, id and prompt. Use agentv compare to test whether the difference is statistically significant.`),
-    ),
-    worse.length ? element("ol", { class: "panel looks" }, ordered(worse, "worst").slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))) : null,
-  );
-}
 
 // Whoever opens a case that moved looks for what moved: it comes first then.
 function hasMoved(one) {

@@ -8,6 +8,7 @@ function casePage(state, one, sample) {
     "article",
     { class: "case" },
     caseHead(state, one, trial, told),
+    sample && trial.sample !== sample ? element("p", { class: "warning" }, `The link asks for sample ${sample}, which this report does not contain. This is sample ${trial.sample}.`) : null,
     one.trials.length > 1 || one.early ? samples(state, one, trial) : null,
     problem(told),
     moved ? sinceThen(one, trial, told) : null,
@@ -93,7 +94,12 @@ function problem(told) {
 
 function answer(told) {
   if (told.output === undefined) return told.error ? null : section("Answer", element("p", { class: "panel note" }, "The answer is empty."));
-  return section("Answer", element("div", { class: "panel" }, element("div", { class: "corner" }, copyButton(textOf(told.output))), answerText(told.output)));
+  return section("Answer", element("div", { class: "panel" }, element("div", { class: "corner" }, offersMarkdown(told) ? markdownButton() : null, copyButton(textOf(told.output))), answerText(told.output)));
+}
+
+function offersMarkdown({ output }) {
+  const text = textOf(output);
+  return prettyJson(text) === null && looksLikeMarkdown(text);
 }
 
 function reference(told) {

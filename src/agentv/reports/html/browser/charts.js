@@ -30,22 +30,34 @@ function outcomesDrawing(counts) {
   return drawing("svg", { class: "outcomes", role: "img", "aria-label": label }, parts);
 }
 
-// Distribution of scores: twenty columns, those that passed above those that did not.
+const COLUMNS = 10;
+
+// Distribution of scores: columns of equal width, cases that passed above those that did not, and how many there are.
 function scoresDrawing(cases) {
-  const columns = Array.from({ length: 20 }, () => ({ passed: 0, failed: 0 }));
-  for (const one of cases)
-    if (one.score !== null && (one.status === "passed" || one.status === "failed"))
-      columns[Math.min(19, Math.floor(one.score * 20 + 1e-9))][one.status] += 1;
+  const columns = Array.from({ length: COLUMNS }, () => ({ passed: 0, failed: 0 }));
+  for (const one of cases) columns[Math.min(COLUMNS - 1, Math.floor(one.score * COLUMNS + 1e-9))][one.status] += 1;
   const most = Math.max(1, ...columns.map((column) => column.passed + column.failed));
-  const bars = columns.flatMap((column, number) => {
-    const x = at(number / 20 + 0.004);
-    const failed = (column.failed / most) * 100;
-    const passed = (column.passed / most) * 100;
-    const bar = (status, from, height) =>
-      height ? drawing("rect", { class: status, x, width: at(0.042), y: `${100 - from - height}%`, height: `${height}%` }) : null;
-    return [bar("failed", 0, failed), bar("passed", failed, passed)];
-  });
-  return drawing("svg", { class: "scores", role: "img", "aria-label": "Distribution of scores" }, bars);
+  const label = columns.map(({ passed, failed }, number) => (passed + failed ? `${number / COLUMNS} to ${(number + 1) / COLUMNS}: ${passed} passed, ${failed} failed` : null));
+  return drawing(
+    "svg",
+    { class: "scores", role: "img", "aria-label": `Distribution of scores. ${label.filter(Boolean).join("; ")}` },
+    columns.map((column, number) => scoresColumn(column, number, most)),
+  );
+}
+
+const TALLEST = 84;
+
+function scoresColumn({ passed, failed }, number, most) {
+  if (!passed && !failed) return null;
+  const high = (some) => (some / most) * TALLEST;
+  const bar = (status, from, some) =>
+    some ? drawing("rect", { class: status, x: at((number + 0.08) / COLUMNS), width: at(0.84 / COLUMNS), y: `${100 - from - high(some)}%`, height: `${high(some)}%` }) : null;
+  const top = 100 - high(passed + failed);
+  return [
+    bar("failed", 0, failed),
+    bar("passed", high(failed), passed),
+    drawing("text", { class: "many", x: at((number + 0.5) / COLUMNS), y: `${top}%`, dy: -4 }, (passed + failed).toLocaleString("en")),
+  ];
 }
 
 function scoreBar(value, threshold, status) {

@@ -22,7 +22,8 @@ function gradeOf(grade) {
 function gradeBody(grade) {
   const body = document.createDocumentFragment();
   if (grade.error) body.append(element("p", { class: "problem" }, element("code", {}, inline(grade.error.code)), " ", inline(grade.error.message)));
-  if (grade.checks) body.append(element("ul", { class: "evidence" }, grade.checks.map((check) => checkOf(check, saysNothingNew(grade)))));
+  const told = (grade.checks ?? []).map((check) => checkOf(check, saysNothingNew(grade))).filter(Boolean);
+  if (told.length) body.append(element("ul", { class: "evidence" }, told));
   if (grade.reason && !grade.error && !(grade.checks ?? []).some((check) => textOf(check.text) === textOf(grade.reason)))
     body.append(element("figure", { class: "reason" }, element("figcaption", {}, "Reason"), longText(grade.reason, { class: "prose" })));
   body.append(element("p", { class: "small" }, [

@@ -65,28 +65,16 @@ function chosenCases(run, choice) {
       (!choice.prompt || one.prompt === choice.prompt) &&
       (!choice.variant || one.variant === choice.variant) &&
       (!choice.tag || one.tags.includes(choice.tag)) &&
-      (!choice.why || whyOf(one) === choice.why) &&
-      (!choice.change || one.change === choice.change) &&
+      (!choice.why || hasCause(one, choice.why)) &&
+      (!choice.change || choice.change.split(" ").includes(one.change)) &&
       asserted(one),
   );
   return ordered(found, choice.order);
 }
 
-// Why a case did not pass; null of one that did, or was never begun.
-function whyOf(one) {
-  return one.status === "failed" || one.status === "errored" ? one.teaser : null;
-}
-
-// The reasons why cases did not pass, the most frequent first.
-function reasons(run) {
-  const found = new Map();
-  for (const one of run.cases) {
-    const why = whyOf(one);
-    if (why === null) continue;
-    if (!found.has(why)) found.set(why, []);
-    found.get(why).push(one);
-  }
-  return [...found].map(([why, cases]) => ({ why, cases })).sort((first, second) => second.cases.length - first.cases.length);
+// The causes for which trials of a case did not pass.
+function hasCause(one, cause) {
+  return one.trials.some((trial) => trial.cause === cause);
 }
 
 const SEVERITY = { failed: 0, errored: 1, skipped: 2, shown: 3, passed: 4 };

@@ -17,6 +17,8 @@ class Run {
       found.textContent.split("\n").map((line, place) => this.trial(JSON.parse(line), chunk, place)),
     );
     this.cases = this.grouped();
+    this.failures = JSON.parse(elementsOf("failures", number)[0].textContent);
+    for (const { cause, numbers } of this.failures.groups) for (const place of numbers) this.trials[place].cause = cause;
   }
 
   trial(values, chunk, place) {
@@ -46,6 +48,7 @@ class Run {
       }
     }
     for (const one of groups) settle(one);
+    for (const one of cases) for (const trial of one.trials) trial.of = one;
     return cases;
   }
 
@@ -107,10 +110,14 @@ function giveRoutes(cases) {
   return taken;
 }
 
-// Matched by suite, case, prompt and variant; by target too, unless both runs asked a single one.
+// Matched as `agentv compare` does: by suite and case; by target and variant unless both runs have a single one, and by
+// prompt unless both have a single one in that suite.
 function matchRuns(run, base) {
-  const single = run.tables.targets.length === 1 && base.tables.targets.length === 1;
-  const key = (one) => JSON.stringify([one.suite, one.id, one.prompt, one.variant, single ? null : one.target]);
+  const single = (name) => [run, base].every(({ cases }) => new Set(cases.map((one) => one[name])).size === 1);
+  const [target, variant] = [single("target"), single("variant")];
+  const prompts = [run, base].map(promptsBySuite);
+  const prompt = (one) => (prompts.every((found) => found.get(one.suite)?.size === 1) ? null : one.prompt);
+  const key = (one) => JSON.stringify([one.suite, one.id, prompt(one), variant ? null : one.variant, target ? null : one.target]);
   const earlier = new Map(base.cases.map((one) => [key(one), one]));
   for (const one of run.cases) {
     one.base = earlier.get(key(one)) ?? null;
@@ -118,6 +125,12 @@ function matchRuns(run, base) {
     earlier.delete(key(one));
   }
   return [...earlier.values()];
+}
+
+function promptsBySuite({ cases }) {
+  const found = new Map();
+  for (const one of cases) found.set(one.suite, (found.get(one.suite) ?? new Set()).add(one.prompt));
+  return found;
 }
 
 const CHANGES = {

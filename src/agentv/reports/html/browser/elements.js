@@ -1,4 +1,5 @@
-// Elements. The only way in which this page makes any: text goes in as text, and a link leads nowhere but into the page.
+// Elements. The only way in which this page makes any: text goes in as text, and a link leads nowhere but into the page,
+// or, in an answer that is shown as Markdown, to an address of the web.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -18,6 +19,20 @@ function filled(made, attributes, children) {
     else made.setAttribute(name, value === true ? "" : String(value));
   }
   made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+const WEB = /^(https?|mailto):/i;
+
+function isWebAddress(address) {
+  return WEB.test(address);
+}
+
+// Opens apart from the page, and is not told where it was followed. What it leads to can be read before it is followed.
+function webLink(address) {
+  if (!isWebAddress(address)) throw new Error(`not an address of the web: ${address}`);
+  const made = element("a", { class: "web", target: "_blank", rel: "noopener noreferrer", title: plainly(address) });
+  made.setAttribute("href", address);
   return made;
 }
 

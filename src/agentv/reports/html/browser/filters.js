@@ -2,6 +2,7 @@
 
 const SEARCH_AFTER_MS = 120;
 const MOST_NAMES = 60;
+const WORST = ["errored", "failed", "skipped", "shown", "passed"];
 
 class Filters {
   constructor(run, base, changed) {
@@ -49,7 +50,7 @@ class Filters {
     const { suites, targets, prompts, variants, tags } = this.run.tables;
     const plain = (names) => [...names].sort(byName.compare).map((name) => [name, plainly(name)]);
     return [
-      base ? this.select("change", "Any change", changesOf(this.run)) : null,
+      base ? this.select("change", "Any change", [...changesOf(this.run), ...DIRECTIONS.map(([change, title]) => [change, title.toLowerCase()])]) : null,
       suites.length > 1 ? this.select("suite", "All suites", plain(suites)) : null,
       targets.length > 1 ? this.select("target", "All targets", plain(targets)) : null,
       prompts.length > 1 ? this.select("prompt", "All prompts", plain(prompts)) : null,
@@ -89,9 +90,10 @@ class Filters {
   }
 
   tell(found, searching) {
-    const total = this.run.cases.length;
+    const rows = this.run.cases;
     const told = byOutcome(this.choice) ? null : rateOfCases(found);
-    const some = found.length === total ? count(total, "case") : `${found.length.toLocaleString("en")} of ${count(total, "case")}`;
+    const all = casesAndRows(rows);
+    const some = found.length === rows.length ? all : all.includes(" in ") ? `${casesAndRows(found)}, of ${all}` : `${found.length.toLocaleString("en")} of ${all}`;
     const share = told && (told.of === EARLY ? `pass rate ${percent(told.rate)} over ${count(told.judged, "judged case")}` : `${percent(told.rate)} of ${count(told.judged, told.of)} passed`);
     const rate = told ? ` · ${share} (${certainty(told)})` : "";
     this.told.textContent = searching ? `${some}, searching…` : some + rate;
@@ -104,23 +106,48 @@ function byOutcome(choice) {
 }
 
 function reasonChoices(run) {
-  return reasons(run).slice(0, MOST_NAMES).filter(({ cases }) => cases.length > 1).map(({ why, cases }) => [why, `${cases.length} × ${plainly(why)}`]);
+  return run.failures.groups.filter(({ trials }) => trials > 1).slice(0, MOST_NAMES).map(({ cause, cases }) => [cause, `${count(cases, "case")}: ${plainly(cause)}`]);
 }
 
 function shortened(label, most = 60) {
   return label.length > most ? `${label.slice(0, most - 1)}…` : label;
 }
 
-function countsOf(cases) {
+function countsOf(rows) {
   const counts = { passed: 0, failed: 0, errored: 0, skipped: 0, shown: 0 };
-  for (const one of cases) counts[one.status] += 1;
+  for (const one of rows) counts[one.status] += 1;
   return counts;
+}
+
+// What each case came to: the worst of its rows.
+function countsOfCases(rows) {
+  const worst = new Map();
+  for (const one of rows) {
+    const key = caseKey(one);
+    if (!worst.has(key) || WORST.indexOf(one.status) < WORST.indexOf(worst.get(key).status)) worst.set(key, one);
+  }
+  return countsOf([...worst.values()]);
+}
+
+// A case has a row for each target, prompt and variant that it ran with.
+function distinctCases(rows) {
+  return new Set(rows.map(caseKey)).size;
+}
+
+function caseKey({ suite, id }) {
+  return JSON.stringify([suite, id]);
+}
+
+// `12 cases`, `12 cases in 48 rows`.
+function casesAndRows(rows) {
+  const cases = distinctCases(rows);
+  return cases === rows.length ? count(cases, "case") : `${count(cases, "case")} in ${count(rows.length, "row")}`;
 }
 
 function changesOf(run) {
   const found = new Map();
   for (const one of run.cases) found.set(one.change, (found.get(one.change) ?? 0) + 1);
-  return Object.keys(CHANGES).filter((change) => found.has(change)).map((change) => [change, `${CHANGES[change]} (${found.get(change)})`]);
+  return Object.keys(CHANGES).filter((change) => found.has(change)).map((change) => [change, `${CHANGES[change]} (${found.get(change).toLocaleString("en")})`]);
 }
 
 // Types, each with those of its cases that did not pass; then names, where they are few enough to choose from.

@@ -7,6 +7,7 @@ const KEYS = [
   ["Enter", "open the selected case"],
   ["[ and ]", "previous and next sample"],
   ["Esc", "leave the search, then the case, then the filters"],
+  ["m", "answers as Markdown, or as text"],
   ["t", "light, dark, or system theme"],
   ["?", "show these keys"],
 ];

@@ -92,14 +92,19 @@ function marks(one) {
   return found;
 }
 
-// Where a case belongs, as far as that tells it from others, and why it ended as it did.
-function underneath(one, most) {
-  const tables = one.trials[0].run.tables;
+// Where a case belongs, as far as that tells it from others: cases of several prompts or targets share an id.
+function whereOf(one, most) {
+  const { tables } = one.trials[0].run;
   const where = [
     tables.suites.length > 1 ? one.suite : null,
     tables.prompts.length > 1 ? one.prompt : null,
     tables.targets.length > 1 ? one.target : null,
     tables.variants.length > 1 ? one.variant : null,
   ];
-  return [...where.map((name) => name && shortened(name, most)), one.teaser].filter(Boolean).join(" · ");
+  return where.filter(Boolean).map((name) => shortened(name, most)).join(" · ");
+}
+
+// Where it belongs, and why it ended as it did.
+function underneath(one, most) {
+  return [whereOf(one, most), one.teaser].filter(Boolean).join(" · ");
 }

@@ -2,40 +2,46 @@
 
 const LOOKS = 8;
 const MOST_GROUPS = 25;
+const SUITES = [["suite", "By suite", "by_suite"]];
+const PARTS = [["target", "By target", "by_target"], ["prompt", "By prompt", "by_prompt"], ["variant", "By variant", "by_variant"], ...SUITES];
+const TAGS = [["tag", "By tag", "by_tag"]];
 
 function overview(state) {
   const { run, base } = state;
   return element(
     "article",
     { class: "overview" },
-    verdict(state),
     base ? since(state) : null,
-    needsLook(state),
+    verdict(state),
+    matrixOf(state),
+    failures(state),
+    marginsOf(state),
+    groupTables(state, run.facts.matrix ? SUITES : PARTS),
     byAssertion(state),
-    groupTables(state),
+    groupTables(state, TAGS),
     scores(run),
     about(run),
   );
 }
 
 function totalsOf(run) {
-  return run.summary ? run.summary.cases : countsOf(run.cases);
+  return run.summary ? run.summary.cases : countsOfCases(run.cases);
 }
 
 // Out of the summary, which is of the whole run; of a run that was cut, or by an earlier version, out of what is here.
 function rateOf(run) {
   const { summary } = run;
   const several = summary?.rule_pass_rate !== undefined;
-  const of = several ? (summary.early_stops ? EARLY : "judged sample") : "judged case";
+  const of = several ? (summary.early_stops ? EARLY : "judged sample") : run.facts.matrix ? "judged trial" : "judged case";
   return rateOfSummary(summary, of, (summary?.early_stops ? summary?.cases : summary?.trials)?.errored, summary?.cut) ?? rateOfCases(run.cases);
 }
 
 // How many cases meet the rule for several samples, which is another rate than that of the samples.
 function metWords({ summary }) {
   if (summary?.rule_pass_rate === undefined || summary.early_stops) return null;
-  const { rule_pass_rate: rate, rule_pass_rate_interval: interval, rule_pass_rate_bounds: bounds, rule, cases } = summary;
+  const { rule_pass_rate: rate, rule_pass_rate_interval: interval, rule_pass_rate_bounds: bounds, rule, cases, rule_judged: judged } = summary;
   const sure = interval ? `95 % CI ${percent(interval[0])} to ${percent(interval[1])}` : "no confidence interval: 1 cluster only";
-  return `Cases that meet ${rule ? `the rule (${ruleWords(rule)})` : "their rules"}: ${percent(rate)} of ${(cases.passed + cases.failed).toLocaleString("en")} judged (${sure}${ifFailed({ rate, bounds, errored: cases.errored })})`;
+  return `Cases that meet ${rule ? `the rule (${ruleWords(rule)})` : "their rules"}: ${percent(rate)} of ${(judged ?? cases.passed + cases.failed).toLocaleString("en")} judged (${sure}${ifFailed({ rate, bounds, errored: cases.errored })})`;
 }
 
 function ruleWords({ repeat, aggregate, threshold }) {
@@ -47,20 +53,38 @@ function isJudged(status) {
   return status === "passed" || status === "failed";
 }
 
+// What was evaluated.
+function subjectOf(run) {
+  const { suites, targets, prompts, variants } = run.tables;
+  const named = [["suite", suites], ["target", targets], ["prompt", prompts], ["variant", variants]];
+  return element("ul", { class: "facts subject" }, named.filter(([, names]) => names.length).map(([what, names]) =>
+    element("li", {}, element("span", { class: "label" }, names.length > 1 ? `${what}s` : what), " ", someNames(names))));
+}
+
+const NAMED = 6;
+
+function someNames(names) {
+  const more = names.length - NAMED;
+  return [names.slice(0, NAMED).map((name, number) => [number ? ", " : null, inline(name)]), more > 0 ? ` and ${more.toLocaleString("en")} more` : null];
+}
+
+// The first heading of a page is its title; where a comparison has that, the run's own totals come under it.
 function verdict(state) {
-  const { run } = state;
+  const { run, base } = state;
   const counts = totalsOf(run);
   const rate = rateOf(run);
   return element(
     "header",
     { class: "verdict panel" },
-    element("h1", { tabindex: -1 }, heading(counts)),
+    base ? null : subjectOf(run),
+    base ? element("h2", {}, heading(counts)) : element("h1", { tabindex: -1 }, heading(counts)),
     rate ? element(
       "div",
       { class: "rate" },
       element("p", { class: "big" }, percent(rate.rate), element("span", { class: "unit" }, rate.of === EARLY ? " pass rate" : " passed")),
       element("div", { class: "sure" }, rate.interval ? [intervalDrawing(rate.rate, rate.interval), scale()] : null,
         element("p", { class: "note" }, `${rate.of === EARLY ? `over ${count(rate.judged, "judged case")}` : `of ${count(rate.judged, rate.of)} passed`} (${certainty(rate)})`),
+        run.facts.matrix ? element("p", { class: "note" }, togetherWords(run)) : null,
         metWords(run) ? element("p", { class: "note" }, metWords(run)) : null),
     ) : element("p", { class: "note" }, "Nothing was graded, so there is no rate."),
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || (status !== "skipped" && status !== "shown")).map((status) =>
@@ -90,39 +114,12 @@ function scale() {
 
 // Without cases whose samples ended early: their means lean to the side on which they ended.
 function scores(run) {
-  const told = run.cases.filter((one) => !one.early);
+  const told = run.cases.filter((one) => !one.early && one.score !== null && isJudged(one.status));
   return told.length > 1 ? section("Scores", element("div", { class: "panel" }, scoresDrawing(told), scoresAxis())) : null;
 }
 
 function scoresAxis() {
   return element("div", { class: "scale", "aria-hidden": "true" }, ["0", "0.25", "0.5", "0.75", "1"].map((tick) => element("span", {}, tick)));
-}
-
-// Reasons that several cases share; where each has its own, the cases that did worst.
-function needsLook(state) {
-  const found = reasons(state.run);
-  if (!found.length) return null;
-  if (found[0].cases.length > 1)
-    return section("What went wrong", element("ol", { class: "panel looks" }, found.slice(0, LOOKS).map((one) => element("li", {}, reasonLink(state, one)))), after(state, found.slice(LOOKS)));
-  const bad = ordered(found.map(({ cases }) => cases[0]), "worst");
-  return section("Worst first", element("ol", { class: "panel looks" }, bad.slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))), after(state, found.slice(LOOKS)));
-}
-
-function after(state, rest) {
-  const number = rest.reduce((cases, one) => cases + one.cases.length, 0);
-  return number ? element("p", { class: "after" }, element("a", { href: state.chosen({ status: "failed errored" }) }, `and ${count(number, "more case")}`)) : null;
-}
-
-function reasonLink(state, { why, cases }) {
-  const examples = cases.slice(0, 4).map((one, number) => [number ? ", " : null, inline(one.id)]);
-  return element(
-    "a",
-    { class: "look", href: cases.length > 1 ? state.chosen({ why }) : state.address(cases[0]) },
-    statusIcon(cases[0].status),
-    element("span", { class: "id" }, inline(why)),
-    element("span", { class: "score" }, count(cases.length, "case")),
-    element("span", { class: "why" }, examples, cases.length > 4 ? ", …" : null),
-  );
 }
 
 function lookLink(state, one) {
@@ -136,9 +133,8 @@ function lookLink(state, one) {
   );
 }
 
-function groupTables(state) {
+function groupTables(state, kinds) {
   const { run } = state;
-  const kinds = [["suite", "By suite", "by_suite"], ["target", "By target", "by_target"], ["prompt", "By prompt", "by_prompt"], ["variant", "By variant", "by_variant"], ["tag", "By tag", "by_tag"]];
   return kinds.map(([name, title, key]) => {
     const summed = Object.entries(run.summary?.[key] ?? {});
     const groups = summed.length ? summed : Object.entries(countedBy(run, name));
@@ -153,7 +149,7 @@ function countedBy(run, name) {
     for (const value of name === "tag" ? one.tags : [one[name]])
       if (value !== null) (groups[value] ??= []).push(one);
   for (const [value, cases] of Object.entries(groups)) {
-    groups[value] = { cases: countsOf(cases), mean_score: undefined, rate: rateOfCases(cases) };
+    groups[value] = { cases: countsOfCases(cases), mean_score: undefined, rate: rateOfCases(cases) };
   }
   return groups;
 }

@@ -186,7 +186,7 @@ function rateOfCases(cases) {
     else for (const trial of one.trials) sums.add(trial, trial.status);
   }
   if (early) return sums.rate(EARLY, estimatedMean);
-  return sums.rate(several ? "judged sample" : "judged case");
+  return sums.rate(several ? "judged sample" : distinctCases(cases) < cases.length ? "judged trial" : "judged case");
 }
 
 function shareOfSamples(one) {

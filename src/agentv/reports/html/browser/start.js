@@ -1,11 +1,14 @@
 // The page as a whole: where one is stands in the address, and everything follows from that.
 
 const PHONE = matchMedia("(max-width: 860px)");
+const CASE = "#/case/";
+const PAGES = ["", "#/", "#/cases"];
 const THEMES = ["system", "light", "dark"];
 
 class Page {
-  constructor(runs) {
+  constructor(runs, comparison) {
     [this.run, this.base = null] = runs;
+    this.comparison = comparison;
     this.gone = this.base ? matchRuns(this.run, this.base) : [];
     this.routes = giveRoutes(this.run.cases);
     this.choice = emptyChoice();
@@ -27,7 +30,7 @@ class Page {
       "header",
       { class: "top" },
       element("a", { class: "brand", href: "#/" }, mark(), "agentv"),
-      element("span", { class: "runid" }, inline(facts.run_id), facts.started ? element("span", { class: "when" }, moment(facts.started)) : null, this.base ? element("span", { class: "against" }, "against ", inline(this.base.facts.run_id)) : null),
+      element("span", { class: "runid" }, element("span", { class: "what" }, inline(whatRan(this.run))), inline(facts.run_id), facts.started ? element("span", { class: "when" }, moment(facts.started)) : null, this.base ? element("span", { class: "against" }, "against ", inline(this.base.facts.run_id)) : null),
       element("nav", { "aria-label": "Pages" }, element("a", { href: "#/", "data-page": "overview" }, "Overview"), element("a", { href: "#/cases", "data-page": "cases" }, "Cases")),
       (this.themeButton = button("", () => this.nextTheme(), { class: "quiet" })),
       button("?", () => this.help.showModal(), { class: "quiet", "aria-label": "Keys" }),
@@ -48,7 +51,7 @@ class Page {
   }
 
   address(one, sample = null) {
-    return this.withChoice(`#/case/${one.route}`, this.choice, sample === null ? "" : `sample=${sample}`);
+    return this.withChoice(`${CASE}${one.route}`, this.choice, sample === null ? "" : `sample=${sample}`);
   }
 
   chosen(changes) {
@@ -65,25 +68,27 @@ class Page {
     const [path, query = ""] = location.hash.split("?");
     const parameters = new URLSearchParams(query);
     const choice = choiceFrom(parameters);
-    const one = path.startsWith("#/case/") ? (this.routes.get(path.slice(7)) ?? null) : null;
+    const one = caseAt(this.routes, path);
     const samePage = this.drawn && path === this.path && Number(parameters.get("sample")) === this.sample;
     const sameChoice = this.path !== undefined && choiceText(choice) === choiceText(this.choice);
     this.path = path;
     this.sample = Number(parameters.get("sample"));
     this.opened = one;
     if (!sameChoice) this.search(choice);
-    document.body.dataset.page = one ? "case" : path === "#/cases" ? "cases" : "overview";
+    this.lost = !one && !PAGES.includes(path);
+    document.body.dataset.page = one || this.lost ? "case" : path === "#/cases" ? "cases" : "overview";
     this.mark();
     this.list.select(one ? this.found.indexOf(one) : this.list.selected);
     if (!samePage) this.draw();
   }
 
   draw() {
-    const page = this.opened ? casePage(this, this.opened, this.sample) : overview(this);
+    const page = this.lost ? missingPage(this) : this.opened ? casePage(this, this.opened, this.sample) : overview(this);
     this.main.replaceChildren(page);
     this.main.scrollTop = 0;
     if (PHONE.matches) scrollTo(0, 0);
-    document.title = `${this.opened ? `${plainly(this.opened.id)} · ` : ""}${this.run.facts.run_id} · agentv`;
+    const names = [this.lost ? "not in this report" : this.opened?.id, this.run.tables.suites.join(", "), this.run.facts.run_id, "agentv"];
+    document.title = names.filter(Boolean).map((name) => shortened(plainly(name))).join(" · ");
     if (this.drawn && !document.activeElement?.matches("input")) this.focus();
     this.drawn = true;
   }
@@ -95,7 +100,7 @@ class Page {
   mark() {
     for (const link of document.querySelectorAll("nav [data-page]")) {
       const { page } = document.body.dataset;
-      const here = PHONE.matches && page !== "overview" ? "cases" : this.opened ? "case" : "overview";
+      const here = PHONE.matches && page !== "overview" ? "cases" : this.opened || this.lost ? "case" : "overview";
       if (link.dataset.page === here) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
       link.setAttribute("href", this.withChoice(link.dataset.page === "cases" ? "#/cases" : "#/"));
@@ -142,7 +147,7 @@ class Page {
   leave() {
     const active = document.activeElement;
     if (active?.matches("input, select")) active.blur();
-    else if (this.opened) location.hash = PHONE.matches ? this.withChoice("#/cases") : this.home();
+    else if (this.opened || this.lost) location.hash = PHONE.matches ? this.withChoice("#/cases") : this.home();
     else if (isChosen(this.choice)) this.choose(cleared(this.choice));
     else location.hash = "#/";
   }
@@ -161,6 +166,7 @@ class Page {
       Enter: () => this.open(),
       Escape: () => this.leave(),
       t: () => this.nextTheme(),
+      m: () => switchMarkdown(),
       "?": () => this.help.showModal(),
     };
   }
@@ -174,11 +180,15 @@ class Page {
     this.themeButton.textContent = { system: "◐", light: "○", dark: "●" }[document.documentElement.dataset.theme];
     this.themeButton.setAttribute("aria-label", `Colours: ${document.documentElement.dataset.theme}`);
     this.themeButton.title = `Colours: ${document.documentElement.dataset.theme} (t)`;
-    try {
-      localStorage.setItem("agentv-theme", name);
-    } catch {
-      // pages of files may not be allowed to keep anything
-    }
+    store("theme", name);
+  }
+}
+
+function store(name, value) {
+  try {
+    localStorage.setItem(`agentv-${name}`, value);
+  } catch {
+    // pages of files may not be allowed to keep anything
   }
 }
 
@@ -188,6 +198,12 @@ function stored(name) {
   } catch {
     return null;
   }
+}
+
+// Suites and targets in a few words.
+function whatRan({ tables }) {
+  const few = (names, what) => (names.length > 2 ? count(names.length, what) : names.map((name) => shortened(name, 40)).join(", "));
+  return [few(tables.suites, "suite"), few(tables.targets, "target")].filter(Boolean).join(" · ");
 }
 
 function mark() {
@@ -209,5 +225,6 @@ addEventListener("afterprint", () => {
   }
 });
 
-new Page(JSON.parse(elementsOf("runs", 0)[0].textContent).map((facts_, number) => new Run(number, facts_)));
+const [compared] = elementsOf("comparison", 0);
+new Page(JSON.parse(elementsOf("runs", 0)[0].textContent).map((facts_, number) => new Run(number, facts_)), compared ? JSON.parse(compared.textContent) : null);
 document.documentElement.dataset.ready = "";

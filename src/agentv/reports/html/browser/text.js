@@ -91,7 +91,7 @@ function longText(told, attributes = {}) {
   return box;
 }
 
-function copyButton(text) {
+function copyButton(text, what = "text") {
   const made = button("Copy", async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -102,7 +102,7 @@ function copyButton(text) {
     setTimeout(() => {
       made.textContent = "Copy";
     }, 1500);
-  }, { class: "quiet" });
+  }, { class: "quiet", title: `Copy the ${what}` });
   return made;
 }
 

@@ -7,10 +7,10 @@ const LAST = 2;
 
 function messageOf(message) {
   const calls = (message.calls ?? []).map(callOf);
-  const text = message.text === undefined || message.text === "" ? null : answerText(message.text);
+  const text = message.text === undefined || message.text === "" ? null : answerText(message.text, message.role === "assistant" ? saidText : longText);
   const who = element("p", { class: "who" }, ROLE_WORDS[message.role] ?? message.role, message.name ? [" ", inline(message.name)] : null);
   if (message.role === "system" && lengthOf(message.text) > SHORT)
-    return element("div", { class: "message system" }, who, folded(characters(lengthOf(message.text)), () => answerText(message.text)));
+    return element("div", { class: "message system" }, who, folded(characters(lengthOf(message.text)), () => answerText(message.text, longText)));
   return element("div", { class: `message ${message.role}` }, who, text, calls);
 }
 
@@ -29,10 +29,11 @@ function callOf(call) {
   );
 }
 
-// A text; as JSON with line breaks where it is some, with the text as it was one press away.
-function answerText(told) {
+// A text; as JSON with line breaks where it is some, with the text as it was one press away. What a model said may be
+// shown as Markdown.
+function answerText(told, plain = saidText) {
   const pretty = typeof told === "string" ? prettyJson(told) : null;
-  if (pretty === null || pretty === told) return longText(told);
+  if (pretty === null || pretty === told) return plain(told);
   const box = element("div", {}, code(pretty));
   let formatted = true;
   const swap = button("As sent", () => {
@@ -61,7 +62,7 @@ function turnsOf(told) {
   return section(`Turns: ${turns.length}`, turns.map((turn, number) => {
     const facts = [turn.duration_ms === undefined ? null : duration(turn.duration_ms), tokens(turn.tokens), turn.cost_usd === undefined ? null : money(turn.cost_usd)];
     const title = `Answer ${number + 1}${facts.some(Boolean) ? `: ${facts.filter(Boolean).join(", ")}` : ""}`;
-    const body = () => (turn.messages ? element("div", { class: "messages" }, turn.messages.map(messageOf)) : longText(turn.output));
+    const body = () => (turn.messages ? element("div", { class: "messages" }, turn.messages.map(messageOf)) : answerText(turn.output));
     return folded(title, body, { class: "panel", open: turns.length < 4 });
   }));
 }

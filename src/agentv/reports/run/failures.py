@@ -1,0 +1,335 @@
+"""Failures of a run, grouped by cause: computed here once, and shown by every report.
+
+A trial belongs to one group. The cause of an errored trial is its error; that of a failed one is the first check that
+decided against it; that of one that did not run is why. Details that differ from trial to trial, such as ids of
+requests and durations, do not separate groups. Where there are more than `FEW` causes, those of a single case are
+merged if they have the same assertion, or at least its type, in common.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import insort
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from functools import total_ordering
+from typing import Literal, NamedTuple
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.sequential import NOT_DRAWN
+from agentv.model.run.trial import Score, TrialResult
+from agentv.model.run.verdict import counts, passes_gate
+from agentv.model.values.formatting import ELLIPSIS, shorten
+from agentv.model.values.hashes import NumberedHashes, text_hash
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.reports.run.formatting import LONGEST, check
+from agentv.reports.run.trial_view import TrialView, findings_of, low_finding, place_of, trial_view
+
+MEMBERS = 50
+"""Trials of one group that are held by name; all are counted."""
+
+FEW = 20
+"""Causes that a person reads one by one."""
+
+MOST_CAUSES = 1000
+"""Causes that are distinguished; later ones are merged by assertion or code, so that memory is bounded."""
+
+NAMES = 20
+"""Suites and targets of one group that are held by name."""
+
+FailureStatus = Literal["errored", "failed", "skipped"]
+
+CASE_FAILED = "case-failed"
+"""The code of a judged answer that is not good enough: no mistake of a file, so that the catalogue does not hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTrial:
+    """One trial of a group.
+
+    Attributes:
+        suite_path: absolute path of the eval file; empty: the suite has none.
+        line: of the case; 0: unknown.
+        number: position of the trial in the report, from 0; None where nobody counts.
+    """
+
+    suite: str
+    suite_path: str
+    test_id: str
+    prompt_id: str | None
+    target: str
+    variant: str | None
+    sample: int
+    line: int
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Trials that did not pass for one cause.
+
+    Attributes:
+        code: of the error; `case-failed` for a failed check.
+        cause: one line for people; foreign text, so that a terminal shows it escaped.
+        cases: number of distinct cases.
+        trials: number of trials.
+        suites, targets: their names, sorted, at most `NAMES`.
+        members: the first trials in the order of the files, at most `MEMBERS`.
+        example: view of the first one.
+        numbers: positions of all of its trials in the report, where they were given.
+    """
+
+    status: FailureStatus
+    code: str
+    cause: str
+    cases: int
+    trials: int
+    suites: tuple[str, ...]
+    targets: tuple[str, ...]
+    members: tuple[FailedTrial, ...]
+    example: TrialView
+    numbers: Sequence[int] = ()
+
+
+class _Cause(NamedTuple):
+    """A cause, from the most specific text to the most general one.
+
+    Attributes:
+        keys: what equal causes have in common, one for each level.
+        texts: the same for people.
+    """
+
+    status: FailureStatus
+    code: str
+    keys: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+@total_ordering
+class _Member:
+    """A trial of a group in the order of files."""
+
+    __slots__ = ("order", "trial")
+
+    def __init__(self, result: TrialResult, number: int | None) -> None:
+        trial, case = result.trial, result.trial.case
+        file, line = place_of(trial)
+        names = (case.id, case.prompt_id or "", trial.target.name, trial.variant_name or "", trial.sample)
+        self.order = (file, line, *names)
+        suite = trial.suite
+        self.trial = FailedTrial(
+            suite.name,
+            suite.path,
+            case.id,
+            case.prompt_id,
+            trial.target.name,
+            trial.variant_name,
+            trial.sample,
+            line,
+            number,
+        )
+
+    def __lt__(self, other: _Member) -> bool:
+        return self.order < other.order
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Member) and self.order == other.order
+
+    def __hash__(self) -> int:
+        return hash(self.order)
+
+
+@dataclass(slots=True)
+class _Collected:
+    """The trials of one cause so far."""
+
+    cause: _Cause
+    level: int
+    example: TrialView
+    text: str
+    trials: int = 0
+    cases: NumberedHashes = field(default_factory=NumberedHashes)
+    suites: set[str] = field(default_factory=set)
+    targets: set[str] = field(default_factory=set)
+    members: list[_Member] = field(default_factory=list)
+    numbers: array[int] = field(default_factory=lambda: array("I"))
+
+    def add(self, result: TrialResult, cause: _Cause, number: int | None) -> None:
+        member = _Member(result, number)
+        self.trials += 1
+        if number is not None:
+            self.numbers.append(number)
+        self.cases.number(_case_hash(member.trial))
+        self.suites.add(member.trial.suite)
+        self.targets.add(member.trial.target)
+        if cause.texts[self.level] != self.text:
+            self.text = self.cause.keys[self.level]  # only what they have in common
+        if len(self.members) == MEMBERS and not member < self.members[-1]:
+            return
+        insort(self.members, member)
+        if self.members[0] is member:
+            self.example = _view(result)
+        del self.members[MEMBERS:]
+
+    def merged_at(self, level: int, others: Iterable[_Collected]) -> _Collected:
+        """This one and others, each of a single case, as one group of a more general cause."""
+        parts = sorted((self, *others), key=lambda one: one.members[0])
+        merged = _Collected(self.cause, level, parts[0].example, self.cause.texts[level])
+        for one in parts:
+            merged.trials += one.trials
+            merged.suites |= one.suites
+            merged.targets |= one.targets
+            merged.members += one.members
+            merged.numbers += one.numbers
+            merged.cases.number(_case_hash(one.members[0].trial))  # each is of one case
+        merged.members.sort()
+        del merged.members[MEMBERS:]
+        return merged
+
+    def group(self) -> FailureGroup:
+        return FailureGroup(
+            self.cause.status,
+            self.cause.code,
+            self.text,
+            len(self.cases),
+            self.trials,
+            tuple(sorted(self.suites)[:NAMES]),
+            tuple(sorted(self.targets)[:NAMES]),
+            tuple(member.trial for member in self.members),
+            self.example,
+            self.numbers,
+        )
+
+
+def _case_hash(trial: FailedTrial) -> int:
+    return text_hash(f"{trial.suite_path}\0{trial.suite}\0{trial.test_id}")
+
+
+class FailureGroups:
+    """Collects the failures of a run by cause."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, int, str], _Collected] = {}
+
+    def add(self, result: TrialResult, number: int | None = None) -> None:
+        """Take in a trial; one that passed, or is only shown, belongs to no group.
+
+        Args:
+            result: of the trial.
+            number: position of the trial in the report.
+        """
+        cause = _cause(result)
+        if cause is None:
+            return
+        level = 0 if len(self._found) < MOST_CAUSES else len(cause.keys) - 1
+        key = (cause.status, cause.code, 0, cause.keys[0])
+        if key not in self._found:
+            key = (cause.status, cause.code, level, cause.keys[level])
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = _Collected(cause, level, _view(result), cause.texts[level])
+        found.add(result, cause, number)
+
+    def groups(self) -> list[FailureGroup]:
+        """The groups, those of the most cases first; what did not run comes last."""
+        return [one.group() for one in sorted(_merged([*self._found.values()]), key=_order)]
+
+
+def _order(one: _Collected) -> tuple[object, ...]:
+    rank = ("errored", "failed", "skipped").index(one.cause.status)
+    return (rank == 2, -len(one.cases), -one.trials, rank, one.members[0])
+
+
+def _merged(found: list[_Collected]) -> list[_Collected]:
+    """The causes; where they are many, those of single cases merged by a more general one."""
+    level = 1
+    while len(found) > FEW and (single := [one for one in found if _is_single(one, level)]):
+        alike: dict[tuple[str, str, str], list[_Collected]] = {}
+        for one in single:
+            alike.setdefault((one.cause.status, one.cause.code, one.cause.keys[level]), []).append(one)
+        merged = [first.merged_at(level, others) if others else first for first, *others in alike.values()]
+        found = [*(one for one in found if not _is_single(one, level)), *merged]
+        level += 1
+    return found
+
+
+def _is_single(one: _Collected, level: int) -> bool:
+    return len(one.cases) == 1 and level < len(one.cause.keys)
+
+
+def _view(result: TrialResult) -> TrialView:
+    status = result.status
+    return trial_view("noted" if status == "passed" else status, result)
+
+
+def _cause(result: TrialResult) -> _Cause | None:
+    """Why a trial did not pass; None if it did."""
+    if result.status == "failed":
+        return _of_check(result)
+    if result.status == "errored":
+        code, message = _error(result)
+    elif result.status == "skipped" and result.error is not None and not _is_counted_elsewhere(result.error.code):
+        code, message = result.error.code, result.error.message
+    else:
+        return None
+    message = shorten(message, LONGEST)
+    general = f"{code} (different messages)"
+    keys = (f"{code}: {_without_details(message, result.trial.case.id)}", general)
+    return _Cause(result.status, code, keys, (f"{code}: {message}", general))
+
+
+def _is_counted_elsewhere(code: str) -> bool:
+    """Whether trials were not run because a target was stopped, or the comparison was decided."""
+    return code.endswith(("target-stopped", NOT_DRAWN))
+
+
+def _error(result: TrialResult) -> tuple[str, str]:
+    """Code and message of what broke; of an assertion without its name, since many cases may have the same error."""
+    for score in result.scores:
+        if score.grade.error is not None and counts(score):
+            return score.grade.error.code, score.grade.error.message
+    return (result.error.code, result.error.message) if result.error is not None else ("internal-error", "no reason")
+
+
+def _of_check(result: TrialResult) -> _Cause:
+    """The first check that decided against a trial."""
+    score = _decisive(result)
+    if score is None:
+        text = "no check failed, but the score is too low"
+        return _Cause("failed", CASE_FAILED, (text,), (text,))
+    finding = next((one for one in findings_of(score) if one.state == "failed"), None) or low_finding(score)
+    text = check(finding)
+    kind, name = score.entry.shown_type, score.entry.name
+    general = f"{kind} (different checks)"
+    keys = (_without_details(text, result.trial.case.id), f"{kind}\0{name}", general)
+    return _Cause("failed", CASE_FAILED, keys, (text, name, general))
+
+
+def _decisive(result: TrialResult) -> Score | None:
+    """The first assertion that decided against a trial: a missed gate, else a failed check, else a low score."""
+    counting = [score for score in result.scores if counts(score)]
+    gates = (score for score in counting if not passes_gate(score))
+    failed = (score for score in counting if not score.grade.passed)
+    low = (score for score in counting if score.grade.counted < 1)
+    return next(gates, None) or next(failed, None) or next(low, None) or next(iter(counting), None)
+
+
+_DETAILS = lazy_pattern(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"  # UUIDs
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?"  # times
+    r"|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b"  # hashes
+    r"|\b[a-z]+[_-](?=[A-Za-z]*\d)[A-Za-z0-9]{8,}\b"  # ids of requests
+    r"|(?<![\w.-])\d[\d,]*(?:\.\d+)?(?= ?(?:m?s|min|seconds|minutes|tokens|characters|bytes|[kM]?B|%)\b)"
+    r"|(?<![\w.-])\d+\.\d+(?![\w.])"
+    r"|(?<![\w.-])\d[\d,]{3,}(?![\w.])"
+)
+"""Texts that differ between equal causes. Short whole numbers stay: a status of 401 is not one of 500."""
+
+
+def _without_details(text: str, test_id: str) -> str:
+    """The text with what differs from trial to trial as `…`."""
+    bare = _DETAILS.sub(ELLIPSIS, text)
+    if len(test_id) > 1 and test_id in bare:
+        bare = re.sub(rf"(?<!\w){re.escape(test_id)}(?!\w)", ELLIPSIS, bare)
+    return bare

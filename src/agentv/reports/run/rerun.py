@@ -1,0 +1,199 @@
+"""The command that runs failed cases again, ready to be pasted into a shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from glob import escape
+from typing import Any
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.values.values import Json, JsonObject
+from agentv.reports.run.failures import FailedTrial, FailureGroup
+from agentv.reports.text.escaping import safe
+from agentv.reports.text.paths import shown_from
+
+MOST_CASES = 10
+"""Cases that one command names; of a larger group it runs the first."""
+
+MOST_PATHS = 5
+"""Eval files that one command names; of a run of more it names what the run was given."""
+
+_VALUES = {
+    "judge": "--judge",
+    "env_file": "--env-file",
+    "repeat": "--repeat",
+    "until": "--until",
+    "alpha": "--alpha",
+    "threshold": "--threshold",
+    "timeout_s": "--timeout",
+    "sandbox": "--sandbox",
+    "workspace_path": "--workspace-path",
+    "replay": "--replay",
+}
+"""Settings of `run.json` that shape answers or grades → their options."""
+
+_FLAGS = {"allow_outside": "--allow-outside", "trust_data": "--trust-data", "allow_unchecked": "--allow-unchecked"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A command that runs failed cases again.
+
+    Attributes:
+        command: for a shell (bash, zsh); on one line, safe to print.
+        cases: number of cases of the group that it runs.
+    """
+
+    command: str
+    cases: int
+
+
+@dataclass(frozen=True, slots=True)
+class RerunOptions:
+    """How a run was started, as far as a command that runs some of its cases again needs it.
+
+    Attributes:
+        here: absolute path of the directory that the command is for.
+        root: absolute path of the repository root.
+        options: words that shape answers and grades.
+        given: targets of the command line, or of AGENTV_TARGET.
+        paths: of the command line.
+        suites: absolute paths of the eval files.
+        targets, variants: absolute path of an eval file → their names, in the order of the file.
+    """
+
+    here: str
+    root: str
+    options: tuple[str, ...]
+    given: tuple[str, ...]
+    paths: tuple[str, ...]
+    suites: tuple[str, ...]
+    targets: dict[str, tuple[str, ...]]
+    variants: dict[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, record: JsonObject, *, here: str, root: str) -> RerunOptions:
+        """The options of a run.
+
+        Args:
+            record: the object of `run.json`.
+            here: as the attribute.
+            root: as the attribute.
+        """
+        settings = record.get("settings")
+        chosen: dict[str, Any] = settings if isinstance(settings, dict) else {}
+        listed = record.get("suites")
+        suites = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        places = {os.path.join(root, path): one for one in suites if isinstance(path := one.get("path"), str) and path}  # noqa: PTH118  # text, as all paths are
+        return cls(
+            here,
+            root,
+            tuple(_options(chosen)),
+            _texts(chosen.get("targets")),
+            _texts(chosen.get("paths")),
+            tuple(places),
+            {path: _names(one.get("targets")) for path, one in places.items()},
+            {path: _names(one.get("variants")) for path, one in places.items()},
+        )
+
+    def rerun(self, group: FailureGroup) -> Rerun | None:
+        """The command for a group: for all of its cases where they are few, else for the first one.
+
+        None: the suite has no file, so that no command can run it.
+        """
+        members = group.members
+        first = members[0]
+        ids = list(dict.fromkeys(member.test_id for member in members))
+        whole = len(members) == group.trials and len(ids) <= MOST_CASES
+        if not whole or len({member.suite_path for member in members}) > 1:
+            ids = [first.test_id]
+            members = tuple(one for one in members if (one.suite_path, one.test_id) == (first.suite_path, ids[0]))
+        if not first.suite_path:
+            return None
+        words = ["agentv", "eval", _path(shown_from(first.suite_path, self.here))]
+        for identity in ids:
+            words += ["--filter", _pattern(identity)]
+        words += [*self._targets(members), *self._variants(members), *self.options]
+        return Rerun(_joined(words), len(ids))
+
+    def rerun_all(self) -> str | None:
+        """The command that runs all cases again that did not pass; None: the run has no files."""
+        if not self.suites:
+            return None
+        paths = [_path(shown_from(path, self.here)) for path in self.suites]
+        if len(paths) > MOST_PATHS and self.paths:
+            paths = [_path(path) for path in self.paths]
+        given = [word for name in self.given for word in ("--target", name)]
+        return _joined(["agentv", "eval", *paths, "--last-failed", *given, *self.options])
+
+    def _targets(self, members: Sequence[FailedTrial]) -> list[str]:
+        """The targets of the trials, where the files name more, or others."""
+        names = list(dict.fromkeys(member.target for member in members))
+        if self.given:
+            named = [name for name in names if name in self.given] if len(self.given) > 1 else []
+            return [word for name in named or self.given for word in ("--target", name)]
+        there = self.targets.get(members[0].suite_path, ())
+        if len(there) < 2 or set(names) >= set(there) or not set(names) <= set(there):
+            return []
+        return [word for name in names for word in ("--target", name)]
+
+    def _variants(self, members: Sequence[FailedTrial]) -> list[str]:
+        names = list(dict.fromkeys(member.variant for member in members if member.variant is not None))
+        there = self.variants.get(members[0].suite_path, ())
+        return [] if set(names) >= set(there) else [word for name in names for word in ("--variant", name)]
+
+
+def _options(settings: dict[str, Any]) -> Iterable[str]:
+    variables = settings.get("variables")
+    for name, value in variables.items() if isinstance(variables, dict) else ():
+        yield from ("--var", f"{name}={value}")
+    for name, flag in _VALUES.items():
+        value = settings.get(name)
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield from (flag, f"{value:g}" if isinstance(value, float) else str(value))
+    yield from (flag for name, flag in _FLAGS.items() if settings.get(name) is True)
+    if isinstance(regraded := settings.get("regrade"), str):
+        yield f"--regrade={regraded}"
+
+
+def _texts(found: Json) -> tuple[str, ...]:
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+
+
+def _names(found: Json) -> tuple[str, ...]:
+    listed = found if isinstance(found, list) else ()
+    return tuple(name for one in listed if isinstance(one, dict) and isinstance(name := one.get("name"), str))
+
+
+def _path(path: str) -> str:
+    """A path that no parser takes for an option."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def _pattern(identity: str) -> str:
+    """A pattern that selects one case: an id selects itself, also with brackets, but stars would select others too."""
+    return escape(identity) if re.search(r"[*?]", identity) else identity
+
+
+def _joined(words: Iterable[str]) -> str:
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    r"""The word for a shell. What must not be printed as it is is spelled out: `$'a\x1bb'` (bash, zsh)."""
+    if safe(word) == word and "\n" not in word and "\t" not in word:
+        return shlex.quote(word)
+    letters = (_escaped(letter) for letter in word)
+    return f"$'{''.join(letters)}'"
+
+
+def _escaped(letter: str) -> str:
+    if letter in "\\'":
+        return f"\\{letter}"
+    if letter not in "\n\t" and safe(letter) == letter:
+        return letter
+    number = ord(letter)
+    return f"\\x{number:02x}" if number < 0x80 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
