@@ -114,13 +114,15 @@ class Plan:
         return None if self.settings.flagged_targets else case.target
 
     def counts(self) -> tuple[int, int]:
-        """Number of cases (per target), and of trials."""
+        """Number of distinct cases, and of trials."""
         cases = trials = 0
         for suite in self.suites:
+            entries = 0
             for (repeat, own_target), number in self._tally(suite).items():
                 places = (1 if own_target else len(suite.targets)) * len(self.variants(suite))
-                cases += number * places
+                entries += number if places else 0
                 trials += number * places * self._repeat(suite, repeat)
+            cases += entries // max(1, len(suite.prompts))  # every case runs with every prompt
         return cases, trials
 
     def _tally(self, suite: Suite) -> Mapping[tuple[int | None, bool], int]:

@@ -44,7 +44,7 @@ class Prepared:
 
     Attributes:
         diagnostics: warnings and hints of the files.
-        counts: number of planned cases (per target) and trials.
+        counts: number of planned distinct cases, and of trials.
         notes: notes about the plan, such as cases that were added as dependencies.
         chosen: keys of the trials that this command selects from a resumed run; None: all of them.
         draws: the trials in random order, if the run ends once its comparison is decided.

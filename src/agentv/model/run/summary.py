@@ -35,7 +35,7 @@ Cut = Literal["fail-fast", "max-errors", "decided"]
 """Reasons to stop a run because of its results: the cases that ran are not a random part of all."""
 
 _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
-_OF_THE_RULE = ("rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
+_OF_THE_RULE = ("rule_judged", "rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class Summary:
     """The totals of a run.
 
     Attributes:
+        cases: distinct cases; one passes if it passes with every target, prompt and variant.
         pass_rate: judged samples that passed / judged samples; where samples of a case could end early, the mean of the
             unbiased estimates of the rates of judged cases (`stats.stopped`). None where none was judged.
         judged: how many samples, or cases, that is the rate of.
@@ -84,6 +85,8 @@ class Summary:
         clustered_by: what forms them: `case`, `conversation_id`, or the key of `cluster`; several where suites differ.
         rule_pass_rate: passed cases / judged cases, by the rule for several samples; None where no case has several.
         rule_pass_rate_interval, rule_pass_rate_bounds: as those of `pass_rate`.
+        rule_judged: number of results that `rule_pass_rate` is of, where a case has several: of targets, prompts or
+            variants.
         rule: the rule, where all cases with several samples have one and the same.
         mean_score: mean over judged samples; None where none was judged, and where samples of a case could end early.
             So it is in each group.
@@ -122,6 +125,7 @@ class Summary:
     rule_pass_rate: float | None = None
     rule_pass_rate_interval: Interval | None = None
     rule_pass_rate_bounds: Interval | None = None
+    rule_judged: int | None = None
     rule: CaseRule | None = None
     mean_score_interval: Interval | None = None
     by_suite: Mapping[str, GroupTotals] = field(default_factory=dict)

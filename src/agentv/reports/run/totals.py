@@ -45,7 +45,7 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         from agentv.reports.run.against import against_line  # few runs are compared while they go on
 
         yield against_line(summary.against)
-    yield _early(summary.early_stops, errored=bool(summary.cases.errored))
+    yield _early(summary.early_stops, errored=bool(summary.cases.errored), cases=summary.cases.total)
     yield from _prompts(summary)
     # nobody timed a run that was killed
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
@@ -60,7 +60,7 @@ def outcomes(counts: Counts) -> str:
     return ", ".join(parts)
 
 
-def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:
+def _early(stops: EarlyStops | None, *, errored: bool = False, cases: int = 0) -> str:
     """`decided 26 of 500 cases with 4,300 of 5,000 samples; of all 500 cases at most 5.0% are expected …`.
 
     The chance of a wrong decision is one per case that was sampled. Of the decided ones alone it says nothing where
@@ -69,6 +69,8 @@ def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:
     if stops is None or not (ended := stops.decided + stops.undecided):
         return ""
     line = f"decided {stops.decided:,} of {plural(ended, 'case')}"
+    if cases and ended > cases:
+        line += ", each target, prompt and variant apart,"
     line += f" with {stops.samples:,} of {plural(stops.samples + stops.spared, 'sample')}"
     if errored:
         line += " (including those of errored cases)"

@@ -109,10 +109,11 @@ def _summed(tally: Tally, spent: _Spent, planned: PlannedCounts, of: Mapping[str
             repeated.add(case.samples, case.cluster)
     found = groups.items()
     whole = _merged(found).group(planned.cases)
-    return Summary(
+    spared = early.spared if early is not None else 0
+    summary = Summary(
         **of,
         cases=whole.cases,
-        trials=tally.trials(planned.trials - (early.spared if early is not None else 0)),
+        trials=tally.trials(planned.trials - spared),
         pass_rate=whole.pass_rate,
         pass_rate_interval=whole.pass_rate_interval,
         mean_score=whole.mean_score,
@@ -139,6 +140,13 @@ def _summed(tally: Tally, spent: _Spent, planned: PlannedCounts, of: Mapping[str
         samples=None if repeated is None else repeated.samples(),
         early_stops=None if early is None else early.found(),
     )
+    if not tally.several:
+        return summary
+    from agentv.store.totals.distinct import distinct_cases  # most runs have one target and one prompt
+
+    named = {"by_suite": planned.by_suite, "by_target": planned.by_target, "by_tag": planned.by_tag}
+    missing = tally.missing(planned.trials - spared)
+    return distinct_cases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
 
 
 def _samples_tally() -> SamplesTally:
