@@ -42,7 +42,14 @@ class Finite(click.FloatRange):
     metavar="DIR|FILE",
     help="Results directory, or a report FILE: .jsonl, .json, .csv, .xml (JUnit), .html or .md. Repeatable.",
 )
-@click.option("--filter", metavar="GLOB", help="Run only cases whose id matches.")
+@click.option("--filter", "filters", multiple=True, metavar="GLOB", help="Run only cases whose id matches. Repeatable.")
+@click.option(
+    "--last-failed",
+    "--lf",
+    "last_failed",
+    is_flag=True,
+    help="Run only the cases that did not pass when they last ran.",
+)
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Run only cases with this tag. Repeatable.")
 @click.option(
     "--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="Skip cases with this tag. Repeatable."
@@ -162,6 +169,8 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     lists = options.pop("lists")
+    filters = options.pop("filters")
+    options["filter"] = None if not filters else filters[0] if len(filters) == 1 else filters
     settings = EvalSettings(paths=paths, out=out, exports=exports, variables=variables, **options)
     if lists:
         from agentv.cli.listing import show_listing

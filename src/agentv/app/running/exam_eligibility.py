@@ -20,6 +20,7 @@ INTERRUPTED = "it was interrupted"
 _REPLAYED = "answers from a cassette (--replay)"
 _REGRADED = "answers of another run (--regrade)"
 _RERUN = "failed cases ran again (--rerun=failed)"
+_LAST_FAILED = "only cases that had not passed ran (--last-failed)"
 _CACHED = "answers may come from the cache (--no-cache calls the target again)"
 
 REUSED = "some answers were reused (rows with 'reused')"
@@ -42,6 +43,8 @@ def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupte
         yield _REGRADED
     if "failed" in (settings.rerun, before.get("rerun")):
         yield _RERUN
+    if settings.failed is not None or before.get("last_failed") is not None:
+        yield _LAST_FAILED
     if cached or before.get("cache"):
         yield _CACHED
 

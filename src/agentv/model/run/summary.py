@@ -61,6 +61,23 @@ class GroupTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class SelectedCases:
+    """A run of a part of its cases.
+
+    Attributes:
+        by: the option that selected them.
+        cases, trials: how many were selected.
+        of_cases, of_trials: how many there are without it.
+    """
+
+    by: str
+    cases: int
+    of_cases: int
+    trials: int
+    of_trials: int
+
+
+@dataclass(frozen=True, slots=True)
 class CaseRule:
     """How the samples of a case become its verdict, where all cases have the same rule."""
 
@@ -97,6 +114,7 @@ class Summary:
         against: what the run shows against an earlier one, where it was to end when that is decided; None: it was not.
         cut: what ended the run by how its cases ended, before all of them ran; no interval of its rates holds then.
         early_stops: how cases ended whose samples may end early; None: there are none.
+        selected: which part of the cases it is of, if only those ran that did not pass before, or that a file changed.
         duration_ms: of all processes of the run together, without the time between them.
         processes: how many there were: 1, and one more each time that it was resumed.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
@@ -138,6 +156,7 @@ class Summary:
     early_stops: EarlyStops | None = None
     against: SequentialComparison | None = None
     cut: Cut | None = None
+    selected: SelectedCases | None = None
 
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
@@ -150,7 +169,7 @@ class Summary:
         found = asdict(self)
         if not found["by_variant"]:
             del found["by_variant"]
-        for name in ("samples", "budget", "early_stops", "against", "cut"):
+        for name in ("samples", "budget", "early_stops", "against", "cut", "selected"):
             if found[name] is None:
                 del found[name]
         groups = (group for name in _GROUPED for group in found.get(name, {}).values())

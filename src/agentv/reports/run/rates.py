@@ -98,7 +98,7 @@ def rule_words(summary: Summary) -> str:
         summary.rule_pass_rate, summary.rule_pass_rate_bounds, errored
     )
     of = f"{judged:,} judged"
-    if summary.rule_judged is not None:
+    if summary.rule_judged not in (None, judged):
         of = f"{summary.rule_judged:,} judged, each target, prompt and variant apart"
     return f"cases that meet {rule}: {percent(summary.rule_pass_rate)} of {of} ({sure})"
 

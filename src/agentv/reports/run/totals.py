@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import Counts, GroupTotals, Summary
+from agentv.model.run.summary import Counts, GroupTotals, SelectedCases, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rates import mean_words, rate_words, rule_words
@@ -30,6 +30,8 @@ def totals(summary: Summary, noted: int, results: str) -> list[str]:
 def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
     cases, trials = summary.cases, summary.trials
     yield f"{plural(cases.total, 'case')}: {outcomes(cases)}"
+    if summary.selected is not None:
+        yield selected_words(summary.selected)
     if trials.total != cases.total:
         yield f"{plural(trials.total, 'trial')}: {outcomes(trials)}"
     if noted:
@@ -51,6 +53,15 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
     yield _tokens(summary)
     yield f"results: {one_line(results)}"
+
+
+def selected_words(selected: SelectedCases) -> str:
+    """`--last-failed selected 12 of 100 cases, 20 of 200 trials; the other trials did not run`."""
+    line = f"{one_line(selected.by)} selected {selected.cases:,} of {plural(selected.of_cases, 'case', ',')}"
+    if (selected.trials, selected.of_trials) != (selected.cases, selected.of_cases):
+        line += f" ({selected.trials:,} of {plural(selected.of_trials, 'trial', ',')})"
+    left = selected.of_trials - selected.trials
+    return f"{line}; the rest did not run" if left > 0 else line
 
 
 def outcomes(counts: Counts) -> str:
