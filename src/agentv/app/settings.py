@@ -34,6 +34,7 @@ class EvalSettings:
         filter, tags, exclude_tags: select cases; of several filters one must match.
         last_failed: run only the cases that did not pass when they last ran.
         failed: these cases, once they are known.
+        watched: file that gets the directory of the run, for the command that runs it again after every save.
         out: the run directory; None: a new one below `.agentv/results`.
         exports: files to export the run to; the suffix selects the format.
         sample, seed: number of cases to draw at random; without a seed one is chosen, and recorded.
@@ -106,6 +107,7 @@ class EvalSettings:
     trust_data: bool = False
     last_failed: bool = False
     failed: FailedTrials | None = None
+    watched: str | None = None
     variants: tuple[str, ...] = ()
     sandbox: SandboxName | None = None
     keep_workspaces: KeepWorkspaces | None = None

@@ -28,7 +28,7 @@ from agentv.store.rows.results import read_results
 MOST_RUNS = 100
 """Runs that are read at most."""
 
-_CHOOSING = ("filter", "tags", "exclude_tags", "sample", "limit", "variants", "against", "last_failed", "watched")
+_CHOOSING = ("filter", "tags", "exclude_tags", "sample", "limit", "variants", "against", "last_failed")
 """Settings of `run.json` with which a run is only a part of its suites."""
 
 

@@ -137,7 +137,8 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
     from agentv.app.planning import resume
 
     run = find_run(settings.resume_run or "last", results_of(suites), settings.out)
-    added = resume.added_suites(run, suites, root_of(suites), settings.paths)
+    watched = settings.watched is not None  # files come and go while they are edited
+    added = () if watched else resume.added_suites(run, suites, root_of(suites), settings.paths)
     recorded = resume.recorded_settings(run)
     if settings.against is not None or recorded.get("against") is not None:
         from agentv.app.against.drawing import check_terms

@@ -121,6 +121,7 @@ def _failed_record(prepared: Prepared) -> dict[str, Json]:
 def _given_settings(settings: EvalSettings) -> dict[str, Json]:
     """Of the flags that few commands have those that are given."""
     found: dict[str, Json] = {
+        "watched": True if settings.watched is not None else None,
         "variables": dict(settings.variables) or None,
         "env_file": settings.env_file,
         "allow_unchecked": settings.allow_unchecked or None,
