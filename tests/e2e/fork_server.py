@@ -186,7 +186,9 @@ def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
     learning = os.fork()
     if learning == 0:
         with os.fdopen(writing, "w") as found:
-            json.dump([(imported or _imported_by_commands)(), _compiled_methods(), _compiled_patterns(), _shapes()], found)
+            json.dump(
+                [(imported or _imported_by_commands)(), _compiled_methods(), _compiled_patterns(), _shapes()], found
+            )
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as found:

@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Case, TargetSpec, Until
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
 from agentv.model.values.values import Json
+
+if TYPE_CHECKING:
+    from agentv.engine.failed_trials import FailedTrials
 
 EXECUTORS = ("local", "ray")
 """Where trials can run."""
@@ -28,7 +31,10 @@ class EvalSettings:
         targets, judge: names or `provider:rest`; they override the files and the environment.
         documents: content of eval files, given as plain data.
         given_target, given_judge: as `targets` and `judge`, as Python objects; they override all others.
-        filter, tags, exclude_tags: select cases.
+        filter, tags, exclude_tags: select cases; of several filters one must match.
+        last_failed: run only the cases that did not pass when they last ran.
+        failed: these cases, once they are known.
+        watched: file that gets the directory of the run, for the command that runs it again after every save.
         out: the run directory; None: a new one below `.agentv/results`.
         exports: files to export the run to; the suffix selects the format.
         sample, seed: number of cases to draw at random; without a seed one is chosen, and recorded.
@@ -75,7 +81,7 @@ class EvalSettings:
     max_errors: int | None = None
     budget_usd: float | None = None
     budget_tokens: int | None = None
-    filter: str | None = None
+    filter: str | tuple[str, ...] | None = None
     tags: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
     limit: int | None = None
@@ -99,6 +105,9 @@ class EvalSettings:
     allow_unchecked: bool = False
     allow_outside: bool = False
     trust_data: bool = False
+    last_failed: bool = False
+    failed: FailedTrials | None = None
+    watched: str | None = None
     variants: tuple[str, ...] = ()
     sandbox: SandboxName | None = None
     keep_workspaces: KeepWorkspaces | None = None
@@ -122,9 +131,23 @@ class EvalSettings:
         """The judge of the command line, else AGENTV_JUDGE."""
         return self.judge or self.process_env.get("AGENTV_JUDGE") or None
 
+    @property
+    def selected_by(self) -> str:
+        """What chose the cases in `failed`."""
+        return "--last-failed" if self.last_failed or self.resume_run is not None else "--watch"
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """The patterns of `filter`."""
+        if self.filter is None:
+            return ()
+        return (self.filter,) if isinstance(self.filter, str) else self.filter
+
     def chooses(self, case: Case) -> bool:
         """Whether a case is selected. Cases that one entry expands to can be selected by that entry's id."""
-        if self.filter is not None and not any(_matches(one, self.filter) for one in _names_of(case)):
+        if self.filter is not None and not any(
+            _matches(one, pattern) for one in _names_of(case) for pattern in self.filters
+        ):
             return False
         if self.tags and not set(self.tags) & set(case.tags):
             return False
@@ -156,6 +179,7 @@ def check_settings(settings: EvalSettings) -> None:
         if not all(tag.strip() for tag in tags):
             raise UsageError(f"{flag} has an empty tag", "give a tag, or omit the flag")
     _check_reuse(settings)
+    _check_last_failed(settings)
     _check_seed(settings)
     _check_ends(settings)
     if settings.cluster is not None and not settings.cluster.strip():
@@ -165,6 +189,21 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError(f"threshold must be between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+
+
+def _check_last_failed(settings: EvalSettings) -> None:
+    """Refuse options that choose cases in another way, or another run."""
+    if not settings.last_failed:
+        return
+    other = {
+        "--resume": settings.resume,
+        "--rerun": settings.rerun,
+        "--sample": settings.sample,
+        "--against": settings.against,
+    }
+    for flag, value in other.items():
+        if value is not None:
+            raise UsageError(f"--last-failed conflicts with {flag}", "use one of them")
 
 
 def _check_seed(settings: EvalSettings) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from agentv.cli.lazy import Commands
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line
@@ -15,7 +16,7 @@ from agentv.reports.text.paths import shown_from
 _MEGABYTE = 1_000_000
 
 
-@click.group("cache", epilog="Example: agentv cache clear --older-than 30")
+@click.group("cache", cls=Commands, epilog="Example: agentv cache clear --older-than 30")
 def command() -> None:
     """Manage the answers that `agentv eval --cache` stores for later runs."""
 

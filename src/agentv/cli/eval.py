@@ -42,7 +42,14 @@ class Finite(click.FloatRange):
     metavar="DIR|FILE",
     help="Results directory, or a report FILE: .jsonl, .json, .csv, .xml (JUnit), .html or .md. Repeatable.",
 )
-@click.option("--filter", metavar="GLOB", help="Run only cases whose id matches.")
+@click.option("--filter", "filters", multiple=True, metavar="GLOB", help="Run only cases whose id matches. Repeatable.")
+@click.option(
+    "--last-failed",
+    "--lf",
+    "last_failed",
+    is_flag=True,
+    help="Run only the cases that did not pass when they last ran.",
+)
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Run only cases with this tag. Repeatable.")
 @click.option(
     "--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="Skip cases with this tag. Repeatable."
@@ -133,6 +140,8 @@ class Finite(click.FloatRange):
 @click.option("-v", "--verbose", is_flag=True, help="Print every trial as it finishes.")
 @click.option("--no-progress", is_flag=True, help="Do not show progress.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option("--watch", "watches", is_flag=True, help="Run, and after every save run again the cases that it changes.")
+@click.option("--watched", metavar="FILE", hidden=True)
 def command(paths: tuple[str, ...], **options: Any) -> int:
     """Run the cases of eval files and grade the answers.
 
@@ -161,7 +170,13 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
     shown_as = ProgressOptions(form, promotes=promotes, **shown)
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
+    if options.pop("watches", False):
+        from agentv.cli.watching import watch
+
+        return watch(paths, {**shown, **options, "format_name": form}, exports)
     lists = options.pop("lists")
+    filters = options.pop("filters")
+    options["filter"] = None if not filters else filters[0] if len(filters) == 1 else filters
     settings = EvalSettings(paths=paths, out=out, exports=exports, variables=variables, **options)
     if lists:
         from agentv.cli.listing import show_listing

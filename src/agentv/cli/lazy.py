@@ -8,8 +8,25 @@ from typing import Any
 
 import click
 
+WHOLE = 10_000
+"""Characters of a first sentence: click cuts it where there are more."""
 
-class LazyCommands(click.Group):
+
+class Commands(click.Group):
+    """A group whose help shows the first sentences of its commands as they are."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their first sentences, which are wrapped and never cut."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [
+            (name, command.get_short_help_str(limit=WHOLE)) for name, command in found if command and not command.hidden
+        ]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+class LazyCommands(Commands):
     """A group whose commands are imported on use.
 
     Args:

@@ -110,7 +110,8 @@ def _followed(prepared: Prepared, options: ProgressOptions) -> int:
     progress = _progress(options)
     with apart_from_output(), progress as live:
         trials = _Trials(here) if options.verbose else None
-        outcome = evaluate(prepared, _sink(view, live, trials, quiet=quiet), opened=_note_resume)
+        opened = _note_resume if prepared.settings.watched is None else _note_watched(prepared.settings.watched)
+        outcome = evaluate(prepared, _sink(view, live, trials, quiet=quiet), opened=opened)
     view.rerun = _rerun_options(outcome, prepared, here)
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
@@ -160,7 +161,7 @@ def resuming(outcome: Outcome, arguments: list[str]) -> str:
 def _resume_line(run_id: str, directory: Path, arguments: list[str], more: tuple[str, ...] = ()) -> str:
     words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
     recorded = ("--record",) if any(word.partition("=")[0] == "--record" for word in arguments) else ()
-    valued = (*recorded, *more)
+    valued = (*recorded, *more, "--watched")
     skip = False
     given = arguments[1:]
     for word, after in zip(given, [*given[1:], ""][: len(given)], strict=True):
@@ -176,6 +177,14 @@ def _resume_line(run_id: str, directory: Path, arguments: list[str], more: tuple
 def _note_resume(run_id: str, directory: Path) -> None:
     """Leave word of how to go on, for the process in front: this one may not live to say it."""
     note_resume(_resume_line(run_id, directory, sys.argv))
+
+
+def _note_watched(file: str) -> Callable[[str, Path], None]:
+    def note(run_id: str, directory: Path) -> None:
+        _note_resume(run_id, directory)
+        Path(file).write_text(str(directory.absolute()), encoding="utf-8")
+
+    return note
 
 
 def _larger(use: BudgetUse | None) -> tuple[str, ...]:

@@ -44,8 +44,8 @@ class OnDemandScheduler(DependencyScheduler):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Number of requested cases (per target), and of requested trials."""
-        return len(set(self._asked.values())), len(self._asked)
+        """Number of requested distinct cases, and of requested trials."""
+        return len({identity[:2] for identity in self._asked.values()}), len(self._asked)
 
     async def take(self) -> Trial | None:
         """The next requested trial that may start, once there is one; None at the end."""

@@ -17,6 +17,7 @@ from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case,
 from agentv.model.suite.workspace import Variant
 
 if TYPE_CHECKING:
+    from agentv.engine.failed_trials import FailedTrials
     from agentv.engine.sample import DrawnCases
 
 
@@ -41,6 +42,7 @@ class PlanSettings:
         limit: maximum number of cases of each suite; one with several prompts counts once.
         sample: the drawn cases; None: all selected ones.
         variants: names of the variants to run, of suites that have variants; empty: all.
+        failed: the trials to run, with what they depend on; None: all that are selected otherwise.
     """
 
     repeat: int | None = None
@@ -53,6 +55,7 @@ class PlanSettings:
     limit: int | None = None
     sample: DrawnCases | None = None
     variants: tuple[str, ...] = ()
+    failed: FailedTrials | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class Plan:
 
     def _planned(self, suite: Suite) -> Iterator[PlannedCase]:
         """One target after the other; where answers are compared, one case after the other."""
-        targets, variants = suite.targets or (None,), self.variants(suite)
+        targets, variants, failed = suite.targets or (None,), self.variants(suite), self.settings.failed
         places = [(place, target, variant) for place, target in enumerate(targets) for variant in variants]
         if suite.compares:
             planned = ((case, *place) for case in self._cases(suite) for place in places)
@@ -104,7 +107,7 @@ class Plan:
             if own is not None and place > 0:
                 continue  # a case with a target of its own runs on that one alone, once
             chosen = own or target
-            if chosen is not None:
+            if chosen is not None and (failed is None or failed.takes(suite, case, chosen, variant)):
                 yield case, chosen, variant
 
     def _own(self, suite: Suite, case: Case) -> TargetSpec | None:
@@ -114,14 +117,27 @@ class Plan:
         return None if self.settings.flagged_targets else case.target
 
     def counts(self) -> tuple[int, int]:
-        """Number of cases (per target), and of trials."""
+        """Number of distinct cases, and of trials."""
+        if self.settings.failed is not None:
+            return self._counted()
         cases = trials = 0
         for suite in self.suites:
+            entries = 0
             for (repeat, own_target), number in self._tally(suite).items():
                 places = (1 if own_target else len(suite.targets)) * len(self.variants(suite))
-                cases += number * places
+                entries += number if places else 0
                 trials += number * places * self._repeat(suite, repeat)
+            cases += entries // max(1, len(suite.prompts))  # every case runs with every prompt
         return cases, trials
+
+    def _counted(self) -> tuple[int, int]:
+        """The counts, by going through the cases."""
+        cases: set[tuple[str, str, str]] = set()
+        trials = 0
+        for suite, case, _, _ in self.planned_cases():
+            cases.add((suite.path, suite.name, case.id))
+            trials += self.repeat(suite, case)
+        return len(cases), trials
 
     def _tally(self, suite: Suite) -> Mapping[tuple[int | None, bool], int]:
         """How many cases take part, by what their number of trials depends on."""
@@ -161,7 +177,8 @@ class Plan:
     @property
     def _takes_all(self) -> bool:
         settings = self.settings
-        return settings.chosen is everyone and settings.limit is None and settings.sample is None
+        everything = settings.limit is None and settings.sample is None and settings.failed is None
+        return everything and settings.chosen is everyone
 
     def _cases(self, suite: Suite) -> Iterator[Case]:
         """The cases that take part: those that are chosen, and those without which these could not run."""
@@ -182,13 +199,15 @@ class Plan:
 
     def _chosen(self, suite: Suite) -> Iterator[Case]:
         """The trials of one case with several prompts are adjacent."""
-        limit, sample = self.settings.limit, self.settings.sample
+        limit, sample, failed = self.settings.limit, self.settings.sample, self.settings.failed
         taken = 0
         before: str | None = None
         for case in suite.cases:
             again = case.id == before
             if limit is not None and taken >= limit and not again:
                 return
+            if failed is not None and not failed.takes_case(suite, case):
+                continue
             if self.settings.chosen(case) and (sample is None or sample.takes(suite, case)):
                 taken += not again
                 before = case.id

@@ -30,7 +30,7 @@ def test_suite_target_case_sample():
         ("gpt", "a", 1), ("gpt", "a", 2), ("gpt", "b", 1), ("gpt", "b", 2),
         ("claude", "a", 1), ("claude", "a", 2), ("claude", "b", 1), ("claude", "b", 2),
     ]  # fmt: skip
-    assert plan.counts() == (4, 8)
+    assert plan.counts() == (2, 8)
 
 
 def test_a_case_with_a_target_of_its_own_runs_on_that_alone():
@@ -49,14 +49,14 @@ def test_a_question_for_the_judge_is_asked_of_the_judge_alone_whatever_targets_a
     subject = suite(*asked, targets=(GPT, CLAUDE), judge=JUDGE)
     plan = Plan([subject], PlanSettings(flagged_targets=flagged))
     assert [one for one in order(plan) if one[1] == "q"] == [("judge", "q", 1)]
-    assert plan.counts() == ((3, 3) if flagged else (2, 2))
+    assert plan.counts() == ((2, 3) if flagged else (2, 2))
 
 
 def test_what_was_counted_while_reading_counts_anew_where_the_command_line_names_the_targets():
     tally = {(None, False): 1, (None, True): 1, (3, True): 2}
     subject = suite(case("a"), targets=(GPT, CLAUDE), tally=tally)
-    assert Plan([subject], PlanSettings()).counts() == (5, 9)
-    assert Plan([subject], PlanSettings(flagged_targets=True)).counts() == (8, 16)
+    assert Plan([subject], PlanSettings()).counts() == (4, 9)
+    assert Plan([subject], PlanSettings(flagged_targets=True)).counts() == (4, 16)
 
 
 def test_without_a_suite_target_the_cases_own_runs():

@@ -44,7 +44,7 @@ class Prepared:
 
     Attributes:
         diagnostics: warnings and hints of the files.
-        counts: number of planned cases (per target) and trials.
+        counts: number of planned distinct cases, and of trials.
         notes: notes about the plan, such as cases that were added as dependencies.
         chosen: keys of the trials that this command selects from a resumed run; None: all of them.
         draws: the trials in random order, if the run ends once its comparison is decided.
@@ -84,8 +84,13 @@ def prepare(settings: EvalSettings) -> Prepared:
 
         settings = resolved(settings, results_of(suites))
     plan = _plan(settings, suites)
+    found: tuple[str, ...] = ()
+    if settings.last_failed:
+        settings, found = _last_failed(settings, suites, plan)
+        plan = _plan(settings, suites)
     check_early_ends(settings, plan)
     notes = (
+        *found,
         *_notes(plan),
         *_unfollowed(settings, suites),
         *_unsearched(suites),
@@ -115,12 +120,25 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     return plan
 
 
+def _last_failed(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> tuple[EvalSettings, tuple[str, ...]]:
+    """The settings with the cases that did not pass when they last ran, and what people should know of them."""
+    from agentv.app.planning.last_failed import last_failed, planned_failures
+
+    found = last_failed(suites, results_of(suites), root_of(suites))
+    failed = planned_failures(found, plan)
+    if failed is None:
+        why = "there is no earlier run of these suites" if found.run_id is None else "no case failed in the last run"
+        return settings, (f"--last-failed: {why}; running all {plural(plan.counts()[0], 'case')}",)
+    return replace(settings, failed=failed), ()
+
+
 def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:
     """The plan of a resumed run: the one it started with, of which this command may choose a part."""
     from agentv.app.planning import resume
 
     run = find_run(settings.resume_run or "last", results_of(suites), settings.out)
-    added = resume.added_suites(run, suites, root_of(suites), settings.paths)
+    watched = settings.watched is not None  # files come and go while they are edited
+    added = () if watched else resume.added_suites(run, suites, root_of(suites), settings.paths)
     recorded = resume.recorded_settings(run)
     if settings.against is not None or recorded.get("against") is not None:
         from agentv.app.against.drawing import check_terms
@@ -128,6 +146,10 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
         check_terms(settings, recorded, run.name)
     cluster = settings.cluster
     flags, settings = resume.flags_of(settings), resume.as_begun(settings, recorded, run.name)
+    if "last_failed" in recorded:
+        from agentv.app.planning.last_failed import from_record
+
+        settings = replace(settings, failed=from_record(recorded["last_failed"], root_of(suites)))
     if settings.cluster != cluster:  # which cases have which is found out where they are read
         suites = load(_request(settings), registries()).suites
     begun = resume.chosen_again(settings, recorded) if flags and recorded else None
@@ -233,6 +255,7 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
         limit=settings.limit,
         sample=_sample(settings, suites, chosen) if settings.sample is not None else None,
         variants=settings.variants,
+        failed=settings.failed,
     )
 
 
@@ -246,7 +269,7 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
     from agentv.authoring.source.nearest import did_you_mean
 
     chosen_by = [
-        f"--filter '{settings.filter}'" if settings.filter is not None else "",
+        *(f"--filter '{pattern}'" for pattern in settings.filters),
         f"--tag {', '.join(settings.tags)}" if settings.tags else "",
         f"--exclude-tag {', '.join(settings.exclude_tags)}" if settings.exclude_tags else "",
         f"--sample {settings.sample}" if settings.sample is not None else "",
@@ -255,7 +278,7 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
     ]
     selection = " ".join(one for one in chosen_by if one) or "these files"
     ids = [case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)]
-    hint = did_you_mean(settings.filter, ids) if settings.filter is not None else None
+    hint = next((found for pattern in settings.filters if (found := did_you_mean(pattern, ids))), None)
     if hint is None and settings.tags:
         tags = {tag for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False) for tag in case.tags}
         hint = f"tags in use: {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"

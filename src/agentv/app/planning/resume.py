@@ -144,6 +144,8 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
     }
     if all(getattr(settings, name) is None and settings_of_run.get(name) is None for name in ("sample", "against")):
         settings_of_run.pop("seed", None)
+    if settings.filter is None and isinstance(patterns := recorded.get("filter"), list):
+        settings_of_run["filter"] = tuple(map(str, patterns))
     for name in ("tags", "exclude_tags", "variants"):
         if not getattr(settings, name) and isinstance(begun_with := recorded.get(name), list):
             settings_of_run[name] = tuple(map(str, begun_with))
@@ -153,6 +155,8 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
 def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings | None:
     """The settings with the choice of cases that the run was begun with; None where this command's is the same."""
     begun: dict[str, Any] = {name: recorded.get(name) for name in CHOOSING}
+    if isinstance(begun["filter"], list):
+        begun["filter"] = tuple(map(str, begun["filter"]))
     for name in ("tags", "exclude_tags", "variants"):
         begun[name] = tuple(map(str, begun[name] or ()))
     found = replace(settings, **begun)

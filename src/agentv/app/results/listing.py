@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from agentv.app.results.finding import runs_in
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.runs import ListedRun, RunState
 from agentv.model.run.selection import Selection
-from agentv.model.run.summary import Summary
+from agentv.model.run.summary import SelectedCases, Summary
 from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.files.lines import count_lines
@@ -130,7 +132,8 @@ def _from_rows(path: Path, record: JsonObject) -> Summary:
 
     def summing(rows: Iterator[RowFacts]) -> Summary:
         replaced = replaced_rows(path)
-        return summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
+        summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
+        return replace(summary, selected=_selected(record))
 
     if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:
         return summing(read_rows(path / INDEX))
@@ -154,6 +157,13 @@ def _is_current(path: Path) -> bool:
         return not (path / INDEX).exists() or (path / INDEX).stat().st_mtime_ns <= summed
     except OSError:
         return False
+
+
+def _selected(record: JsonObject) -> SelectedCases | None:
+    try:
+        return msgspec.convert(record.get("selected"), SelectedCases | None)
+    except msgspec.ValidationError:
+        return None
 
 
 def _number(record: JsonObject, of: str) -> int | None:

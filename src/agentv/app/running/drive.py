@@ -38,7 +38,7 @@ Demand = Callable[["OnDemandScheduler"], None]
 
 @dataclass(frozen=True, slots=True)
 class DrivenRun:
-    """A run whose trials have ended. `counts`: number of requested cases (per target) and trials."""
+    """A run whose trials have ended. `counts`: number of requested distinct cases and trials."""
 
     finished: RunFinished
     counts: tuple[int, int]

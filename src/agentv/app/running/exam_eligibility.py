@@ -20,6 +20,8 @@ INTERRUPTED = "it was interrupted"
 _REPLAYED = "answers from a cassette (--replay)"
 _REGRADED = "answers of another run (--regrade)"
 _RERUN = "failed cases ran again (--rerun=failed)"
+_LAST_FAILED = "only cases that had not passed ran (--last-failed)"
+_WATCHED = "cases ran again while files were edited (--watch)"
 _CACHED = "answers may come from the cache (--no-cache calls the target again)"
 
 REUSED = "some answers were reused (rows with 'reused')"
@@ -42,6 +44,10 @@ def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupte
         yield _REGRADED
     if "failed" in (settings.rerun, before.get("rerun")):
         yield _RERUN
+    if settings.failed is not None or before.get("last_failed") is not None:
+        yield _LAST_FAILED
+    if settings.watched is not None or before.get("watched") is not None:
+        yield _WATCHED
     if cached or before.get("cache"):
         yield _CACHED
 

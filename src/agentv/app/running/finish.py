@@ -11,7 +11,7 @@ from agentv.app.running.drive import DrivenRun
 from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs
 from agentv.app.running.exam_eligibility import why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
-from agentv.app.running.run_record import with_agent_versions
+from agentv.app.running.run_record import selected_cases, with_agent_versions
 from agentv.app.running.start import StartedRun
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
@@ -95,6 +95,7 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
         processes=run.previous.processes + 1,
     )
     summary = replace(summary, budget=budget) if budget is not None else summary
+    summary = replace(summary, selected=selected_cases(run.prepared))
     draws = run.prepared.draws
     if draws is not None:
         from agentv.app.against.drawing import comparison_of

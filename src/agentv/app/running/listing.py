@@ -11,6 +11,7 @@ from agentv.model.run.listing import ListedCase, ListedTotals
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant
+from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.registry.fields import DeclaredAssertion
 from agentv.store.files.directory import INDEX, results_directory
 from agentv.store.rows.reading import finished_keys, read_rows
@@ -26,6 +27,7 @@ class PlanListing:
     def __init__(self, prepared: Prepared) -> None:
         self.totals = ListedTotals(generators=tuple(name for suite in prepared.suites for name in suite.generators))
         self._plan = prepared.plan
+        self._cases = NumberedHashes()
         self.totals.at_most = prepared.plan.ends_early
         self._chosen = prepared.chosen
         results = results_of(prepared.suites)
@@ -71,7 +73,8 @@ class PlanListing:
             variant=None if variant is None else variant.name,
         )
         totals = self.totals
-        totals.cases += 1
+        self._cases.number(text_hash(f"{suite.path}\0{suite.name}\0{case.id}"))
+        totals.cases = len(self._cases)
         totals.trials += trials
         totals.target_calls += trials
         totals.judge_calls += listed.judge_calls

@@ -29,7 +29,7 @@ class Outcome:
         directory: of the results.
         interrupted: Ctrl-C or a signal ended it early.
         notes: notes about the directory, such as a torn line that was removed.
-        held_back: cases that did not run because a dependency did not pass.
+        held_back: trials that did not run because a dependency did not pass.
         fail_fast: the run was to stop at the first trial that does not pass, so cases that did not run are expected.
         allow_unchecked: cases that check nothing do not change the exit status.
         problem: a failed side task, such as a cassette or an export that is not written.
@@ -70,7 +70,9 @@ class Outcome:
         if self.interrupted:
             return ExitStatus.INTERRUPTED
         worse = self.summary.against is not None and self.summary.against.verdict == "worse"
-        unexplained = cases.skipped > self.held_back and not (self.fail_fast and cases.failed) and not worse
+        unexplained = (
+            self.summary.trials.skipped > self.held_back and not (self.fail_fast and cases.failed) and not worse
+        )
         unrecorded = self.problem or any(one.error is not None for one in self.exam_attempts)
         if cases.errored or unexplained or unrecorded or self.touched:
             return ExitStatus.ERRORED
@@ -95,7 +97,7 @@ def changed_exports(marks: Mapping[str, Mark | None]) -> Iterator[str]:
 
 def cut_by(finished: RunFinished, summary: Summary, draws: Draws | None) -> Cut | None:
     """Why the results of its cases ended the run early; None if it is complete or ended for another reason."""
-    if not summary.cases.skipped:
+    if not summary.trials.skipped:
         return None
     if draws is not None and draws.decided:
         return "decided"

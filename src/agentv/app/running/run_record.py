@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun
 from agentv.app.settings import EvalSettings
+from agentv.engine.plan import Plan
+from agentv.model.run.summary import SelectedCases
 from agentv.model.suite.suite import Suite
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.formatting import timestamp
@@ -39,7 +42,8 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "platform": platform.platform(),
         "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
-        "settings": _settings_record(prepared, before.settings, seed),
+        **({"selected": asdict(selected)} if (selected := selected_cases(prepared)) is not None else {}),
+        "settings": {**_settings_record(prepared, before.settings, seed), **_failed_record(prepared)},
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
         **({"agent_versions": dict(before.agent_versions)} if before.agent_versions else {}),
     }
@@ -80,7 +84,7 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
         "timeout_s": settings.timeout_s,
         "budget_usd": settings.budget_usd,
         "budget_tokens": settings.budget_tokens,
-        "filter": settings.filter,
+        "filter": settings.filter if isinstance(settings.filter, str | None) else list(settings.filter),
         "tags": list(settings.tags),
         "exclude_tags": list(settings.exclude_tags),
         "sample": settings.sample,
@@ -94,9 +98,30 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
     }
 
 
+def selected_cases(prepared: Prepared) -> SelectedCases | None:
+    """Which part of the cases runs, where the files and the options alone would run more."""
+    plan = prepared.plan
+    if plan.settings.failed is None:
+        return None
+    whole = Plan(plan.suites, replace(plan.settings, failed=None))
+    (cases, trials), (of_cases, of_trials) = prepared.counts, whole.counts()
+    return SelectedCases(prepared.settings.selected_by, cases, of_cases, trials, of_trials)
+
+
+def _failed_record(prepared: Prepared) -> dict[str, Json]:
+    """The cases of `--last-failed`, so that the run can be resumed; nothing where all cases run."""
+    failed = prepared.settings.failed
+    if failed is None:
+        return {}
+    from agentv.app.planning.last_failed import as_recorded
+
+    return {"last_failed": as_recorded(failed, root_of(prepared.suites))}
+
+
 def _given_settings(settings: EvalSettings) -> dict[str, Json]:
     """Of the flags that few commands have those that are given."""
     found: dict[str, Json] = {
+        "watched": True if settings.watched is not None else None,
         "variables": dict(settings.variables) or None,
         "env_file": settings.env_file,
         "allow_unchecked": settings.allow_unchecked or None,

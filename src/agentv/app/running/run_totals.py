@@ -22,6 +22,7 @@ class RunTotals:
         exam_rows: the rows of exams, by the key of their trial.
         unpriced: calls whose price is not known.
         trial_notes: what trials note of their model calls.
+        held_back: number of trials that were skipped because a dependency did not pass.
         agent_versions: name of a target → the versions that its agents report.
     """
 
@@ -32,7 +33,7 @@ class RunTotals:
         self.trial_notes = TrialNotes()
         self.agent_versions: dict[str, set[str]] = {}
         self._exams = frozenset(suite.name for suite in prepared.suites if suite.exam is not None)
-        self._held_back: set[tuple[int, str, str | None, str, str | None]] = set()
+        self.held_back = 0
 
     def add_row(self, row: RowFacts) -> None:
         """Count a row as written."""
@@ -52,14 +53,7 @@ class RunTotals:
         if result.stored is not None and result.stored.agent_version:
             self.agent_versions.setdefault(result.trial.target.name, set()).add(result.stored.agent_version)
         if result.status == "skipped" and not is_stopped(result.error) and not _costs_too_much(result):
-            trial = result.trial
-            place = (id(trial.suite), trial.target.name, trial.variant_name)
-            self._held_back.add((*place, trial.case.id, trial.case.prompt_id))
-
-    @property
-    def held_back(self) -> int:
-        """Cases that were skipped because a dependency did not pass."""
-        return len(self._held_back)
+            self.held_back += 1
 
 
 def _costs_too_much(result: TrialResult) -> bool:

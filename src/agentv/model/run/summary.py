@@ -22,7 +22,24 @@ Cut = Literal["fail-fast", "max-errors", "decided"]
 """Reasons to stop a run because of its results: the cases that ran are not a random part of all."""
 
 _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
-_OF_THE_RULE = ("rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
+_OF_THE_RULE = ("rule_judged", "rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedCases:
+    """A run of a part of its cases.
+
+    Attributes:
+        by: the option that selected them.
+        cases, trials: how many were selected.
+        of_cases, of_trials: how many there are without it.
+    """
+
+    by: str
+    cases: int
+    of_cases: int
+    trials: int
+    of_trials: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +56,7 @@ class Summary:
     """The totals of a run.
 
     Attributes:
+        cases: distinct cases; one passes if it passes with every target, prompt and variant.
         pass_rate: judged samples that passed / judged samples; where samples of a case could end early, the mean of the
             unbiased estimates of the rates of judged cases (`stats.stopped`). None where none was judged.
         judged: how many samples, or cases, that is the rate of.
@@ -49,6 +67,8 @@ class Summary:
         clustered_by: what forms them: `case`, `conversation_id`, or the key of `cluster`; several where suites differ.
         rule_pass_rate: passed cases / judged cases, by the rule for several samples; None where no case has several.
         rule_pass_rate_interval, rule_pass_rate_bounds: as those of `pass_rate`.
+        rule_judged: number of results that `rule_pass_rate` is of, where a case has several: of targets, prompts or
+            variants.
         rule: the rule, where all cases with several samples have one and the same.
         mean_score: mean over judged samples; None where none was judged, and where samples of a case could end early.
             So it is in each group.
@@ -59,6 +79,7 @@ class Summary:
         against: what the run shows against an earlier one, where it was to end when that is decided; None: it was not.
         cut: what ended the run by how its cases ended, before all of them ran; no interval of its rates holds then.
         early_stops: how cases ended whose samples may end early; None: there are none.
+        selected: which part of the cases it is of, if only those ran that did not pass before, or that a file changed.
         duration_ms: of all processes of the run together, without the time between them.
         processes: how many there were: 1, and one more each time that it was resumed.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
@@ -88,6 +109,7 @@ class Summary:
     rule_pass_rate: float | None = None
     rule_pass_rate_interval: Interval | None = None
     rule_pass_rate_bounds: Interval | None = None
+    rule_judged: int | None = None
     rule: CaseRule | None = None
     mean_score_interval: Interval | None = None
     by_suite: Mapping[str, GroupTotals] = field(default_factory=dict)
@@ -101,6 +123,7 @@ class Summary:
     against: SequentialComparison | None = None
     cut: Cut | None = None
     matrix: RunMatrix | None = None
+    selected: SelectedCases | None = None
 
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
@@ -114,7 +137,7 @@ class Summary:
         found = asdict(self)
         if not found["by_variant"]:
             del found["by_variant"]
-        for name in ("samples", "budget", "early_stops", "against", "cut", "matrix"):
+        for name in ("samples", "budget", "early_stops", "against", "cut", "matrix", "selected"):
             if found[name] is None:
                 del found[name]
         groups = (group for name in _GROUPED for group in found.get(name, {}).values())

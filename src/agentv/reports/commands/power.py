@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from itertools import groupby
 from math import isfinite
 from typing import Literal
 
@@ -166,8 +167,11 @@ def _table(plan: ComparisonPlan) -> Iterator[str]:
     yield f"Smallest drop of the {what} that two runs detect with {percent(plan.assumed.power)} power, about:"
     yield ""
     yield f"{'cases':>9}" + "".join(f"{f'repeat {repeat}':>11}" for repeat in repeats)
-    for cases, line in table.items():
-        yield f"{cases:>9,}" + "".join(f"{_shown(line[repeat]):>11}" for repeat in repeats)
+    rows = [(cases, "".join(f"{_shown(line[repeat]):>11}" for repeat in repeats)) for cases, line in table.items()]
+    for cells, alike in groupby(rows, key=lambda row: row[1]):
+        sizes = [cases for cases, _ in alike]
+        named = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,}–{sizes[-1]:,}"
+        yield f"{named:>9}{cells}"
     yield ""
     yield f"{_runs(plan)}: {_shown(plan.least)}"
     if min(table) < plan.assumed.fewest:
@@ -228,6 +232,9 @@ def _noise(pilot: PilotShown) -> Iterator[str]:
         interval = f"95% CI {percent(found.low)} to {percent(found.high)}"
         yield f"two samples of one case disagreed {percent(found.value)} of the time ({interval})"
     noise = pilot.scores
+    if all((part or 0.0) <= NOTHING for part in (noise.cases, noise.target, noise.judge)):
+        yield _without_noise(noise)
+        return
     cases, answers, votes = noise.counts
     of = [plural(cases, "case"), plural(answers, "answer"), *([plural(votes, "vote")] if votes > answers else [])]
     yield ""

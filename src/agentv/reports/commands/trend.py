@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from math import isfinite
+from math import floor, isfinite
 
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
@@ -21,8 +21,10 @@ FEW = 10
 """Runs below which only steep trends can be shown."""
 CHANGES = 5
 """Told one by one; the others are counted."""
-FLAT = 0.05
-"""How far the axis reaches around runs that are all alike."""
+NARROW = 0.2
+"""Part of the axis that runs must span to be drawn on the whole of it, from 0 to 100%."""
+BREAK = "≈"
+"""Marks an end of the axis that is not 0% or 100%."""
 
 
 def render_trend(trend: Trend, *, width: int) -> str:
@@ -166,7 +168,13 @@ def _reach(trend: Trend, first: int) -> tuple[float, float]:
     if trend.theil_sen is not None:
         values += [trend.theil_sen.at(max(0, place - trend.first)) for place in (first, len(trend.points) - 1)]
     low, high = min(values), max(values)
-    return (low, high) if high - low > 1e-9 else (low - FLAT, high + FLAT)
+    if high - low >= NARROW:
+        return min(low, 0.0), max(high, 1.0)
+    steps = 1 / NARROW  # a narrow part of the axis between round ends
+    around = max(NARROW - (high - low), 0.0) / 2
+    begin = floor((low - around) * steps * 2) / (steps * 2)
+    begin = min(max(begin, 0.0), 1 - 1.5 * NARROW)
+    return min(low, begin), max(high, begin + 1.5 * NARROW)
 
 
 class _Canvas:
@@ -185,5 +193,8 @@ class _Canvas:
         for number, row in enumerate(self._rows):
             share = self._high - number / (HEIGHT - 1) * (self._high - self._low)
             axis = f"{100 * share:6.1f}% " if number % 3 == 0 or number == HEIGHT - 1 else " " * (MARGIN - 1)
-            yield f"{axis}│{''.join(row)}".rstrip()
+            broken = (number == 0 and self._high < 1) or (number == HEIGHT - 1 and self._low > 0)
+            yield f"{axis}{BREAK if broken else '│'}{''.join(row)}".rstrip()
         yield " " * (MARGIN - 1) + "└" + "─" * self.columns
+        if self._low > 0 or self._high < 1:
+            yield f"{BREAK} the axis shows {percent(self._low)} to {percent(self._high)}, not 0% to 100%"

@@ -109,7 +109,10 @@ def rule_words(summary: Summary) -> str:
     sure = interval_words(summary.rule_pass_rate_interval) + _if_failed(
         summary.rule_pass_rate, summary.rule_pass_rate_bounds, errored
     )
-    return f"cases that meet {rule}: {percent(summary.rule_pass_rate)} of {judged:,} judged ({sure})"
+    of = f"{judged:,} judged"
+    if summary.rule_judged not in (None, judged):
+        of = f"{summary.rule_judged:,} judged, each target, prompt and variant apart"
+    return f"cases that meet {rule}: {percent(summary.rule_pass_rate)} of {of} ({sure})"
 
 
 def case_rule_words(rule: CaseRule) -> str:

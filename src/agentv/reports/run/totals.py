@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentv.model.run.group_totals import Counts
 from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import Summary
+from agentv.model.run.summary import SelectedCases, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rates import mean_words, rate_words, rule_words
@@ -28,6 +28,8 @@ def totals(summary: Summary, noted: int, results: str, width: int = 100) -> list
 def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[str]:
     cases, trials = summary.cases, summary.trials
     yield f"{plural(cases.total, 'case')}: {outcomes(cases)}"
+    if summary.selected is not None:
+        yield selected_words(summary.selected)
     if trials.total != cases.total:
         yield f"{plural(trials.total, 'trial')}: {outcomes(trials)}"
     if noted:
@@ -43,7 +45,7 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         from agentv.reports.run.against import against_line  # few runs are compared while they go on
 
         yield against_line(summary.against)
-    yield _early(summary.early_stops, errored=bool(summary.cases.errored))
+    yield _early(summary.early_stops, errored=bool(summary.cases.errored), cases=summary.cases.total)
     if summary.matrix is not None:
         from agentv.reports.run.matrix import matrix_lines  # most runs have one target and one prompt
 
@@ -54,6 +56,15 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
     yield f"results: {one_line(results)}"
 
 
+def selected_words(selected: SelectedCases) -> str:
+    """`--last-failed selected 12 of 100 cases, 20 of 200 trials; the other trials did not run`."""
+    line = f"{one_line(selected.by)} selected {selected.cases:,} of {plural(selected.of_cases, 'case', ',')}"
+    if (selected.trials, selected.of_trials) != (selected.cases, selected.of_cases):
+        line += f" ({selected.trials:,} of {plural(selected.of_trials, 'trial', ',')})"
+    left = selected.of_trials - selected.trials
+    return f"{line}; the rest did not run" if left > 0 else line
+
+
 def outcomes(counts: Counts) -> str:
     """`3 passed, 1 failed, 0 errored`, and how many were not run, or only shown, where some were."""
     parts = [f"{counts.passed} passed", f"{counts.failed} failed", f"{counts.errored} errored"]
@@ -61,7 +72,7 @@ def outcomes(counts: Counts) -> str:
     return ", ".join(parts)
 
 
-def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:
+def _early(stops: EarlyStops | None, *, errored: bool = False, cases: int = 0) -> str:
     """`decided 26 of 500 cases with 4,300 of 5,000 samples; of all 500 cases at most 5.0% are expected …`.
 
     The chance of a wrong decision is one per case that was sampled. Of the decided ones alone it says nothing where
@@ -70,6 +81,8 @@ def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:
     if stops is None or not (ended := stops.decided + stops.undecided):
         return ""
     line = f"decided {stops.decided:,} of {plural(ended, 'case')}"
+    if cases and ended > cases:
+        line += ", each target, prompt and variant apart,"
     line += f" with {stops.samples:,} of {plural(stops.samples + stops.spared, 'sample')}"
     if errored:
         line += " (including those of errored cases)"

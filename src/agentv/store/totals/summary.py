@@ -110,10 +110,11 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
             repeated.add(case.samples, case.cluster)
     found = groups.items()
     whole, spent = merged(found).group(planned.cases), spending.of()
+    spared = early.spared if early is not None else 0
     summary = Summary(
         **of,
         cases=whole.cases,
-        trials=tally.trials(planned.trials - (early.spared if early is not None else 0)),
+        trials=tally.trials(planned.trials - spared),
         pass_rate=whole.pass_rate,
         pass_rate_interval=whole.pass_rate_interval,
         mean_score=whole.mean_score,
@@ -140,6 +141,12 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
         samples=None if repeated is None else repeated.samples(),
         early_stops=None if early is None else early.found(),
     )
+    if tally.several:
+        from agentv.store.totals.distinct import distinct_cases  # most runs have one target and one prompt
+
+        named = {"by_suite": planned.by_suite, "by_target": planned.by_target, "by_tag": planned.by_tag}
+        missing = tally.missing(planned.trials - spared)
+        summary = distinct_cases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
     if max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) < 2:
         return summary
     from agentv.store.totals.matrix import MatrixTally

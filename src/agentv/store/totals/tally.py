@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from dataclasses import replace
 from math import isnan, nan
 from typing import NamedTuple, get_args
 
@@ -74,8 +75,9 @@ class CaseSamples(NamedTuple):
 class TalliedCase:
     """The verdict of one case on one target, and the results of its samples.
 
-    `samples` is there of a case with several, `early` of one whose samples may end early. `met_at_worst` and
-    `met_at_best` say whether it would pass if all its errored samples had failed, and if all had passed.
+    `case` is the hash of the case itself, whatever it ran with. `samples` is there of a case with several, `early` of
+    one whose samples may end early. `met_at_worst` and `met_at_best` say whether it would pass if all its errored
+    samples had failed, and if all had passed.
     """
 
     status: Status
@@ -86,6 +88,7 @@ class TalliedCase:
     met_at_best: bool
     samples: CaseSamples | None = None
     early: Early | None = None
+    case: int = 0
 
 
 class Tally:
@@ -98,6 +101,7 @@ class Tally:
         self._durations, self._prices = array("f"), array("d")
         self._profile_of = array("I")
         self._clusters = array("q")
+        self._cases = array("q")
         self._profiles: dict[tuple[object, ...], int] = {}
         self._samples: dict[int, tuple[str, list[int]]] = {}
         self._gates: dict[int, tuple[RequiredGrade, ...]] = {}
@@ -116,6 +120,7 @@ class Tally:
             self._prices.append(price)
             self._profile_of.append(profile)
             self._clusters.append(hash(cluster_of(row)))
+            self._cases.append(hash((row.eval_path, row.suite, row.test_id)))
         else:
             self._codes[number] = _CODES[row.status]
             self._scores[number] = score
@@ -143,8 +148,8 @@ class Tally:
     def cases(self) -> Iterator[TalliedCase]:
         """Every case on every target, once."""
         profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # the keys are made by _profile
-        ended = zip(self._codes, self._scores, self._profile_of, self._clusters, strict=True)
-        for code, score, number, cluster in ended:
+        ended = zip(self._codes, self._scores, self._profile_of, self._clusters, self._cases, strict=True)
+        for code, score, number, cluster, case in ended:
             profile = profiles[number]
             if profile.repeat == 1:
                 status = STATUSES[code]
@@ -153,7 +158,7 @@ class Tally:
                 if met or status == "failed":
                     known = 0.0 if isnan(score) else score
                     trials = Trials(1, met, False, known, known * known)
-                yield TalliedCase(status, profile, cluster, trials, met, met or errored)
+                yield TalliedCase(status, profile, cluster, trials, met, met or errored, case=case)
         for test_id, numbers in self._samples.values():
             current = [number for number in numbers if profiles[self._profile_of[number]].repeat > 1]
             if current:
@@ -163,9 +168,19 @@ class Tally:
     def clustered(self) -> bool:
         """Whether a case has more than one trial, or depends on others: otherwise each is a cluster of its own."""
         profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # as in `cases`
-        if len({(one.target, one.prompt, one.variant) for one in profiles}) > 1:
-            return True
-        return any(one.repeat > 1 or one.clustered_by != CASE for one in profiles)
+        return self.several or any(one.repeat > 1 or one.clustered_by != CASE for one in profiles)
+
+    @property
+    def several(self) -> bool:
+        """Whether a case may have several results: of targets, prompts or variants."""
+        profiles = (Profile(*key) for key in self._profiles)  # type: ignore[arg-type]  # as in `cases`
+        return len({(one.target, one.prompt, one.variant) for one in profiles}) > 1
+
+    def missing(self, planned: int) -> int:
+        """At most how many results of cases have no row, of so many trials that there were to do."""
+        repeats = {Profile(*key).repeat for key in self._profiles}  # type: ignore[arg-type]  # as in `cases`
+        trials = max(0, planned - len(self._codes))
+        return -(-trials // min(repeats, default=1))
 
     def _profile(self, row: RowFacts) -> int:
         repeat = max(row.repeat, 1)
@@ -202,7 +217,9 @@ class Tally:
             early = Early(len(samples), stopped_by(samples, profile.rule))
         trials = Trials(judged, passed, errored, sum(known), sum(score * score for score in known))
         worst, best = _met(verdict, samples, profile.rule)
-        return TalliedCase(verdict, profile, self._clusters[numbers[-1]], trials, worst, best, counted, early)
+        last = numbers[-1]
+        found = TalliedCase(verdict, profile, self._clusters[last], trials, worst, best, counted, early)
+        return replace(found, case=self._cases[last])
 
 
 def _met(verdict: Status, samples: list[Sample], rule: Rule) -> tuple[bool, bool]:

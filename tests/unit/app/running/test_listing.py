@@ -54,7 +54,7 @@ def test_a_line_for_each_case_prompt_and_target(project):
         for case, trials in (("a", 1), ("b", 3))
         for prompt in ("brief", "long")
     ]
-    assert (totals.cases, totals.trials, totals.target_calls) == (8, 16, 16)
+    assert (totals.cases, totals.trials, totals.target_calls) == (2, 16, 16)
 
 
 def test_verdicts_are_counted_in_sets_too_and_scripts_apart(project):

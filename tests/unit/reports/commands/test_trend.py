@@ -23,12 +23,22 @@ def test_points_lie_on_the_grid_and_the_line_between_them():
     lines = render_trend(FALLING, width=80).split("\n")
     drawn = [line for line in lines if "│" in line]
     assert len(drawn) == 12
-    assert drawn[0].startswith("  90.0% │●")
-    assert drawn[-1].startswith("  54.5% │")
-    assert drawn[-1].endswith("··")  # the line ends below the last point
+    assert drawn[0] == " 100.0% │"
+    assert drawn[1].endswith("│●")
+    assert drawn[-1] == "   0.0% │"
     assert sum(line.count("●") for line in drawn) == 5
-    columns = sorted(line.index("●") for line in drawn if "●" in line)
+    columns = sorted(column for line in drawn for column, mark in enumerate(line) if mark == "●")
     assert columns == [9, 17, 25, 33, 41]
+
+
+def test_an_axis_that_is_not_whole_is_marked_at_its_ends():
+    high = render_trend(trend(0.91, 0.93, 0.92, 0.95, 0.94), width=80).split("\n")
+    assert [line[:9] for line in high if line[:9].endswith(("│", "≈"))][::11] == [" 100.0% │", "  70.0% ≈"]
+    assert "≈ the axis shows 70.0% to 100.0%, not 0% to 100%" in high
+    middle = render_trend(trend(0.5, 0.5, 0.5), width=80)
+    assert middle.count("% ≈") == 2
+    assert "●" in middle
+    assert "≈" not in render_trend(FALLING, width=80)
 
 
 def test_the_slope_and_what_it_shows():

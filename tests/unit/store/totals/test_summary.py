@@ -60,8 +60,32 @@ def test_where_nothing_was_judged_there_is_no_rate(rows):
     assert (found.interval_clusters, found.mean_score_interval, found.clustered_by) == (None, None, ())
 
 
-def test_one_case_on_two_targets_is_two():
-    assert summary(row(target="one"), row("failed", target="two")).cases == Counts(2, 1, 1, 0, 0)
+def test_a_case_counts_once_as_the_worst_that_it_came_to():
+    found = summary(row(target="one"), row("failed", target="two"), row(target="three", prompt_id="p"))
+    assert (found.cases, found.trials) == (Counts(1, 0, 1, 0, 0), Counts(3, 2, 1, 0, 0))
+    worst = [("passed", "failed"), ("failed", "errored"), ("passed", "skipped"), ("passed", "passed")]
+    rows = [row(s, f"c{number}", target=t) for number, two in enumerate(worst) for s, t in zip(two, "ab", strict=True)]
+    assert summary(*rows).cases == Counts(4, 1, 1, 1, 1)
+    assert {name: group.cases.total for name, group in summary(*rows).by_target.items()} == {"a": 4, "b": 4}
+
+
+def test_five_samples_of_ten_cases_on_two_targets_are_ten_cases_and_a_hundred_trials():
+    places = [(case, target, sample) for case in range(10) for target in "ab" for sample in range(1, 6)]
+    rows = [row("passed", f"c{case}", target=target, sample=sample, repeat=5) for case, target, sample in places]
+    found = summary(*rows, planned=PlannedCounts(10, 100))
+    assert (found.cases, found.trials) == (Counts(10, 10), Counts(100, 100))
+    assert (found.by_suite["refunds"].cases.total, found.by_target["a"].cases.total) == (10, 10)
+    assert (found.rule_judged, found.rule_pass_rate) == (20, 1.0)
+
+
+def test_a_case_that_did_not_run_on_every_target_has_not_passed():
+    rows = [row("passed", f"c{case}", target="a") for case in range(10)]
+    rows += [row("passed", f"c{case}", target="b") for case in range(4)]
+    found = summary(*rows, planned=PlannedCounts(10, 20))
+    assert (found.cases, found.trials) == (Counts(10, 4, 0, 0, 6), Counts(20, 14, 0, 0, 6))
+    nothing_of_two = summary(*rows, planned=PlannedCounts(12, 24))
+    assert nothing_of_two.cases.passed <= 4
+    assert nothing_of_two.cases.skipped >= 8
 
 
 def _asked(suite, number, *places, failing=0):
@@ -77,7 +101,7 @@ def test_the_interval_counts_a_case_once_on_however_many_targets_and_prompts():
     one = summary(*_asked("s", 30, ("gpt", None), failing=6))
     two = summary(*_asked("s", 30, ("gpt", None), ("claude", None), failing=6))
     four = summary(*_asked("s", 30, ("gpt", "a"), ("gpt", "b"), ("claude", "a"), ("claude", "b"), failing=6))
-    assert (one.cases.total, two.cases.total, four.cases.total) == (30, 60, 120)
+    assert (one.cases.total, two.cases.total, four.cases.total) == (30, 30, 30)
     assert one.interval_clusters == two.interval_clusters == four.interval_clusters == 30
     assert one.pass_rate_interval == wilson_interval(24, 30)
     assert (two.judged, two.pass_rate_interval) == (60, estimated_rate([(2, 2)] * 24 + [(2, 0)] * 6).interval)
@@ -454,7 +478,7 @@ def test_a_case_counts_once_for_each_prompt():
         row("passed", "b", prompt_id="long"),
         row("passed", "c"),
     )
-    assert found.cases == Counts(4, 3, 1, 0, 0)
+    assert found.cases == Counts(3, 2, 1, 0, 0)
     assert {name: (group.cases.total, group.mean_score) for name, group in found.by_prompt.items()} == {
         "brief": (1, 1.0),
         "long": (2, 0.75),

@@ -1,0 +1,98 @@
+"""Distinct cases: a case of several targets, prompts or variants counts once, as the worst that it came to.
+
+A case passes if it passes with every target, prompt and variant.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from agentv.model.run.group_totals import Counts, GroupTotals
+from agentv.model.run.summary import Summary
+from agentv.model.run.trial import Status
+from agentv.model.values.hashes import NumberedHashes
+from agentv.store.totals.tally import STATUSES, TalliedCase, counts_of
+
+_WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
+Planned = Mapping[str, Mapping[str, int]]
+
+_RANKS = {status: rank for rank, status in enumerate(_WORST)}
+
+
+class _Cases:
+    """The cases of one group, each with the worst outcome so far."""
+
+    __slots__ = ("_numbers", "_ranks")
+
+    def __init__(self) -> None:
+        self._numbers = NumberedHashes()
+        self._ranks = bytearray()
+
+    def add(self, case: int, rank: int) -> None:
+        number = self._numbers.number(case)
+        if number == len(self._ranks):
+            self._ranks.append(rank)
+        elif rank < self._ranks[number]:
+            self._ranks[number] = rank
+
+    def __len__(self) -> int:
+        return len(self._ranks)
+
+    def counts(self, planned: int) -> Counts:
+        return counts_of([self._ranks.count(_RANKS[status]) for status in STATUSES], planned)
+
+
+class DistinctCases:
+    """Counts of distinct cases, of a run and of its groups."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, str], _Cases] = defaultdict(_Cases)
+
+    def add(self, case: TalliedCase) -> None:
+        """Take in what a case came to with one target, prompt and variant."""
+        profile, rank = case.profile, _RANKS[case.status]
+        named = (("", ""), ("by_suite", profile.suite), ("by_target", profile.target), ("by_prompt", profile.prompt))
+        tags = (("by_tag", tag) for tag in profile.tags)
+        for kind, name in (*named, ("by_variant", profile.variant), *tags):
+            if name is not None:
+                self._groups[kind, name].add(case.case, rank)
+
+    def within(self, summary: Summary, planned: Planned, missing: int) -> Summary:
+        """The summary with counts of distinct cases.
+
+        Args:
+            summary: of the run.
+            planned: numbers of distinct cases, by kind of group and by name; the whole has two empty texts.
+            missing: at most so many results of cases have no row: as many cases that seem to have passed did not.
+        """
+        of_run = planned.get("", {}).get("", 0)
+        whole = self._groups["", ""].counts(of_run)
+        unknown = min(whole.passed, max(0, missing - max(0, of_run - len(self._groups["", ""]))))
+        whole = replace(whole, passed=whole.passed - unknown, skipped=whole.skipped + unknown)
+        return replace(
+            summary,
+            cases=whole,
+            rule_judged=None if summary.rule_pass_rate is None else summary.cases.passed + summary.cases.failed,
+            by_suite=self._within("by_suite", summary.by_suite, planned),
+            by_target=self._within("by_target", summary.by_target, planned),
+            by_prompt=self._within("by_prompt", summary.by_prompt, planned),
+            by_variant=self._within("by_variant", summary.by_variant, planned),
+            by_tag=self._within("by_tag", summary.by_tag, planned),
+        )
+
+    def _within(self, kind: str, groups: Mapping[str, GroupTotals], planned: Planned) -> dict[str, GroupTotals]:
+        numbers = planned.get(kind, {})
+        return {
+            name: replace(group, cases=self._groups[kind, name].counts(numbers.get(name, 0)))
+            for name, group in groups.items()
+        }
+
+
+def distinct_cases(cases: Iterable[TalliedCase]) -> DistinctCases:
+    """The distinct cases among results."""
+    found = DistinctCases()
+    for case in cases:
+        found.add(case)
+    return found

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from agentv.app.saved_files import WatchedFiles, differing
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name in ("evals/a.eval.yaml", ".agentv/targets.yaml", ".env", "src/agent.py"):
+        write(tmp_path / name, "1")
+    return tmp_path
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, ns=(0, next(TIMES)))
+
+
+TIMES = iter(range(1, 10_000))
+
+
+def watched(project, *saves):
+    """Files that are looked at; each pause performs the next save."""
+    ahead = iter(saves)
+
+    def sleep(_seconds):
+        save = next(ahead, None)
+        if save is not None:
+            save()
+
+    return WatchedFiles((str(project),), frozenset({str(project / "out.md")}), sleep, lambda: 0.0)
+
+
+def changed(project, *saves):
+    files = watched(project, *saves)
+    paths, _ = files.changed(files.snapshot())
+    return [os.path.relpath(path, project) for path in paths]
+
+
+def test_new_deleted_renamed_and_replaced_files_are_changes(project):
+    evals = project / "evals"
+    assert changed(project, lambda: write(evals / "b.eval.yaml", "1")) == ["evals/b.eval.yaml"]
+    assert changed(project, (evals / "b.eval.yaml").unlink) == ["evals/b.eval.yaml"]
+    assert changed(project, lambda: (evals / "a.eval.yaml").rename(evals / "c.eval.yaml")) == [
+        "evals/a.eval.yaml",
+        "evals/c.eval.yaml",
+    ]
+    write(project / ".env.new", "2")
+    assert changed(project, lambda: (project / ".env.new").rename(project / ".env")) == [".env", ".env.new"]
+    assert changed(project, lambda: write(project / ".agentv/targets.yaml", "2")) == [".agentv/targets.yaml"]
+
+
+def test_what_runs_and_editors_write_is_no_change(project):
+    own = [".agentv/results/r/index.jsonl", ".git/index", "out.md", "evals/.a.swp", "evals/a.eval.yaml~", "4913"]
+    own += ["__pycache__/a.pyc", "node_modules/x/index.js", ".venv/x.py", "#a#"]
+    saves = [lambda name=name: write(project / name, "2") for name in own]
+    assert changed(project, *saves, lambda: write(project / "src/agent.py", "2")) == ["src/agent.py"]
+
+
+def test_a_save_in_several_steps_is_one_change(project):
+    path = project / "evals/a.eval.yaml"
+    steps = [path.unlink, lambda: write(path, "half"), lambda: write(path, "whole"), None]
+    files = watched(project, *steps)
+    before = files.snapshot()
+    paths, after = files.changed(before)
+    assert (len(paths), path.read_text(), differing(after, files.snapshot())) == (1, "whole", [])
+
+
+def test_a_file_that_was_restored_is_no_change(project):
+    path = project / "evals/a.eval.yaml"
+    hidden = project / "evals/.hidden"
+    steps = [lambda: path.rename(hidden), lambda: hidden.rename(path), None, lambda: write(project / "b.yaml", "")]
+    assert changed(project, *steps) == ["b.yaml"]

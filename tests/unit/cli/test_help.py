@@ -1,0 +1,51 @@
+"""The help of every command: whole at any width."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from agentv.cli.main import cli
+
+WIDTHS = (50, 64, 80, 100)
+
+
+def every_command(command, context, names=("agentv",)):
+    yield names, command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            yield from every_command(found, click.Context(found, context, info_name=name), (*names, name))
+
+
+COMMANDS = list(every_command(cli, click.Context(cli, info_name="agentv")))
+
+
+def words(text):
+    """The text without line ends and spaces, which wrapping changes."""
+    return "".join(text.split())
+
+
+def first_sentence(command):
+    paragraph = " ".join((command.help or "").split("\n\n")[0].split())
+    return paragraph.split(". ")[0].removesuffix(".")
+
+
+def test_there_are_commands_and_subcommands():
+    assert {("agentv", "eval"), ("agentv", "results", "show"), ("agentv", "prompt", "eval")} <= {
+        one for one, *_ in COMMANDS
+    }
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_cut_and_no_line_is_too_long(width):
+    wrong = []
+    for names, command, context in COMMANDS:
+        shown = command.get_help(click.Context(command, context.parent, info_name=names[-1], terminal_width=width))
+        expected = [one.help for one in command.params if isinstance(one, click.Option) and not one.hidden]
+        expected += [command.help, command.epilog]
+        if isinstance(command, click.Group):
+            expected += [first_sentence(command.get_command(context, name)) for name in command.list_commands(context)]
+        wrong += [(names, text) for text in expected if text and words(text.replace("\b", "")) not in words(shown)]
+        wrong += [(names, line) for line in shown.split("\n") if len(line) > width and not line.startswith("  -")]
+    assert wrong == []

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentv.app.saved_files import WatchedFiles
+from agentv.cli.watching import Watch
+
+
+class Runs:
+    """Runs that do what they are told, and remember their commands."""
+
+    def __init__(self, *steps):
+        self.steps = list(steps)
+        self.commands = []
+
+    def __call__(self, words):
+        self.commands.append(list(words))
+        note = Path(words[words.index("--watched") + 1])
+        return self.steps.pop(0)(note) if self.steps else 130
+
+
+def began(directory):
+    def step(note):
+        directory.mkdir(exist_ok=True)
+        note.write_text(str(directory))
+        return 1
+
+    return step
+
+
+def followed(tmp_path, runs, *saves, words=("evals",)):
+    ahead = iter(saves)
+
+    def sleep(_seconds):
+        save = next(ahead, None)
+        if save is not None:
+            save()
+
+    files = WatchedFiles((str(tmp_path / "evals"),), frozenset(), sleep, lambda: 0.0)
+    (tmp_path / "evals").mkdir(exist_ok=True)
+    return Watch(words, files, runs, str(tmp_path)).follow()
+
+
+def saved(tmp_path, name="a.yaml"):
+    return lambda: (tmp_path / "evals" / name).write_text(name)
+
+
+def test_the_first_run_is_new_and_the_others_resume_it(tmp_path, capsys):
+    runs = Runs(began(tmp_path / "r"), began(tmp_path / "r"))
+    saves = [saved(tmp_path), None, saved(tmp_path, "b.yaml")]
+    assert followed(tmp_path, runs, *saves, words=("evals", "--last-failed", "-j", "3")) == 130
+    first, second, third = ([word for word in words if "agentv-watch" not in word] for words in runs.commands)
+    assert first == ["eval", "evals", "--last-failed", "-j", "3", "--watched"]
+    assert second == third == ["eval", "evals", "-j", "3", "--watched", f"--resume={tmp_path / 'r'}"]
+    assert "changed: evals/a.yaml" in capsys.readouterr().err
+
+
+def test_a_broken_file_is_told_and_watched_on(tmp_path):
+    runs = Runs(lambda _: 2, began(tmp_path / "r"))
+    assert followed(tmp_path, runs, saved(tmp_path), None, saved(tmp_path, "b.yaml")) == 130
+    assert [any(word.startswith("--resume") for word in words) for words in runs.commands] == [False, False, True]
+
+
+def test_what_is_saved_while_cases_run_is_run_again(tmp_path):
+    begins = began(tmp_path / "r")
+
+    def saving(note):
+        saved(tmp_path)()
+        return begins(note)
+
+    assert followed(tmp_path, runs := Runs(saving)) == 130
+    assert len(runs.commands) == 2
+
+
+def test_a_log_that_every_run_writes_does_not_start_it_for_ever(tmp_path):
+    lines = iter(range(100))
+    begins = began(tmp_path / "r")
+
+    def logging(note):
+        with (tmp_path / "evals" / "run.log").open("a") as file:
+            file.write(f"{next(lines)}\n")
+        return begins(note)
+
+    def stop():
+        raise KeyboardInterrupt
+
+    # the log starts the second run, and no third one: the pauses after it end by Ctrl-C
+    assert followed(tmp_path, runs := Runs(*[logging] * 9), None, None, stop) == 130
+    assert len(runs.commands) == 2
+
+
+def test_ctrl_c_while_waiting_ends_with_130(tmp_path, capsys):
+    def stop():
+        raise KeyboardInterrupt
+
+    assert followed(tmp_path, Runs(began(tmp_path / "r")), stop) == 130
+    assert capsys.readouterr().err.endswith("stopped watching\n")
