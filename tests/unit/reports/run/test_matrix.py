@@ -72,7 +72,7 @@ def test_no_difference_is_never_called_equal_without_a_margin():
 
 def test_every_name_and_every_cell_is_shown_once_and_nothing_steers():
     shown = "\n".join(lines())
-    assert shown.count("90.0% (40.0% to 90.0%)") == 1
+    assert shown.count("90.0% of 10 (40.0% to 90.0%)") == 1
     for part in ("claude", "all prompts", "cost per 1,000", "$1.2000", "812 ms", "40 ms", "10 errored"):
         assert part in shown, part
     assert "\x1b" not in shown
