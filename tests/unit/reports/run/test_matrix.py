@@ -57,6 +57,10 @@ def lines(width=200, **changed):
             },
             "b vs a: not enough evidence (fewer than six independent cases): +8.0 points; 3 cases",
         ),
+        (
+            {"measures": (replace(RATE, measure="share of cases that passed"),), "shown_by": ()},
+            "b better than a: +8.0 points in cases that passed (95% CI +2.0 to +14.0, p 0.010); 100 cases",
+        ),
         ({"verdict": None, "cases": 0, "errored": 9}, "b vs a: nothing to compare: 9 errored"),
     ],
 )
