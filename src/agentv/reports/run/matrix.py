@@ -173,10 +173,10 @@ def _measure(each: ComparedMeasure, one: MatrixComparison) -> str:
 
 
 def _based_on(one: MatrixComparison) -> str:
-    cases = plural(one.cases, "case")
+    cases = plural(one.cases, "case", ",")
     if one.clusters == one.cases:
         return cases
-    return f"{cases} in {plural(one.clusters, 'cluster')}"
+    return f"{cases} in {plural(one.clusters, 'cluster', ',')}"
 
 
 def _reason(one: MatrixComparison) -> str:
