@@ -161,6 +161,8 @@ def _measure(each: ComparedMeasure, one: MatrixComparison) -> str:
     mean = each.measure == "mean score"
     scale = 1 if mean else 100
     shown = f"mean score {each.delta:+.3f}" if mean else points(each.delta)
+    if each.measure == "share of cases that passed":  # samples of some ended early, so rates of samples are biased
+        shown += " in cases that passed"
     if each.interval is None or each.p_value is None:
         return shown
     digits = 3 if mean else 1
@@ -171,10 +173,10 @@ def _measure(each: ComparedMeasure, one: MatrixComparison) -> str:
 
 
 def _based_on(one: MatrixComparison) -> str:
-    cases = plural(one.cases, "case")
+    cases = plural(one.cases, "case", ",")
     if one.clusters == one.cases:
         return cases
-    return f"{cases} in {plural(one.clusters, 'cluster')}"
+    return f"{cases} in {plural(one.clusters, 'cluster', ',')}"
 
 
 def _reason(one: MatrixComparison) -> str:

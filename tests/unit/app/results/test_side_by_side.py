@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
+from agentv.app.results.listing import compared_run, compared_totals_of
 from agentv.app.results.side_by_side import side_by_side
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
@@ -60,3 +62,19 @@ def test_names_select_answers_and_a_limit_cases(run):
     assert ids(side_by_side(run, Selection(), 0)) == []
     with pytest.raises(UsageError, match=r"no trial of the run .* matches --target 'x'"):
         side_by_side(run, Selection(targets=("x",)))
+
+
+def test_a_killed_run_and_one_of_an_earlier_version_are_compared_when_they_are_shown(run, tmp_path):
+    totals = compared_totals_of(run.path, run.record)
+    assert [one.verdict for one in totals.matrix.comparisons] == ["cannot tell"]
+    killed = tmp_path / "killed"
+    shutil.copytree(run.path, killed)
+    (killed / "summary.json").unlink()
+    assert compared_totals_of(killed, run.record).matrix == totals.matrix
+    assert compared_run(killed).summary.matrix == totals.matrix
+    earlier = tmp_path / "earlier"
+    shutil.copytree(run.path, earlier)
+    written = json.loads((earlier / "summary.json").read_text())
+    assert written.pop("matrix")["targets"] == ["python:agents.py:right", "python:agents.py:wrong"]
+    (earlier / "summary.json").write_text(json.dumps(written))
+    assert compared_totals_of(earlier, run.record).matrix == totals.matrix
