@@ -140,6 +140,7 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, run_con
         env=trial.suite.env,
         threshold=trial.threshold,
         response_metadata=answer.metadata,
+        context=answer.context,
         has_transcript=bool(answer.messages),
         agent_trace=answer.trace,
         target=trial.target.name,
@@ -249,7 +250,18 @@ def result_of(
         judge_token_usage=used,
         reused=answer is not None and answer.earlier,
         work=_work_of(answer, error),
+        notes=_notes_on(answer),
+        context=answer.context if answer else (),
+        response_metadata=answer.metadata if answer else {},
     )
+
+
+def _notes_on(answer: TargetResponse | None) -> tuple[str, ...]:
+    """A note on keys of the target's mapping that mean nothing."""
+    if answer is None or not answer.ignored:
+        return ()
+    names = ", ".join(f"'{name:.60}'" for name in answer.ignored)
+    return (f"the target's mapping has keys that are ignored: {names}; put other data under 'metadata'",)
 
 
 def _work_of(answer: TargetResponse | None, error: Failure | None) -> AgentWork | None:

@@ -109,6 +109,10 @@ def _read_command(node: Node, reading: Reading, key: str) -> Any:
     return refuse(node, reading, key, "a command: a list of words or a shell command")
 
 
+_KEY_OF_OUTPUT = lazy_pattern(r"output(?:\.[A-Za-z_]\w*|\[-?\d+\])*\.[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[-?\d+\])*")
+"""`output.a.b`: the answer is text, so that an expression finds no key in it."""
+
+
 def _read_transform(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         return refuse(node, reading, key, "an expression over 'output', a path ($.a.b), a function or javascript: …")
@@ -138,6 +142,8 @@ def _read_expression(text: str, node: Scalar, reading: Reading, key: str) -> Any
             parse(text)
             return Transform("path", text)
         expression = text.removeprefix("{{").removesuffix("}}").strip()
+        if _KEY_OF_OUTPUT.fullmatch(expression):  # promptfoo's spelling of a path into the answer
+            return Transform("path", f"${expression.removeprefix('output')}")
         if reading.data and refuses_template(f"{{{{ {expression} }}}}", node, reading.report):
             return INVALID
         if "{{" in expression:
