@@ -6,7 +6,6 @@ promptfoo names them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar
@@ -21,8 +20,8 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.rubric import Rubric, RubricItem, RubricMode
 from agentv.model.suite.assertion import Transform
 from agentv.model.values.response import Failure
-from agentv.model.values.retrieved import context_json, text_in
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.retrieved import context_texts
+from agentv.model.values.values import JsonObject
 from agentv.registry.fields import Alias, Doc, Issue, Nonempty, Text
 
 MOST_PIECES = 500
@@ -40,9 +39,7 @@ Context = Annotated[
 ContextTransform = Annotated[
     Transform | None,
     Alias(("contextTransform",)),
-    Doc(
-        "retrieved text from the reply: an expression over `context`, `metadata`, `output`, `json`, or $.a, or a function"
-    ),
+    Doc("retrieved text from the reply: an expression over `context`, `metadata`, `output`, `json`; $.a; a function"),
 ]
 
 
@@ -72,7 +69,7 @@ class _OfContext(Proportion):
 
     def lacks_context(self, variables: JsonObject) -> bool:
         """Whether nothing but the reply gives the context."""
-        return self.context is None and self.context_transform is None and not _pieces(variables.get("context"))
+        return self.context is None and self.context_transform is None and not context_texts(variables.get("context"))
 
     async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
         """The pieces of the context; an errored grade if there are none."""
@@ -84,9 +81,9 @@ class _OfContext(Proportion):
                 else replace(context, output=context.answered, answered=None, value=None)
             )
             value = await context.services.evaluate(self.context_transform, whole)
-            found = value if isinstance(value, Failure) else _pieces(value)
+            found = value if isinstance(value, Failure) else context_texts(value)
         elif not found:
-            found = _pieces(context.vars.get("context")) or _pieces(context_json(context.context))
+            found = context.retrieved
             if not found:
                 return Grade.errored("no-context", NOTHING_RETRIEVED)
         if isinstance(found, Failure):
@@ -167,17 +164,3 @@ def _too_many(items: Sequence[RubricItem]) -> Grade | None:
         return None
     message = f"{len(items):,} sentences to grade one by one; the maximum is {MOST_PIECES}"
     return Grade.errored("too-long", message)
-
-
-def _pieces(value: Json) -> tuple[str, ...]:
-    """The texts of what may be a text, or a list of texts or of objects; those without a word are left out.
-
-    Of an object with `text`, `content` or `page_content` this is its text; any other object is shown as JSON.
-    """
-    listed = value if isinstance(value, list | tuple) else [value]
-    texts = (
-        json.dumps(one, ensure_ascii=False, default=str) if text_in(one) is None else text_in(one) or ""
-        for one in listed
-        if one is not None
-    )
-    return tuple(text for text in texts if text.strip())

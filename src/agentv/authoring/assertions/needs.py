@@ -56,10 +56,10 @@ def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> N
             isinstance(assertion, DeclaredAssertion)
             and type(assertion).missing_inputs is not DeclaredAssertion.missing_inputs
         ):
-            notes = (f"the case '{facts.id}' has none",) if facts.id else ()
             for issue in assertion.missing_inputs(
                 facts.variables, reference=facts.has_reference, criteria=facts.has_criteria
             ):
+                notes = (f"the case '{facts.id}' has none",) if facts.id and issue.code == "missing-key" else ()
                 report.error(issue.code, entry.span, issue.message, hint=issue.hint, notes=notes)
             if facts.targets and assertion.lacks_context(facts.variables):
                 _report_no_context(entry, facts.targets, report)

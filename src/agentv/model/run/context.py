@@ -25,7 +25,7 @@ from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message, ToolCall, attached_files, prompt_text, reference_text
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
-from agentv.model.values.retrieved import RetrievedText, context_json
+from agentv.model.values.retrieved import RetrievedText, context_json, context_texts
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import PARTIAL
 from agentv.model.values.usage import TokenUsage
@@ -156,6 +156,11 @@ class AssertionContext:
         if not self.expected_output:
             return None
         return reference_text(self.expected_output)
+
+    @cached_property
+    def retrieved(self) -> tuple[str, ...]:
+        """The retrieved texts: those of the variable `context`, else those of the reply."""
+        return context_texts(self.vars.get("context")) or tuple(one.text for one in self.context if one.text.strip())
 
     @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...] | None:

@@ -6,6 +6,7 @@ the text is from, and `score` how well it matched. Other keys of the object are 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -77,6 +78,21 @@ def text_in(item: Json) -> str | None:
     if isinstance(item, Mapping):
         return next((found for key in TEXT_KEYS if isinstance(found := item.get(key), str)), None)
     return None
+
+
+def context_texts(value: Json) -> tuple[str, ...]:
+    """The texts of what may be a text, or a list of texts or of objects; those without a word are left out.
+
+    Of an object with `text`, `content` or `page_content` this is its text; any other object is shown as JSON.
+    """
+    listed = value if isinstance(value, list | tuple) else [value]
+    texts = (_text_or_json(one) for one in listed if one is not None)
+    return tuple(text for text in texts if text.strip())
+
+
+def _text_or_json(item: Json) -> str:
+    text = text_in(item)
+    return json.dumps(item, ensure_ascii=False, default=str) if text is None else text
 
 
 def _item(value: Any, name: str) -> RetrievedText:
