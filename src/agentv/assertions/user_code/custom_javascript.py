@@ -43,6 +43,7 @@ class JavaScriptAssertion:
     needs_judge: ClassVar[bool] = False
     timeout_s: ClassVar[float] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True
+    runs_javascript: ClassVar[bool] = True
 
     def label(self) -> str:
         """Its options."""

@@ -84,6 +84,7 @@ def read_javascript(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         return refuse(node, reading, key, "JavaScript code, or the path of a file")
     text = node.value.strip()
+    reading.note_javascript(node)
     match = JAVASCRIPT_FILE.fullmatch(text)
     if match is None:
         if text.startswith("file://"):
