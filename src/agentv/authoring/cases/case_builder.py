@@ -111,6 +111,8 @@ class CaseBuilder:
         if made is None:
             return ()
         check_abilities(made, targets, case.node, reading.report)
+        if context.budgets is not None:
+            context.budgets.check(case.translated.map, targets, reading.report)
         if made.workspace is not None and made.workspace.network != "host":
             from agentv.authoring.workspaces.network import check_network  # few suites close a network
 

@@ -67,8 +67,8 @@ class SuiteBuilder:
         notes.zero.close(*header.threshold, report)
         needed = request.for_run and "judge" not in not_missing and not header.targets.judge_broken
         judges = judging.resolve(suite, registry, reading, for_run=needed)
-        if request.for_run and (needed or suite.judge is not None):  # a judge that cannot be read might embed
-            judging.need_embedder(suite, judges, reading)
+        if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
+            judging.need_embedder(suite, judges, reading, "error" if request.for_run else "warning")
         judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=self._targets_win)
         called = (*self._called_targets(), *judging.used(suite, judges))
         if request.for_run and not request.asks_targets:
