@@ -169,6 +169,8 @@ class CaseBuilder:
         look = self._notes.judging.look
         for entry in parts.graded:
             look(entry, target=parts.target, judge=parts.judge, alone=alone)
+        if "rubrics" in case.not_missing and parts.judge is None and not (parts.target and parts.target.judge):
+            self._notes.judging.ask(span_of(case.node.at))  # what is misspelt needs a judge, which is reported now
         if targets is not None and parts.reference is not None and not need_nothing(parts.graded):
             has_criteria = parts.criteria is not None
             turns = parts.turns or ()
