@@ -15,6 +15,9 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry import fields as declared
 from agentv.templating import LITERAL_HINT, RenderError, undeclared
 
+PROMPTFOO_FUNCTION = "get_assert"
+"""The function of a Python file that is named without one."""
+
 _FUNCTION = lazy_pattern(r"(?P<place>.+):(?P<name>[A-Za-z_][\w.]*)", re.DOTALL)
 PYTHON_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py")
 FUNCTION_OF_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py:[A-Za-z_][\w.]*")
@@ -65,7 +68,10 @@ def _read_python(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return refuse(node, reading, key, "Python code, or a function, written file.py:name")
     text = node.value.strip()
-    if not FUNCTION_OF_FILE.fullmatch(text) and not text.startswith("file://"):
+    if PYTHON_FILE.fullmatch(text):  # as promptfoo names a file
+        whole = f"{text}:{PROMPTFOO_FUNCTION}"
+        node = Scalar(whole, whole, node.at)
+    elif not FUNCTION_OF_FILE.fullmatch(text) and not text.startswith("file://"):
         return declared.PythonSource(code=node.value)
     function = read_function(node, reading, key)
     return INVALID if function is INVALID else declared.PythonSource(function=function)
