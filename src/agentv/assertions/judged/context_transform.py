@@ -20,6 +20,7 @@ _MISSPELT = 0.6
 """Share of letters in place from which a name is a misspelt one."""
 
 _OPTION = ("context_transform",)
+_PLACE = "'context_transform'"
 
 
 def transform_issues(transform: Transform, variables: JsonObject) -> Iterator[Issue]:
@@ -34,28 +35,22 @@ def transform_issues(transform: Transform, variables: JsonObject) -> Iterator[Is
         return
     known = {*TRANSFORM_NAMES, *GLOBAL_NAMES, *variables}
     for name in sorted(undeclared(f"{{{{ {expression} }}}}") - known):
-        yield Issue(
-            _OPTION, f"{_quoted(expression)}: '{name}' is not defined", "undefined-variable", _hint(name, variables)
-        )
+        yield Issue(_OPTION, f"{_PLACE}: '{name}' is not defined", "undefined-variable", _hint(name, variables))
     key = _KEY_OF_VARS.search(expression)
     if key is not None and key["key"] not in variables and "vars" not in variables:
-        message = f"{_quoted(expression)}: the case has no variable '{key['key']}'"
+        message = f"{_PLACE}: the case has no variable '{key['key']}'"
         yield Issue(_OPTION, message, "undefined-variable", _known(variables))
     found = _KEY_OF_CONTEXT.search(expression)
     if found is not None and "context" not in variables:
-        yield _key_of_list(expression, found["key"], found["rest"])
+        yield _key_of_list(found["key"], found["rest"])
 
 
-def _key_of_list(expression: str, key: str, rest: str) -> Issue:
+def _key_of_list(key: str, rest: str) -> Issue:
     """What to say of a key of the retrieved texts, which are a list; promptfoo's `context` is an object."""
-    message = f"{_quoted(expression)}: 'context' is the list of retrieved texts, which has no '{key}'"
+    message = f"{_PLACE}: 'context' is the list of retrieved texts, which has no '{key}'"
     if key in ("metadata", "vars"):
         return Issue(_OPTION, message, "undefined-variable", f"write {key}{rest}, without 'context.'")
     return Issue(_OPTION, message, "undefined-variable", f"write context[0].{key}, or metadata.{key}")
-
-
-def _quoted(expression: str) -> str:
-    return f"'context_transform' {expression!r:.80}"
 
 
 def _hint(name: str, variables: JsonObject) -> str:
