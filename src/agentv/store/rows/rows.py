@@ -26,7 +26,7 @@ from agentv.model.values.message import Message, reference_text
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import context_json
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import JsonObject
 
 _NOTHING: dict[str, Any] = {}
 
@@ -81,8 +81,8 @@ class TurnRow(Struct, gc=False):
     token_usage: TokenUsage | None
     cost_usd: float | None
     messages: Sequence[Mapping[str, Any]] | UnsetType = UNSET
-    context: Sequence[Json] | UnsetType = UNSET
-    response_metadata: JsonObject | UnsetType = UNSET
+    context: Sequence[Any] | UnsetType = UNSET
+    response_metadata: Mapping[str, Any] | UnsetType = UNSET
 
 
 class StoppedRow(Struct, gc=False):
@@ -144,8 +144,8 @@ class Row(Struct, gc=False):
     work_path: str | UnsetType = UNSET
     work_sha256: str | UnsetType = UNSET
     notes: Sequence[str] | UnsetType = UNSET
-    context: Sequence[Json] | UnsetType = UNSET
-    response_metadata: JsonObject | UnsetType = UNSET
+    context: Sequence[Any] | UnsetType = UNSET
+    response_metadata: Mapping[str, Any] | UnsetType = UNSET
 
 
 class RelativePaths(dict[str, str]):
