@@ -261,8 +261,8 @@ def test_keys_are_camel_case_at_every_depth_users_own_included(lab):
 def test_what_a_payload_lacks_is_null_or_empty(lab):
     found = lab.handler("return { pass: true, details: c }", {"output": None})["details"]
     assert found == {
-        **{key: [] for key in ("input", "messages", "expectedOutput", "inputFiles")},
-        **{key: {} for key in ("metadata", "vars", "config")},
+        **{key: [] for key in ("input", "messages", "expectedOutput", "inputFiles", "context")},
+        **{key: {} for key in ("metadata", "responseMetadata", "vars", "config")},
         **dict.fromkeys(("output", "criteria", "trace", "traceSummary", "tokenUsage"), None),
         **dict.fromkeys(("costUsd", "durationMs", "workspacePath"), None),
     }
