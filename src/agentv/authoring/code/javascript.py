@@ -13,6 +13,7 @@ from agentv.model.values.span import Span
 from agentv.registry.fields import JavaScriptSource
 from agentv.user_code.javascript.missing_runtime import missing_runtime
 
+_CODE = "no-javascript-runtime"
 _KINDS = frozenset({"javascript", "javascript-file"})
 
 
@@ -27,13 +28,15 @@ def report_missing_runtime(
         report: gets the diagnostic.
         severity: an error where the code will run now.
     """
+    if any(one.code == _CODE for one in report.diagnostics):  # a prompt in JavaScript was to be written
+        return
     places = list(dict.fromkeys(uses))
     missing = missing_runtime(env) if places else None
     if missing is None:
         return
     notes = ("other places of this suite use JavaScript, too",) if len(places) > 1 else ()
     message = f"this needs a JavaScript runtime; {missing.found}"
-    report.add(Diagnostic("no-javascript-runtime", message, places[0], severity, missing.hint, notes))
+    report.add(Diagnostic(_CODE, message, places[0], severity, missing.hint, notes))
 
 
 def runs_javascript(spec: TargetSpec) -> bool:

@@ -86,6 +86,9 @@ class Embeddings:
     cost_usd: float | None = None
 
 
+ANSWER_KEYS = ("output", "context", "metadata", "token_usage", "cost_usd", "duration_ms", "finish_reason")
+"""Keys of the mapping that a target returns."""
+
 STRUCTURED = "structured_output"
 """Key of `metadata`: the answer was a value, and `output` is its JSON. Code that grades it gets the value."""
 
