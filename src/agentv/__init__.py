@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentv.model.run.trial import TrialResult
     from agentv.model.values.message import Message
     from agentv.model.values.response import TargetResponse
+    from agentv.model.values.retrieved import RetrievedText
     from agentv.model.values.usage import TokenUsage
     from agentv.sdk import Case, Evaluation, Suite, Turn, evaluate, evaluate_async
 
@@ -36,6 +37,7 @@ _PLACES = {
     "Grade": "agentv.model.run.grade",
     "LoadError": "agentv.errors",
     "Message": "agentv.model.values.message",
+    "RetrievedText": "agentv.model.values.retrieved",
     "StoreError": "agentv.errors",
     "Suite": "agentv.sdk",
     "Summary": "agentv.model.run.summary",
@@ -62,6 +64,7 @@ __all__ = [
     "Grade",
     "LoadError",
     "Message",
+    "RetrievedText",
     "StoreError",
     "Suite",
     "Summary",

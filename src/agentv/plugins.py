@@ -8,6 +8,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Block, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import Embedder, Executor, Target, TargetRequest
 from agentv.registry.fields import (
@@ -59,6 +60,7 @@ __all__ = [
     "Message",
     "Nonempty",
     "ProviderSettings",
+    "RetrievedText",
     "RunData",
     "Seconds",
     "Secret",

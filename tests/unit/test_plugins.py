@@ -8,7 +8,7 @@ from agentv.testing import contract
 NAMES = """
 Alias AsWritten AssertionContext Between Block CallFailure CallTimeTemplate Ceiling Check Count DeclaredAssertion Doc
 DocumentBlock Embedder Embeddings Executor Failure FileBlock FilePath Fraction FromEnvironment Grade ImageBlock Issue
-Message Nonempty ProviderSettings RunData Seconds Secret Target TargetRequest TargetResponse TargetSpec Text TextBlock
+Message Nonempty ProviderSettings RetrievedText RunData Seconds Secret Target TargetRequest TargetResponse TargetSpec Text TextBlock
 Texts TokenUsage ToolCall Verbatim
 """
 

@@ -9,7 +9,18 @@ import threading
 import pytest
 
 import agentv
-from agentv import Case, ExitStatus, LoadError, Suite, Turn, UsageError, evaluate, evaluate_async
+from agentv import (
+    Case,
+    ExitStatus,
+    LoadError,
+    RetrievedText,
+    Suite,
+    TargetResponse,
+    Turn,
+    UsageError,
+    evaluate,
+    evaluate_async,
+)
 
 PUBLIC = [
     "AgentvError",
@@ -23,6 +34,7 @@ PUBLIC = [
     "Grade",
     "LoadError",
     "Message",
+    "RetrievedText",
     "StoreError",
     "Suite",
     "Summary",
@@ -67,6 +79,23 @@ def test_types_are_shipped():
     from importlib.resources import files
 
     assert files("agentv").joinpath("py.typed").is_file()
+
+
+def test_a_function_returns_what_it_retrieved():
+    def answer(prompt: str) -> object:
+        if prompt == "hello":
+            return {"output": prompt, "context": ["a", {"text": "b", "id": 1}], "contexts": 1, "metadata": {"n": 1}}
+        return TargetResponse(prompt, context=(RetrievedText("c"),))
+
+    cases = [one(**{"assert": [{"python": "[item.text for item in context.context] == ['a', 'b']"}]})]
+    cases += [one("b", input="hello again")]
+    done = evaluate({"tests": cases}, target=answer)
+    first, second = sorted(done.results, key=lambda result: result.trial.case.id)
+    assert done.status is ExitStatus.PASSED
+    assert first.context == (RetrievedText("a"), RetrievedText("b", "1"))
+    assert first.response_metadata == {"n": 1}
+    assert first.notes == ("the target's mapping has keys that are ignored: 'contexts'; did you mean 'context'?",)
+    assert (second.context, second.notes) == ((RetrievedText("c"),), ())
 
 
 def test_a_mapping_with_a_function_as_target():

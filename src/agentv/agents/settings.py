@@ -83,6 +83,7 @@ class AgentSettings(ProviderSettings):
     short: ClassVar[str | None] = "command"
     confined: ClassVar[bool] = True
     is_agent: ClassVar[bool] = True
+    returns_context: ClassVar[bool] = False
 
     command: Annotated[Command, Doc("the agent's program: a list of words or a shell command")]
     args: Annotated[tuple[Text, ...], Doc("further arguments")] = ()

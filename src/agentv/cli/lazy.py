@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -31,7 +31,7 @@ class LazyCommands(Commands):
 
     Args:
         places: name → `module:attribute`, in the order of the list.
-        not_yet: names that are recognized but not supported yet.
+        not_yet: names that are recognized but not supported yet → what to use until then.
         meant: what other programs call a command → the one to use here.
     """
 
@@ -39,14 +39,14 @@ class LazyCommands(Commands):
         self,
         *args: Any,
         places: Mapping[str, str],
-        not_yet: Collection[str] = (),
+        not_yet: Mapping[str, str] | None = None,
         meant: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         self.places = places
         self.meant = meant or {}
-        self.not_yet = not_yet
+        self.not_yet = not_yet or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names, in the order of the table."""
@@ -64,7 +64,8 @@ class LazyCommands(Commands):
             found: click.Command = getattr(import_module(module), attribute)
             return found
         if cmd_name in self.not_yet:
-            raise click.UsageError(f"'{cmd_name}' is recognized but not supported yet [not-yet]", ctx)
+            until = f"; {self.not_yet[cmd_name]}" if self.not_yet[cmd_name] else ""
+            raise click.UsageError(f"'{cmd_name}' is recognized but not supported yet{until} [not-yet]", ctx)
         from agentv.authoring.source.nearest import did_you_mean
 
         meant = self.meant.get(cmd_name)

@@ -44,7 +44,11 @@ COMMANDS = {
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("serve", "view")
+NOT_YET = {
+    "serve": "",
+    "view": "'agentv results show' prints a run, 'agentv results report --html run.html' writes it as a page",
+}
+"""Command that is not built yet → what to use until then."""
 
 MEANT = {
     **dict.fromkeys(("run", "test", "evaluate", "start"), "eval"),

@@ -22,6 +22,7 @@ from agentv.model.suite.conversation import Turn, answer_messages
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import EMPTY as NO_METADATA
 from agentv.ports import TargetRequest
 
 if TYPE_CHECKING:
@@ -214,7 +215,9 @@ class _Conversation:
         took = ((answer.duration_ms if answer else None) or 0.0) + self._unanswered_ms
         answer = answer and replace(answer, duration_ms=took)
         if answer is not None and len(self.answers) < self.calls:
-            answer = replace(answer, output=None, messages=())  # the call that counts gave no answer
+            answer = replace(
+                answer, output=None, messages=(), context=(), metadata=NO_METADATA
+            )  # the call that counts gave no answer
         if answer is not None and any(one.earlier for one in self.answers):
             fresh = [one for one in self.answers if not one.earlier]
             paid = fresh or self.answers  # what was paid for before is reported where nothing else was

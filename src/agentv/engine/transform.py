@@ -15,6 +15,7 @@ from agentv.model.suite.assertion import Transform
 from agentv.model.values import json_path
 from agentv.model.values.formatting import shorten
 from agentv.model.values.response import Failure
+from agentv.model.values.retrieved import context_json
 from agentv.templating import RenderError, Scope, evaluate
 from agentv.user_code.functions.functions import arguments_for, load_function
 from agentv.user_code.functions.guard import ForeignError, foreign_code
@@ -28,6 +29,9 @@ _OF_ASSERTIONS = frozenset({"assertion-raised", "assertion-crashed", "bad-result
 
 _SHOWN_ANSWER = 60
 """Characters of an answer in a message; the redactor finds a secret that is cut there."""
+
+REPLY_KEYS = frozenset({"output", "context", "metadata"})
+"""Keys of a reply that a path may begin with."""
 
 TOO_DEEP = "its JSON is nested too deeply"
 
@@ -87,7 +91,7 @@ async def value_of(transform: Transform, context: AssertionContext) -> Any | Fai
         if transform.kind in CODE:
             return await (_in_javascript if transform.kind in JAVASCRIPT else _called)(transform, context)
         if transform.kind == "path":
-            return _at_path(transform.expression, context.output)
+            return _at_path(transform.expression, context)
         return _evaluated(transform.expression, context)
     except RecursionError:
         return Failure("transform-failed", f"the transform {transform.expression!r} failed: {TOO_DEEP}")
@@ -97,20 +101,51 @@ async def value_of(transform: Transform, context: AssertionContext) -> Any | Fai
         return Failure("transform-failed", f"the transform {transform.expression!r} failed: {error}")
 
 
-def _at_path(path: str, output: str | None) -> Any:
-    found = json_path.read(json_path.parse(path), json.loads(output or ""))
-    if isinstance(found, json_path.Missing):
-        raise LookupError(found.message)  # noqa: TRY004  # nothing stands there, which is no wrong type
-    return found
+def _at_path(text: str, context: AssertionContext) -> Any:
+    """What is at a path of the answer's JSON; else of the reply, an object with `output`, `context` and `metadata`."""
+    path = json_path.parse(text)
+    answer = _json_of(context.output)
+    found = json_path.Missing("the answer is not JSON") if answer is None else json_path.read(path, answer[0])
+    if not isinstance(found, json_path.Missing):
+        return found
+    if not path.steps or path.steps[0] not in REPLY_KEYS:
+        raise LookupError(found.message)
+    in_reply = json_path.read(path, _reply(context))
+    if isinstance(in_reply, json_path.Missing):
+        raise LookupError(f"{found.message}; in the target's reply, {in_reply.message}")  # noqa: TRY004  # nothing is there, which is no wrong type
+    return in_reply
+
+
+def _json_of(output: str | None) -> tuple[Any] | None:
+    """The JSON value of an answer; None where it is not JSON."""
+    try:
+        return (json.loads(output or ""),)
+    except ValueError:
+        return None
+
+
+def _reply(context: AssertionContext) -> dict[str, Any]:
+    """The target's reply as paths see it; what it does not say is left out."""
+    known = {
+        "output": context.output,
+        "context": context_json(context.context),
+        "metadata": context.response_metadata,
+    }
+    return {key: value for key, value in known.items() if value}
 
 
 def _evaluated(expression: str, context: AssertionContext) -> Any:
-    parsed: Any = None
     try:
-        parsed = json.loads(context.output or "")
-    except (ValueError, RecursionError):
-        parsed = None  # not JSON, so there is no `json` to look into
-    names = {**context.vars, "output": context.output, "json": parsed, "metadata": context.metadata}
+        parsed = _json_of(context.output)
+    except RecursionError:
+        parsed = None  # too deep, so there is no `json` to look into
+    names = {
+        "context": context_json(context.context),
+        **context.vars,
+        "output": context.output,
+        "json": None if parsed is None else parsed[0],
+        "metadata": {**context.response_metadata, **context.metadata},
+    }
     return evaluate(expression, Scope(names, context.env))
 
 
@@ -138,7 +173,7 @@ async def _called(transform: Transform, context: AssertionContext) -> Any:
                 "output": context.graded_value,
                 "context": context,
                 "vars": context.vars,
-                "metadata": context.metadata,
+                "metadata": {**context.response_metadata, **context.metadata},
             }
             return partial(function, **arguments_for(function, offered, "output"))()
 

@@ -18,7 +18,7 @@ from agentv.model.run.verdict import combined
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.message import Message, prompt_text
-from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.response import ANSWER_KEYS, Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from agentv.model.run.work import AgentWork
 
 DEPENDENCY_NOT_PASSED = "dependency-not-passed"
+_MISSPELT = 80
+"""Percentage of letters in place from which an ignored key is a misspelt one."""
+
 EMPTY = Failure("empty-output", "the target returned an empty answer; `allow_empty: true` would accept it")
 
 
@@ -140,6 +143,7 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, run_con
         env=trial.suite.env,
         threshold=trial.threshold,
         response_metadata=answer.metadata,
+        context=answer.context,
         has_transcript=bool(answer.messages),
         agent_trace=answer.trace,
         target=trial.target.name,
@@ -249,7 +253,23 @@ def result_of(
         judge_token_usage=used,
         reused=answer is not None and answer.earlier,
         work=_work_of(answer, error),
+        notes=_notes_on(answer),
+        context=answer.context if answer else (),
+        response_metadata=answer.metadata if answer else {},
     )
+
+
+def _notes_on(answer: TargetResponse | None) -> tuple[str, ...]:
+    """A note on keys of the target's mapping that mean nothing."""
+    if answer is None or not answer.ignored:
+        return ()
+    from rapidfuzz.process import extractOne  # few answers have such keys
+
+    names = ", ".join(f"'{name:.60}'" for name in answer.ignored)
+    found = (extractOne(name, ANSWER_KEYS, score_cutoff=_MISSPELT) for name in answer.ignored)
+    near = next((one[0] for one in found if one is not None), None)
+    hint = f"did you mean '{near}'?" if near is not None else "put other data under 'metadata'"
+    return (f"the target's mapping has keys that are ignored: {names}; {hint}",)
 
 
 def _work_of(answer: TargetResponse | None, error: Failure | None) -> AgentWork | None:

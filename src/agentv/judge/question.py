@@ -101,6 +101,8 @@ def _shown(rubric: Rubric, context: AssertionContext, cuts: Mapping[str, Excerpt
     return (
         *texts_of(context.vars),
         *texts_of(context.metadata),
+        *texts_of(context.response_metadata),
+        *context.retrieved,
         rubric.text or context.criteria or "",
         "\n".join(item.outcome for item in rubric.items),
         *whole,
@@ -147,6 +149,8 @@ _MARKERS = {
     "metadata": "metadata",
     "sidecar": "metadata",
     "metadata_json": "metadata",
+    "context": "context",
+    "response_metadata": "metadata",
 }
 """Variable → what its markers begin with; those of all others begin with `data`."""
 
@@ -223,6 +227,8 @@ def variables(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -
         "criteria": rubric.text or context.criteria or "",
         "rubrics": "\n".join(map(_line, rubric.items)) or rubric.text,
         "metadata": _JsonText(context.metadata),
+        "context": "\n\n".join(context.retrieved),
+        "response_metadata": _JsonText(context.response_metadata),
         "tool_calls": delimiter.around("tool-calls", tool_calls) if tool_calls else "",
         "file_changes": delimiter.around("file-changes", file_changes) if file_changes else "",
     }

@@ -287,6 +287,14 @@ class DeclaredAssertion(Declared):
         """
         return ()
 
+    def lacks_context(self, variables: JsonObject) -> bool:  # noqa: ARG002  # most read none
+        """Whether it reads retrieved text that only the target's reply can give.
+
+        Args:
+            variables: of the case.
+        """
+        return False
+
     def words(self) -> tuple[int, int | None] | None:
         """The fewest and the most words of an answer that passes; None for types that do not count them."""
         return None

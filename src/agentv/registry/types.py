@@ -71,6 +71,7 @@ class ProviderSettings(Declared):
         free: its calls cost nothing and use no tokens, so budgets ignore them.
         confined: it works on a case by a program that it starts inside the sandbox of the request.
         is_agent: it works on a case for minutes, so that people see what it does and can end it.
+        returns_context: its replies may contain the text that it retrieved.
     """
 
     __slots__ = ()
@@ -81,6 +82,7 @@ class ProviderSettings(Declared):
     free: ClassVar[bool] = False
     confined: ClassVar[bool] = False
     is_agent: ClassVar[bool] = False
+    returns_context: ClassVar[bool] = True
 
     def spares(self) -> Collection[str]:
         """Of the settings that only the environment could give still, those that are not needed as the others are.

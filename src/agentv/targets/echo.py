@@ -18,6 +18,7 @@ class Echo(ProviderSettings):
 
     short: ClassVar[str | None] = None
     free: ClassVar[bool] = True
+    returns_context: ClassVar[bool] = False
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that needs nothing."""

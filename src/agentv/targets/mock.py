@@ -26,6 +26,7 @@ class Mock(ProviderSettings):
 
     short: ClassVar[str | None] = "response"
     free: ClassVar[bool] = True
+    returns_context: ClassVar[bool] = False
 
     response: Annotated[Json, Verbatim(), Doc("the answer to every case; an object or a list is returned as JSON")] = (
         None

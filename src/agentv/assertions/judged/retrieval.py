@@ -6,12 +6,12 @@ promptfoo names them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
+from agentv.assertions.judged.context_transform import transform_issues
 from agentv.assertions.judged.questions import Proportion
 from agentv.assertions.text.sentences import sentences_of
 from agentv.lazy_dataclass import dataclass
@@ -20,20 +20,26 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.rubric import Rubric, RubricItem, RubricMode
 from agentv.model.suite.assertion import Transform
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.retrieved import context_texts
+from agentv.model.values.values import JsonObject
 from agentv.registry.fields import Alias, Doc, Issue, Nonempty, Text
 
 MOST_PIECES = 500
 """Maximum number of sentences per question; with more, a judge loses count."""
 
+NOTHING_RETRIEVED = (
+    "there is no context: the target returned no retrieved text, and the case has no variable 'context'; "
+    'a target returns it as {"output": "…", "context": ["…"]}'
+)
+
 Context = Annotated[
     Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
-    Doc("the retrieved text, or a list of texts; default: the variable `context`"),
+    Doc("the retrieved text, or a list of texts; default: the variable `context`, else what the target returned"),
 ]
 ContextTransform = Annotated[
     Transform | None,
     Alias(("contextTransform",)),
-    Doc("the retrieved text, taken from the answer: an expression over `output` and `json`, $.a.b or file.py:function"),
+    Doc("retrieved text from the reply: an expression over `context`, `metadata`, `output`, `json`; $.a; a function"),
 ]
 
 
@@ -56,12 +62,14 @@ class _OfContext(Proportion):
             yield Issue(("context_transform",), message)
 
     def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
-        """A context, where no answer has to come first."""
+        """Names that `context_transform` reads and that nothing has."""
         del reference, criteria
-        if self.context is None and self.context_transform is None and not _pieces(variables.get("context")):
-            name = self.mode
-            message = f"'{name}' needs the retrieved text: 'context', 'context_transform', or a variable 'context'"
-            yield Issue((), message, "missing-key")
+        if self.context_transform is not None:
+            yield from transform_issues(self.context_transform, variables)
+
+    def lacks_context(self, variables: JsonObject) -> bool:
+        """Whether nothing but the reply gives the context."""
+        return self.context is None and self.context_transform is None and not context_texts(variables.get("context"))
 
     async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
         """The pieces of the context; an errored grade if there are none."""
@@ -73,9 +81,11 @@ class _OfContext(Proportion):
                 else replace(context, output=context.answered, answered=None, value=None)
             )
             value = await context.services.evaluate(self.context_transform, whole)
-            found = value if isinstance(value, Failure) else _pieces(value)
+            found = value if isinstance(value, Failure) else context_texts(value)
         elif not found:
-            found = _pieces(context.vars.get("context"))
+            found = context.retrieved
+            if not found:
+                return Grade.errored("no-context", NOTHING_RETRIEVED)
         if isinstance(found, Failure):
             return Grade.errored(found.code, found.message)
         return tuple(found) or Grade.errored("no-context", "there is no context: the retrieved text is empty")
@@ -154,14 +164,3 @@ def _too_many(items: Sequence[RubricItem]) -> Grade | None:
         return None
     message = f"{len(items):,} sentences to grade one by one; the maximum is {MOST_PIECES}"
     return Grade.errored("too-long", message)
-
-
-def _pieces(value: Json) -> tuple[str, ...]:
-    """The texts of what may be a text, or a list of texts or of objects; those without a word are left out."""
-    listed = value if isinstance(value, list | tuple) else [value]
-    texts = (
-        one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, default=str)
-        for one in listed
-        if one is not None
-    )
-    return tuple(text for text in texts if text.strip())

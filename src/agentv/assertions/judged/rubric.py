@@ -312,9 +312,10 @@ def _unknown(name: str, file: str | None, added: tuple[str, ...]) -> Issue:
     from rapidfuzz.process import extractOne
 
     distance = DamerauLevenshtein.normalized_similarity
-    found = extractOne(name, [*PROMPT_VARIABLES, *added], scorer=distance, score_cutoff=0.6)
+    names = tuple(dict.fromkeys((*PROMPT_VARIABLES, *added)))
+    found = extractOne(name, names, scorer=distance, score_cutoff=0.6)
     hint = f"did you mean '{found[0]}'?" if found else "the case's own variables are under 'vars'"
-    known = ", ".join((*PROMPT_VARIABLES, *added))
+    known = ", ".join(names)
     message = f"'{name}' is not a variable of a judge prompt; available: {known}"
     return Issue(("prompt",), message, "undefined-variable", hint, file=file, name=name)
 

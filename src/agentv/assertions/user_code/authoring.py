@@ -96,7 +96,9 @@ def _run_pending() -> None:
 
 
 def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
+    from agentv.assertions.user_code.grading_result import from_python
     from agentv.assertions.user_code.result import settle, wire_of
+    from agentv.assertions.user_code.signature import PROMPTFOO_PARAMETERS
 
     if len(functions) > 1:
         names = " and ".join(function.__name__ for function in functions)
@@ -105,8 +107,11 @@ def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
     with foreign_code("bad-payload", "the payload on stdin"):
         context = _context(json.loads(text))
     with foreign_code("assertion-raised", function.__name__):
-        value = function(context, **_keywords(function, context.config))
-        settled = settle(asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value)
+        takes_output = tuple(inspect.signature(function).parameters)[:2] == PROMPTFOO_PARAMETERS
+        given = (context.graded_value, context) if takes_output else (context,)
+        value = function(*given, **_keywords(function, context.config, len(given)))
+        value = asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+        settled = settle(from_python(value) if takes_output else value)
     if isinstance(settled, Failure):
         raise ForeignError(Failure(settled.code, f"{function.__name__} {settled.message}"))
     return wire_of(settled)
@@ -120,12 +125,12 @@ def _context(payload: object) -> AssertionContext:
     return context_from_json(payload)
 
 
-def _keywords(function: Callable[..., Any], config: JsonObject) -> JsonObject:
-    """The keys of `config` that the function takes as parameters."""
+def _keywords(function: Callable[..., Any], config: JsonObject, filled: int) -> JsonObject:
+    """The keys of `config` that the function takes as parameters after the first ones, which are filled."""
     parameters = inspect.signature(function).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return config
-    names = [one.name for one in parameters][1:]
+    names = [one.name for one in parameters][filled:]
     return {name: config[name] for name in names if name in config}
 
 

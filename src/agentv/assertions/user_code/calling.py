@@ -38,10 +38,10 @@ async def grade_on_thread(subject: str, call: Callable[[], object], executor: Ex
         return Grade.errored(error.failure.code, error.failure.message)
 
 
-async def grade_coroutine(subject: str, call: Callable[[], object], executor: Executor) -> Grade:
+async def grade_coroutine(subject: str, call: Callable[[], object], executor: Executor, read: Read = grade_of) -> Grade:
     """As `grade_on_thread`, for a call that is known to return a coroutine and to run none of it."""
     try:
-        return await executor.call_async(lambda: _made_there(subject, call))
+        return await executor.call_async(lambda: _made_there(subject, call, read))
     except ForeignError as error:
         return Grade.errored(error.failure.code, error.failure.message)
 
@@ -52,9 +52,9 @@ def _outcome(subject: str, call: Callable[[], object], read: Read = grade_of) ->
         return value if inspect.isawaitable(value) else read(value, subject)
 
 
-async def _made_there(subject: str, call: Callable[[], object]) -> Grade:
-    outcome = _outcome(subject, call)
-    return outcome if isinstance(outcome, Grade) else await _awaited(subject, outcome)
+async def _made_there(subject: str, call: Callable[[], object], read: Read) -> Grade:
+    outcome = _outcome(subject, call, read)
+    return outcome if isinstance(outcome, Grade) else await _awaited(subject, outcome, read)
 
 
 async def _awaited(subject: str, outcome: Awaitable[object], read: Read = grade_of) -> Grade:

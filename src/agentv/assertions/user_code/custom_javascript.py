@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 from agentv.assertions.user_code.custom_options import label_of, merge_config
+from agentv.assertions.user_code.grading_result import with_checks
 from agentv.assertions.user_code.result import grade_of
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, promptfoo_context
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
@@ -43,6 +45,7 @@ class JavaScriptAssertion:
     needs_judge: ClassVar[bool] = False
     timeout_s: ClassVar[float] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True
+    runs_javascript: ClassVar[bool] = True
 
     def label(self) -> str:
         """Its options."""
@@ -50,11 +53,12 @@ class JavaScriptAssertion:
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Have the file's default export grade the answer."""
-        payload = context.payload
-        if self.config:
-            payload = {**payload, "config": self.config, "value": self.config.get("value")}
+        value = {"value": self.config.get("value")} if self.config else {}
+        context = replace(context, config=self.config) if self.config else context
+        # promptfoo's context is for a function of (output, context)
+        payload = {**context.payload, **value, "promptfoo": promptfoo_context(context)}
         # who grades an entry cancels it when its time is up, so the process need not watch the clock too
         answer = await context.services.javascript.grade(self.path, payload, math.inf)
         if isinstance(answer, Failure):
             return Grade.errored(answer.code, f"{self.type} {answer.message}")
-        return grade_of(answer, self.type)
+        return grade_of(with_checks(answer), self.type)

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 
 from agentv.assertions.user_code.calling import grade_coroutine, grade_on_thread
 from agentv.assertions.user_code.custom_options import at_their_place, label_of, merge_config
+from agentv.assertions.user_code.grading_result import from_python
+from agentv.assertions.user_code.result import grade_of
 from agentv.assertions.user_code.signature import BAD_FILE, Signature, read_signature
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
@@ -63,7 +65,7 @@ class PythonType:
         # a parameter of that name is one like any other
         merged, issues = (options, list[Issue]()) if "config" in signature.names else merge_config(options)
         issues += at_their_place(signature.validate(merged), options)
-        return issues or PythonAssertion(self, signature.function, merged)
+        return issues or PythonAssertion(self, signature.function, merged, signature.takes_output)
 
     def load(self, function: str) -> Callable[..., Any]:
         """The function itself; imports the file, once.
@@ -89,11 +91,16 @@ class PythonType:
 
 @dataclass(frozen=True, slots=True)
 class PythonAssertion:
-    """One entry of a custom type: the parameters that its function is called with."""
+    """One entry of a custom type: the parameters that its function is called with.
+
+    Attributes:
+        takes_output: it is called with the output and the context, as in promptfoo.
+    """
 
     type: PythonType
     function: str
     parameters: JsonObject
+    takes_output: bool = False
 
     needs_judge: ClassVar[bool] = False
     timeout_s: ClassVar[float] = CODE_TIMEOUT_S
@@ -118,9 +125,18 @@ class PythonAssertion:
         if self.parameters:
             context = replace(context, config=self.parameters)
 
-        def call() -> object:
-            return self.type.load(self.function)(context, **self.parameters)
+        given = (context.graded_value, context) if self.takes_output else (context,)
 
+        def call() -> object:
+            return self.type.load(self.function)(*given, **self.parameters)
+
+        name, executor = self.type.name, context.services.executor
+        read = _read if self.takes_output else grade_of
         if self.type.is_coroutine:
-            return await grade_coroutine(self.type.name, call, context.services.executor)
-        return await grade_on_thread(self.type.name, call, context.services.executor)
+            return await grade_coroutine(name, call, executor, read)
+        return await grade_on_thread(name, call, executor, read)
+
+
+def _read(value: object, subject: str) -> Grade:
+    """The grade of what a function of promptfoo returned."""
+    return grade_of(from_python(value), subject)

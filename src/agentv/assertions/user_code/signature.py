@@ -16,6 +16,12 @@ from agentv.registry.fields import Issue
 MARK = "define_assertion"
 """The decorator that makes a function an assertion."""
 
+PROMPTFOO_NAME = "get_assert"
+"""The function of an assertion file of promptfoo."""
+
+PROMPTFOO_PARAMETERS = ("output", "context")
+"""Names of the first two parameters by which a function of promptfoo is recognized."""
+
 RESERVED = frozenset(one.name for one in fields(AssertionSettings)) | {"type", "metric"}
 """Keys that every assertion takes (SPEC section 7.1), so no parameter can be filled by them."""
 
@@ -35,11 +41,17 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Signature of an assertion: the context, then keywords. `takes_any`: it has `**kwargs`."""
+    """Signature of an assertion: the context, then keywords.
+
+    Attributes:
+        takes_any: it has `**kwargs`.
+        takes_output: its first two parameters are the output and the context, as in promptfoo.
+    """
 
     function: str
     parameters: tuple[Parameter, ...]
     takes_any: bool
+    takes_output: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,7 +84,8 @@ class Signature:
 def read_signature(source: bytes, file: str) -> Signature | Issue:
     """The signature of the assertion in a Python file.
 
-    It is the function marked by `@define_assertion`, else the one named `assertion`, else the one named as the file.
+    It is the function marked by `@define_assertion`, else the one named `assertion` or, as in promptfoo, `get_assert`,
+    else the one named as the file.
 
     Args:
         source: the bytes of the file.
@@ -91,7 +104,8 @@ def read_signature(source: bytes, file: str) -> Signature | Issue:
         return _bad(file, marked[1], f"{names} are both decorated with @{MARK}; a file defines one assertion")
     by_name = {one.name: one for one in functions}
     stem = file.removesuffix(".py")
-    chosen = marked[0] if marked else by_name.get("assertion") or by_name.get(stem.replace("-", "_"))
+    wanted_names = ("assertion", PROMPTFOO_NAME, stem.replace("-", "_"))
+    chosen = marked[0] if marked else next((by_name[name] for name in wanted_names if name in by_name), None)
     if chosen is None:
         wanted = f"no function that is decorated with @{MARK}, or named 'assertion' or '{stem.replace('-', '_')}'"
         return Issue((), f"{file} has {wanted}", BAD_FILE)
@@ -145,19 +159,21 @@ def _signature(function: _Function, file: str) -> Signature | Issue:
     positional = [*given.posonlyargs, *given.args]
     if not positional and given.vararg is None:
         return _bad(file, function, f"'{function.name}' must take the context as its first parameter")
-    if len(given.posonlyargs) > 1:
-        return _bad(file, function, f"'{given.posonlyargs[1].arg}' cannot be passed by name")
+    takes_output = tuple(one.arg for one in positional[:2]) == PROMPTFOO_PARAMETERS
+    filled = 2 if takes_output else 1
+    if len(given.posonlyargs) > filled:
+        return _bad(file, function, f"'{given.posonlyargs[filled].arg}' cannot be passed by name")
     # defaults belong to the last of the positional parameters, so they are lined up from the right
     defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
     pairs = [
-        *zip(positional[1:], defaults[1:], strict=True),  # the first is the context
+        *zip(positional[filled:], defaults[filled:], strict=True),  # after the context
         *zip(given.kwonlyargs, given.kw_defaults, strict=True),
     ]
     parameters = tuple(Parameter(one.arg, default is None, _annotation(one, default)) for one, default in pairs)
     for one, _ in pairs:
         if one.arg in RESERVED:
             return _bad(file, one, f"parameter '{one.arg}' is a key of every assertion; rename it")
-    return Signature(function.name, parameters, given.kwarg is not None)
+    return Signature(function.name, parameters, given.kwarg is not None, takes_output)
 
 
 def _annotation(parameter: ast.arg, default: ast.expr | None) -> Annotation | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.trace_summary import ToolCount, TraceSummary
 from agentv.model.values.message import Message, messages_from_json
+from agentv.model.values.retrieved import read_context
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 
@@ -35,6 +36,8 @@ def context_from_json(payload: JsonObject) -> AssertionContext:
         cost_usd=_number(payload, "cost_usd"),
         duration_ms=_number(payload, "duration_ms"),
         workspace_path=_read(payload, "workspace_path", str),
+        context=read_context(payload.get("context")),
+        response_metadata=_read(payload, "response_metadata", Mapping) or {},
     )
     # these are worked out from the messages, unless the payload says them
     values = {

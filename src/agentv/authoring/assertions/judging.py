@@ -10,6 +10,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
+from agentv.errors import Diagnostic, Severity
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite, TargetSpec, embeds
@@ -172,7 +173,9 @@ class Judging:
                 found[name] = spec
         return found
 
-    def need_embedder(self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading) -> None:
+    def need_embedder(
+        self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading, severity: Severity = "error"
+    ) -> None:
         """Report entries that need a target that embeds and have none, given what `resolve` found."""
         for one in self._embedding.values():
             for target in (one.target,) if one.target is not None else suite.targets:
@@ -183,7 +186,8 @@ class Judging:
                         f"and neither does its judge '{judge.name}'" if judge is not None else "and there is no judge"
                     )
                     message = f"this needs a target that computes embeddings; '{target.name}' does not, {beside}"
-                    reading.report.error("no-embedder", one.span, message, notes=PASTE_EMBEDDER.splitlines())
+                    notes = tuple(PASTE_EMBEDDER.splitlines())
+                    reading.report.add(Diagnostic("no-embedder", message, one.span, severity, notes=notes))
                     break
 
     def need_comparison_group(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:

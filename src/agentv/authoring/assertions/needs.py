@@ -9,6 +9,7 @@ from agentv.authoring.source.report import Report
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
+from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.values import JsonObject
 from agentv.registry.fields import DeclaredAssertion
 
@@ -18,13 +19,18 @@ _modest: set[type] = set()
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Data of a case that assertions may need; for a case with turns, of the last turn."""
+    """Data of a case that assertions may need; for a case with turns, of the last turn.
+
+    Attributes:
+        targets: that will be called; empty where that is not known yet.
+    """
 
     id: str | None
     variables: JsonObject
     has_reference: bool
     has_criteria: bool
     turns: Sequence[Turn]
+    targets: Sequence[TargetSpec] = ()
 
 
 def need_nothing(entries: Iterable[AssertionEntry]) -> bool:
@@ -50,12 +56,23 @@ def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> N
             isinstance(assertion, DeclaredAssertion)
             and type(assertion).missing_inputs is not DeclaredAssertion.missing_inputs
         ):
-            notes = (f"the case '{facts.id}' has none",) if facts.id else ()
             for issue in assertion.missing_inputs(
                 facts.variables, reference=facts.has_reference, criteria=facts.has_criteria
             ):
+                notes = (f"the case '{facts.id}' has none",) if facts.id and issue.code == "missing-key" else ()
                 report.error(issue.code, entry.span, issue.message, hint=issue.hint, notes=notes)
+            if facts.targets and assertion.lacks_context(facts.variables):
+                _report_no_context(entry, facts.targets, report)
         elif hasattr(type(assertion), "assert_"):
             _check(entry.inner, facts, report)
         else:
             _modest.add(type(assertion))
+
+
+def _report_no_context(entry: AssertionEntry, targets: Iterable[TargetSpec], report: Report) -> None:
+    """Report the first target whose replies contain no retrieved text."""
+    mute = next((one for one in targets if not getattr(one.settings, "returns_context", True)), None)
+    if mute is not None:
+        message = f"'{entry.type}' needs the retrieved text, which target '{mute.name}' does not return"
+        hint = "give it as 'context', as a variable 'context', or by 'context_transform' from the answer"
+        report.error("missing-key", entry.span, message, hint=hint)

@@ -203,6 +203,8 @@ def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, rea
     reading.secrets.update(secrets_in(options))
     built = kind.build(options)
     if not isinstance(built, list):
+        if getattr(built, "runs_javascript", False):
+            reading.note_javascript(item)
         return built
     for issue in built:
         report_issue(issue, None, nodes, MapNode(nodes, keys, item.at), reading)

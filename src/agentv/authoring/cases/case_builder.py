@@ -101,8 +101,8 @@ class CaseBuilder:
         if not variables.valid:
             reading = reading.rendering(False)  # what the placeholders mean is not known
         parts = self._parts(case, variables.value, reading)
-        self._check(case, parts, reading, complete=variables.valid)
         targets = context.targets if parts.target is None or context.targets_win else (parts.target,)
+        self._check(case, parts, reading, targets if variables.valid else None)
         check_attachments(parts.messages or (), targets, keys.input or case.node, reading.report)
         if parts.messages is None or not (parts.graded or context.show_only):
             return ()
@@ -111,6 +111,8 @@ class CaseBuilder:
         if made is None:
             return ()
         check_abilities(made, targets, case.node, reading.report)
+        if context.budgets is not None:
+            context.budgets.check(case.translated.map, targets, reading.report)
         if made.workspace is not None and made.workspace.network != "host":
             from agentv.authoring.workspaces.network import check_network  # few suites close a network
 
@@ -155,16 +157,24 @@ class CaseBuilder:
             options=options,
         )
 
-    def _check(self, case: WrittenCase, parts: _Parts, reading: Reading, *, complete: bool) -> None:
-        """Check the assertions against the rest of the case, and note what they need; `complete`: it has variables."""
+    def _check(
+        self, case: WrittenCase, parts: _Parts, reading: Reading, targets: tuple[TargetSpec, ...] | None
+    ) -> None:
+        """Check the assertions against the rest of the case, and note what they need.
+
+        `targets`: that it is for; None: its variables are not known.
+        """
         several = case.has_turns or case.linked
         alone = "in a case with turns, conversation_id or depends_on" if several else None
         look = self._notes.judging.look
         for entry in parts.graded:
             look(entry, target=parts.target, judge=parts.judge, alone=alone)
-        if complete and parts.reference is not None and not need_nothing(parts.graded):
+        if "rubrics" in case.not_missing and parts.judge is None and not (parts.target and parts.target.judge):
+            self._notes.judging.ask(span_of(case.node.at))  # what is misspelt needs a judge, which is reported now
+        if targets is not None and parts.reference is not None and not need_nothing(parts.graded):
             has_criteria = parts.criteria is not None
-            facts = Facts(case.keys.id, parts.variables, bool(parts.reference), has_criteria, parts.turns or ())
+            turns = parts.turns or ()
+            facts = Facts(case.keys.id, parts.variables, bool(parts.reference), has_criteria, turns, targets)
             check_needs(parts.entries, facts, reading.report)
         if parts.target is not None or parts.judge is not None:
             self._notes.add_own_targets(parts.target, parts.judge, parts.graded)

@@ -9,6 +9,7 @@ from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging, judges
 from agentv.authoring.assertions.zero_thresholds import ZeroThresholds
 from agentv.authoring.cases.defaults import CaseDefaults
+from agentv.authoring.cases.trial_budgets import TrialBudgets
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.targets.registry import TargetRegistry
@@ -37,6 +38,7 @@ class CaseContext:
         clusters: determines the cluster of each case; None: the case, or its conversation, is one.
         on_case: called with every case as authored, valid or not.
         work: reads the workspaces and the scripted tools of the cases.
+        budgets: checks the budgets of their trials.
     """
 
     defaults: CaseDefaults
@@ -51,6 +53,7 @@ class CaseContext:
     clusters: ClusterReader | None = None
     on_case: Callable[[MapNode], None] | None = None
     work: SuiteWork | None = None
+    budgets: TrialBudgets | None = None
 
 
 @dataclass(slots=True)

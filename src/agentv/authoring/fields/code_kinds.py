@@ -15,6 +15,9 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry import fields as declared
 from agentv.templating import LITERAL_HINT, RenderError, undeclared
 
+PROMPTFOO_FUNCTION = "get_assert"
+"""The function of a Python file that is named without one."""
+
 _FUNCTION = lazy_pattern(r"(?P<place>.+):(?P<name>[A-Za-z_][\w.]*)", re.DOTALL)
 PYTHON_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py")
 FUNCTION_OF_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py:[A-Za-z_][\w.]*")
@@ -65,7 +68,10 @@ def _read_python(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return refuse(node, reading, key, "Python code, or a function, written file.py:name")
     text = node.value.strip()
-    if not FUNCTION_OF_FILE.fullmatch(text) and not text.startswith("file://"):
+    if PYTHON_FILE.fullmatch(text):  # as promptfoo names a file
+        whole = f"{text}:{PROMPTFOO_FUNCTION}"
+        node = Scalar(whole, whole, node.at)
+    elif not FUNCTION_OF_FILE.fullmatch(text) and not text.startswith("file://"):
         return declared.PythonSource(code=node.value)
     function = read_function(node, reading, key)
     return INVALID if function is INVALID else declared.PythonSource(function=function)
@@ -84,6 +90,7 @@ def read_javascript(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         return refuse(node, reading, key, "JavaScript code, or the path of a file")
     text = node.value.strip()
+    reading.note_javascript(node)
     match = JAVASCRIPT_FILE.fullmatch(text)
     if match is None:
         if text.startswith("file://"):
@@ -107,6 +114,10 @@ def _read_command(node: Node, reading: Reading, key: str) -> Any:
         if argv[0].strip():
             return declared.Command(argv=argv, cwd=cwd)
     return refuse(node, reading, key, "a command: a list of words or a shell command")
+
+
+_KEY_OF_OUTPUT = lazy_pattern(r"output(?:\.[A-Za-z_]\w*|\[-?\d+\])*\.[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[-?\d+\])*")
+"""`output.a.b`: the answer is text, so that an expression finds no key in it."""
 
 
 def _read_transform(node: Node, reading: Reading, key: str) -> Any:
@@ -138,6 +149,8 @@ def _read_expression(text: str, node: Scalar, reading: Reading, key: str) -> Any
             parse(text)
             return Transform("path", text)
         expression = text.removeprefix("{{").removesuffix("}}").strip()
+        if _KEY_OF_OUTPUT.fullmatch(expression):  # promptfoo's spelling of a path into the answer
+            return Transform("path", f"${expression.removeprefix('output')}")
         if reading.data and refuses_template(f"{{{{ {expression} }}}}", node, reading.report):
             return INVALID
         if "{{" in expression:

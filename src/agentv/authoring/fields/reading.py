@@ -42,6 +42,9 @@ KEPT_TEXTS = 256
 _OF_ENTRIES = frozenset({"type", "value", "weight", "required", "negate", "min_score"})
 """Keys of assertions, which a line that is not indented far enough gives to the case."""
 
+_NOTED_JAVASCRIPT = 2
+"""Positions of JavaScript that are kept: the first one is reported, and whether there are more."""
+
 SHOWN_KEYS = 50
 """Keys of one mapping that are reported to mean nothing."""
 
@@ -127,6 +130,7 @@ class Reading:
         data: the current node is data, which must not name code or read the environment.
         fed: the variables come from data.
         rubric: options of rubrics that have none of their own.
+        javascript: positions of what runs JavaScript, read so far, the first ones; targets have a list of their own.
     """
 
     report: Report
@@ -144,6 +148,7 @@ class Reading:
     data: bool = False
     fed: bool = False
     rubric: RubricOptions = field(default_factory=dict)
+    javascript: dict[Span, None] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _pdfs: dict[str, str | None] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
@@ -156,6 +161,11 @@ class Reading:
         if id(env) not in self._environments:
             self._environments[id(env)] = env, frozenset(environment_secrets(env))
         return self._environments[id(env)][1]
+
+    def note_javascript(self, node: Node) -> None:
+        """Remember that the code at a node needs a JavaScript runtime."""
+        if len(self.javascript) < _NOTED_JAVASCRIPT:
+            self.javascript.setdefault(span_of(node.at))
 
     def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""

@@ -14,6 +14,7 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
+from agentv.authoring.cases.trial_budgets import TrialBudgets, place_of_budget
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.metadata import GOVERNANCE
@@ -123,6 +124,7 @@ class HeaderReader:
             clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
             on_case=request.on_case,
             work=work,
+            budgets=TrialBudgets(request, place_of_budget(translated.map)),
         )
         notes = CaseNotes.of_env(env)
         notes.judging.advice = PASTE_IN_EXAM if exam else notes.judging.advice

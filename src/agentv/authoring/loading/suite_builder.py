@@ -67,13 +67,14 @@ class SuiteBuilder:
         notes.zero.close(*header.threshold, report)
         needed = request.for_run and "judge" not in not_missing and not header.targets.judge_broken
         judges = judging.resolve(suite, registry, reading, for_run=needed)
-        if request.for_run and (needed or suite.judge is not None):  # a judge that cannot be read might embed
-            judging.need_embedder(suite, judges, reading)
+        if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
+            judging.need_embedder(suite, judges, reading, "error" if request.for_run else "warning")
         judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=self._targets_win)
         called = (*self._called_targets(), *judging.used(suite, judges))
         if request.for_run and not request.asks_targets:
             self._warn_unset(suite.targets)
         report_missing(called, reading, asks=request.for_run and request.asks)
+        self._report_javascript(called)
         if not request.for_run:
             registry.check()
         if report.failed:
@@ -104,6 +105,16 @@ class SuiteBuilder:
         for one in targets:
             for unset in one.unset:
                 self.context.report.add(replace(unset, severity="warning"))
+
+    def _report_javascript(self, called: Iterable[TargetSpec]) -> None:
+        """Report that there is no runtime for the suite's JavaScript. Where answers are replayed, it may not run."""
+        request, reading = self.context.request, self.header.reading
+        if request.for_run and not request.asks:
+            return
+        from agentv.authoring.code.javascript import report_missing_runtime, runs_javascript  # few suites have any
+
+        uses = (*reading.javascript, *(spec.span for spec in called if runs_javascript(spec)))
+        report_missing_runtime(uses, reading.scope.env, reading.report, "error" if request.for_run else "warning")
 
     def _prompt_functions(self) -> Iterator[str]:
         """The functions that were called to write prompts."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import Places, is_file, shown, upwards
+from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import (
     ListNode,
     MapNode,
@@ -171,6 +172,20 @@ def _name_of(flat: MapNode) -> Node | None:
     return next((node for key in TARGET.spelled("name") if (node := flat.get(key)) is not None), None)
 
 
+def _with_misspelt_name(flat: MapNode, reading: Reading) -> MapNode:
+    """The target with a key that must mean `name` in its place, which is reported; else as it is."""
+    misspelt = next(
+        (key for key in flat.items if key not in TARGET.known and nearest(key, TARGET.known) == "name"), None
+    )
+    if misspelt is None:
+        return flat
+    reading.unknown_key(misspelt, flat, ("name",), "a target")
+    rename = {misspelt: "name"}
+    items = {rename.get(key, key): node for key, node in flat.items.items()}
+    places = {rename.get(key, key): at for key, at in flat.keys.items()}
+    return MapNode(items, places, flat.at)
+
+
 def _canonical(flat: MapNode) -> dict[str, Any]:
     """What a target says, by its canonical keys."""
     return {TARGET.older.get(key, SETTINGS.get(key, key)): plain(node) for key, node in flat.items.items()}
@@ -183,6 +198,8 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
         reading.report.error("bad-value", entry, f"a target must be a mapping, found {kind_of(entry)}")
         return
     flat = flattened(entry, registry.providers)
+    if _name_of(flat) is None:
+        flat = _with_misspelt_name(flat, reading)
     name = _name_of(flat)
     if not isinstance(name, Scalar) or is_empty(name):
         reading.report.error("missing-key", name or entry, "a target needs 'name'")

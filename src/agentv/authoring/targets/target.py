@@ -73,7 +73,7 @@ def read_target(
 
 
 def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
-    reading = reading.part()
+    reading = replace(reading.part(), javascript={})
     reading = reading.rendering(reading.renders or "settings" in node.items)
     flat = gathered(flattened(node, providers, reading.report), reading.report)
     translated = translate(flat, TARGET, reading.report)

@@ -16,6 +16,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import EMPTY, JsonObject
+from agentv.registry.extras import missing_extra
 
 _NAME = lazy_pattern(r"[A-Za-z0-9_-]{1,64}")
 """What the model APIs take as the name of a tool, and agents as that of a server."""
@@ -43,6 +44,7 @@ class ToolReader:
         self._node = None if node is None or is_empty(node) else node
         self._changes = self._node is not None and holds_placeholder(self._node)
         self._servers: Mapping[str, _Server] | None = None
+        self._reported = False
 
     def check(self, reading: Reading) -> None:
         """Read the suite's tools where no case may, so that mistakes are found."""
@@ -59,12 +61,20 @@ class ToolReader:
         own = {} if node is None or is_empty(node) else _servers(node, reading)
         if self._node is None and not own:
             return ()
+        self._check_library(self._node or node, reading)
         base = self._of_suite(reading.of_suite())
         merged = {**base, **{name: _over(one, base.get(name)) for name, one in own.items()}}
         return tuple(
             ScriptedServer(name, tuple(one.tools.values()), one.state, one.transport or "stdio")
             for name, one in merged.items()
         )
+
+    def _check_library(self, node: Node | None, reading: Reading) -> None:
+        """Report once that the library that serves tools is not installed."""
+        missing = None if self._reported else missing_extra("mcp", "agents", "scripted tools are served")
+        if missing is not None:
+            self._reported = True
+            reading.report.error(missing.code, node, missing.message, hint=missing.hint)
 
     def _of_suite(self, reading: Reading) -> Mapping[str, _Server]:
         if self._node is None:

@@ -25,6 +25,7 @@ from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message, ToolCall, attached_files, prompt_text, reference_text
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText, context_json, context_texts
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import PARTIAL
 from agentv.model.values.usage import TokenUsage
@@ -44,6 +45,8 @@ class AssertionContext:
         criteria: what a correct answer does.
         config: keys of the entry that its type does not declare (custom assertions, scripts).
         token_usage, cost_usd, duration_ms: of the target's call; None if unknown.
+        context: the texts that the target retrieved, in its order.
+        response_metadata: what else the target's reply says of it.
         workspace_path: directory in which an agent worked; None for all other targets.
         workspace: where commands of graders run; None: the case has no workspace.
         changes: what the agent changed in it.
@@ -88,6 +91,7 @@ class AssertionContext:
     value: Json = None
     target: str = ""
     allow_empty: bool = False
+    context: tuple[RetrievedText, ...] = ()
     _services: Services | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -154,6 +158,11 @@ class AssertionContext:
         return reference_text(self.expected_output)
 
     @cached_property
+    def retrieved(self) -> tuple[str, ...]:
+        """The retrieved texts: those of the variable `context`, else those of the reply."""
+        return context_texts(self.vars.get("context")) or tuple(one.text for one in self.context if one.text.strip())
+
+    @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...] | None:
         """The tool calls in the transcript, in order; None if they are not all known.
 
@@ -200,6 +209,8 @@ class AssertionContext:
             "expected_output": [message.as_json() for message in self.expected_output],
             "criteria": self.criteria,
             "metadata": self.metadata,
+            "context": context_json(self.context),
+            "response_metadata": self.response_metadata,
             "vars": self.vars,
             "config": self.config,
             "input_files": list(self.input_files),
@@ -235,6 +246,7 @@ def promptfoo_context(context: AssertionContext) -> dict[str, Any]:
             "latencyMs": context.duration_ms,
             "finishReason": context.finish_reason,
             "metadata": context.response_metadata,
+            "context": context_json(context.context),
         },
     }
 

@@ -44,6 +44,8 @@ PROMPT_VARIABLES: Mapping[str, str] = {
     "metadata": "metadata",
     "tool_calls": "tool_calls",
     "file_changes": "file_changes",
+    "context": "context",
+    "response_metadata": "response_metadata",
     "question": "input",
     "candidate_answer": "output",
     "reference_answer": "expected_output",
@@ -71,7 +73,7 @@ JUDGED_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
 }
 """What a judge prompt of a mode must show, since it is what is judged; in all others it is `output`."""
 
-WRITER_NAMES: tuple[str, ...] = (*PROMPT_VARIABLES, "context", "transcript", "vars", "config", "case_id", "ctx")
+WRITER_NAMES: tuple[str, ...] = (*PROMPT_VARIABLES, "transcript", "vars", "config", "case_id", "ctx")
 """What a Python function that writes a judge prompt may ask for; text that its mode does not have is empty."""
 
 

@@ -14,6 +14,7 @@ from agentv.model.suite.suite import Aggregate, Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
 
@@ -116,6 +117,7 @@ class TrialResult:
             run has them; nobody was paid.
         judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
         notes: what is noteworthy of its model calls, such as that the agent counts them differently.
+        context, response_metadata: what the target's reply says besides its output.
     """
 
     trial: Trial
@@ -141,3 +143,5 @@ class TrialResult:
     work: AgentWork | None = None
     stored: StoredWork | None = None
     notes: tuple[str, ...] = ()
+    context: tuple[RetrievedText, ...] = ()
+    response_metadata: JsonObject = field(default=EMPTY)

@@ -26,6 +26,7 @@ from agentv.model.values.message import (
     ToolCall,
 )
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Redactor:
             finish_reason=self._maybe(answer.finish_reason),
             attempts=self._attempts(answer.attempts),
             metadata=self._object(answer.metadata),
+            context=self._context(answer.context),
+            ignored=tuple(map(self.redact, answer.ignored)),
         )
 
     def redact_result(self, result: TrialResult) -> TrialResult:
@@ -97,6 +100,8 @@ class Redactor:
             error=self._failure(result.error),
             messages=tuple(self._message(message) for message in result.messages),
             metadata=self._object(result.metadata),
+            context=self._context(result.context),
+            response_metadata=self._object(result.response_metadata),
             turns=tuple(self.redact_answer(answer) for answer in result.turns),
             retries=self._attempts(result.retries),
             notes=tuple(map(self.redact, result.notes)),
@@ -113,6 +118,16 @@ class Redactor:
         if isinstance(value, Sequence):
             return [self.redact_json(inner) for inner in value]
         return REDACTED if self.redact(str(value)) == REDACTED else value
+
+    def _context(self, context: tuple[RetrievedText, ...]) -> tuple[RetrievedText, ...]:
+        if not self._values:
+            return context
+        return tuple(
+            replace(
+                one, text=self.redact(one.text), source=self._maybe(one.source), metadata=self._object(one.metadata)
+            )
+            for one in context
+        )
 
     def _maybe(self, text: str | None) -> str | None:
         return None if text is None else self.redact(text)

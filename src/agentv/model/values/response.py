@@ -7,6 +7,7 @@ from dataclasses import field
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
@@ -85,6 +86,9 @@ class Embeddings:
     cost_usd: float | None = None
 
 
+ANSWER_KEYS = ("output", "context", "metadata", "token_usage", "cost_usd", "duration_ms", "finish_reason")
+"""Keys of the mapping that a target returns."""
+
 STRUCTURED = "structured_output"
 """Key of `metadata`: the answer was a value, and `output` is its JSON. Code that grades it gets the value."""
 
@@ -100,7 +104,9 @@ class TargetResponse:
         cost_usd: US dollars, when known; unknown is None, never 0.
         duration_ms: milliseconds that the target itself reports, else the engine measures.
         finish_reason: why the model stopped, in the provider's terms.
-        metadata: anything else that the target wants to keep in the row.
+        metadata: anything else that the target says of it; kept in the row as `response_metadata`.
+        context: the texts that it retrieved, in its order; `context-*` assertions read them.
+        ignored: keys of the mapping that it returned that mean nothing here.
         limits: what the provider's rate limits still allow.
         attempts: the failed attempts before this answer.
         earlier: it was paid for earlier, by another run or in an older row of this one: no call was made.
@@ -122,3 +128,5 @@ class TargetResponse:
     trace: Trace | None = None
     metered: bool = False
     logs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    context: tuple[RetrievedText, ...] = ()
+    ignored: tuple[str, ...] = ()

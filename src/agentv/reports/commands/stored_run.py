@@ -83,10 +83,20 @@ def _trial(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     yield from _titled("input", _transcript(result.input, options))
     if result.output is not None:
         yield from _titled("answer", _text(result.output, options))
+    yield from _titled("retrieved", _retrieved(result, options))
     if result.error is not None:
         yield from _titled("error", [f"{one_line(result.error.code)}:", *_text(result.error.message, options)])
     yield from _titled("checks", _scores(result.scores, options))
     yield from _titled("reference", _reference(result, options))
+
+
+def _retrieved(result: TrialResult, options: ShowOptions) -> Iterator[str]:
+    """The retrieved texts, each after its number, its source and its score."""
+    for number, one in enumerate(result.context, 1):
+        facts = [one_line(one.source, NAME)] if one.source is not None else []
+        facts += [f"score {one.score:g}"] if one.score is not None else []
+        yield f"[{number}] {', '.join(facts)}".rstrip()
+        yield from (f"  {line}" for line in _text(one.text, options))
 
 
 def _label(result: TrialResult) -> str:

@@ -67,6 +67,7 @@ class _Answer(Struct, gc=False):
     metadata: dict[str, Any]
     attempts: list[_Attempt] = []
     earlier: bool = False
+    context: list[Any] = []
     redacted: bool = False
 
 

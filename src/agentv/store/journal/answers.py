@@ -9,9 +9,10 @@ The first line is `{"format":"agentv-journal","version":1}`. Every other line is
     spent, case what one model call of an agent took that passed the gateway: `spent` is the target, with `token_usage`
                 and `cost_usd`
     key, case   an answer: of which call, for which case; `target` if it reported a cost; `judge`; then `output`,
-                `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` as the target gave
-                them, `attempts` where the call was made more than once, `earlier` where it is another run's, and
-                `redacted` where a secret was taken out of it, `metered` where lines with `spent` say what it took
+                `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` and `context` as the
+                target gave them, `attempts` where the call was made more than once, `earlier` where it is another
+                run's, and `redacted` where a secret was taken out of it, `metered` where lines with `spent` say what
+                it took
 
 The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
 """
@@ -27,8 +28,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from agentv.model.values.message import Block, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
+from agentv.model.values.retrieved import context_json, read_context
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.encoding import to_json
 
 VERSION = 1
@@ -58,6 +60,7 @@ class AnswerRow(Struct, gc=False):
     attempts: Sequence[Attempt] | UnsetType = UNSET
     earlier: bool | UnsetType = UNSET
     metered: bool | UnsetType = UNSET
+    context: Sequence[Json] | UnsetType = UNSET
     redacted: bool | UnsetType = UNSET
 
 
@@ -96,6 +99,7 @@ def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
         answer.attempts or UNSET,
         answer.earlier or UNSET,
         answer.metered or UNSET,
+        context_json(answer.context) or UNSET,
         redacted or UNSET,
     )
 
@@ -235,7 +239,7 @@ def answer_in(row: Mapping[str, Any]) -> TargetResponse:
     """The answer that an object of JSON holds.
 
     Raises:
-        LookupError, TypeError: it holds none.
+        LookupError, TypeError, ValueError: it holds none.
     """
     usage = row["token_usage"]
     return TargetResponse(
@@ -249,6 +253,7 @@ def answer_in(row: Mapping[str, Any]) -> TargetResponse:
         attempts=tuple(Attempt(**attempt) for attempt in row.get("attempts", ())),
         earlier=row.get("earlier", False),
         metered=row.get("metered", False),
+        context=read_context(row.get("context")),
     )
 
 

@@ -22,6 +22,7 @@ from agentv.model.suite.suite import DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.suite.workspace import SandboxName, Variant
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.retrieved import read_context
 from agentv.model.values.span import Span
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY
@@ -95,6 +96,8 @@ class _ResultRow(StoredRow, gc=False, kw_only=True):
     retries: tuple[Attempt, ...] = ()
     reused: bool = False
     notes: tuple[str, ...] = ()
+    context: tuple[Any, ...] = ()
+    response_metadata: Mapping[str, Any] = EMPTY
     stopped: SamplingStop | None = None
     sandbox: SandboxName | None = None
     agent_version: str | None = None
@@ -151,6 +154,8 @@ def _result(row: _ResultRow, root: str) -> TrialResult:
         judge_token_usage=row.judge_token_usage,
         reused=row.reused,
         notes=row.notes,
+        context=read_context(row.context),
+        response_metadata=row.response_metadata,
         stopped=row.stopped,
         stored=_stored(row),
     )
@@ -164,7 +169,15 @@ def _failure(row: FailureRow) -> Failure:
 
 def _turn(row: TurnRow) -> TargetResponse:
     messages = messages_from_json(row.messages or ())
-    return TargetResponse(row.output, messages, row.token_usage, row.cost_usd, row.duration_ms)
+    return TargetResponse(
+        row.output,
+        messages,
+        row.token_usage,
+        row.cost_usd,
+        row.duration_ms,
+        metadata=row.response_metadata or EMPTY,
+        context=read_context(row.context or ()),
+    )
 
 
 def _trial(row: _ResultRow, root: str) -> Trial:

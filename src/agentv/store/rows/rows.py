@@ -3,9 +3,10 @@
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
 `aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `alpha`, `stopped`,
 `expected_output`, `cluster_key`, `cluster`, `variant`, `sandbox`, `agent_version`, `trace_path`, `diff_path`,
-`native_path`, `workspace_path` and `notes` that say something: totals are computed from rows alone, and so are
-views. A score ends with `error` where it errored. `input` and `output` of a conversation are its transcript; `turns`
-says what each call gave.
+`native_path`, `workspace_path`, `notes`, `context` and `response_metadata` that say something: totals are computed from
+rows alone, and so are views. A score ends with `error` where it errored. `input` and `output` of a conversation are its
+transcript; `turns` says what each call gave. `context` is what the target retrieved, `response_metadata` what else it
+says of its reply; `metadata` is the case's, which a target cannot change.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from agentv.model.run.work import StoredWork
 from agentv.model.suite.suite import Aggregate, Case
 from agentv.model.values.message import Message, reference_text
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.retrieved import context_json
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 
@@ -79,6 +81,8 @@ class TurnRow(Struct, gc=False):
     token_usage: TokenUsage | None
     cost_usd: float | None
     messages: Sequence[Mapping[str, Any]] | UnsetType = UNSET
+    context: Sequence[Any] | UnsetType = UNSET
+    response_metadata: Mapping[str, Any] | UnsetType = UNSET
 
 
 class StoppedRow(Struct, gc=False):
@@ -140,6 +144,8 @@ class Row(Struct, gc=False):
     work_path: str | UnsetType = UNSET
     work_sha256: str | UnsetType = UNSET
     notes: Sequence[str] | UnsetType = UNSET
+    context: Sequence[Any] | UnsetType = UNSET
+    response_metadata: Mapping[str, Any] | UnsetType = UNSET
 
 
 class RelativePaths(dict[str, str]):
@@ -201,6 +207,10 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         row.variant = trial.variant.name
     if result.notes:
         row.notes = result.notes
+    if result.context:
+        row.context = context_json(result.context)
+    if result.response_metadata:
+        row.response_metadata = result.response_metadata
     if result.stored is not None:
         _add_work(row, result.stored)
     return row
@@ -239,6 +249,8 @@ def _turn_row(answer: TargetResponse) -> TurnRow:
         answer.token_usage,
         answer.cost_usd,
         [_message_row(message) for message in answer.messages] or UNSET,
+        context_json(answer.context) or UNSET,
+        answer.metadata or UNSET,
     )
 
 

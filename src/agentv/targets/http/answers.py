@@ -1,8 +1,8 @@
 """Plain data → TargetResponse. Every answer passes here, so size and encoding are checked in one place.
 
 The JSON answer is one object (SPEC section 12, `cli`): `output` (text, or messages whose last by the assistant is
-the answer) or `text`, and where known `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata`. Further
-keys are passed over.
+the answer) or `text`, and where known `context` (retrieved texts), `metadata`, `token_usage`, `cost_usd`,
+`duration_ms`, `finish_reason`. Other keys are ignored, and noted.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any
 from agentv.model.values.json_memory import MOST_MEMORY, takes_too_much
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText, kind_of, plain_object, read_context
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject
 
 LIMIT = 10_000_000
 """Bytes of UTF-8 that an answer may have (SPEC section 12)."""
@@ -82,11 +83,16 @@ def _are_messages(value: Json) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, Mapping) and "role" in one for one in value)
 
 
-def from_value(value: Json) -> TargetResponse | Failure:
-    """An answer out of a longer reply: text, messages, null, or else the value as JSON text."""
+def from_value(value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Failure:
+    """An answer out of a longer reply: text, messages, null, or else the value as JSON text.
+
+    Args:
+        value: the output.
+        beside: other keys of the answer object, such as `context`.
+    """
     if value is None or isinstance(value, str) or (value and _are_messages(value)):
-        return from_object({"output": value})
-    return from_text(json.dumps(value, ensure_ascii=False))
+        return from_object({**beside, "output": value})
+    return from_object({**beside, "output": json.dumps(value, ensure_ascii=False)})
 
 
 def from_object(row: JsonObject) -> TargetResponse | Failure:
@@ -101,7 +107,8 @@ def from_object(row: JsonObject) -> TargetResponse | Failure:
         known = {name: read(name, row[name]) for name, read in _READERS.items() if row.get(name) is not None}
     except ValueError as error:
         return Failure("bad-answer", str(error))
-    return invalid_reply(output) or TargetResponse(output, messages, **known)
+    found = TargetResponse(output, messages, **known, ignored=_ignored(row))
+    return invalid_reply(output) or _too_large(found) or found
 
 
 def checked(response: TargetResponse) -> TargetResponse | Failure:
@@ -109,14 +116,35 @@ def checked(response: TargetResponse) -> TargetResponse | Failure:
     for name, kinds in _FIELDS.items():
         value = getattr(response, name)
         if not isinstance(value, kinds) or isinstance(value, bool):
-            return Failure("bad-answer", f"TargetResponse.{name} must not be {_kind(value)}")
+            return Failure("bad-answer", f"TargetResponse.{name} must not be {kind_of(value)}")
         if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
             return Failure("bad-answer", f"TargetResponse.{name} must be a number of at least 0, found {value!r:.60}")
     if not all(isinstance(one, Message) for one in response.messages):
         return Failure("bad-answer", "TargetResponse.messages must contain Message objects")
+    if response.metadata or response.context:
+        try:
+            metadata, context = plain_object(response.metadata, "metadata"), read_context(response.context)
+        except ValueError as error:
+            return Failure("bad-answer", f"TargetResponse: {error}")
+        response = replace(response, metadata=metadata or EMPTY, context=context)
     if response.output is None:
         response = replace(response, output=_last_reply(response.messages))
-    return invalid_reply(response.output) or response
+    return invalid_reply(response.output) or _too_large(response) or response
+
+
+def _too_large(response: TargetResponse) -> Failure | None:
+    """Whether what is kept beside the output is larger than an answer may be."""
+    if not response.context and not response.metadata:
+        return None
+    size = sum(len(one.text) for one in response.context)
+    beside = [response.metadata, *(one.metadata for one in response.context)]
+    size += sum(len(json.dumps(one)) for one in beside if one)
+    what = f"'context' and 'metadata' of the answer are larger than {LIMIT / 1_000_000:g} MB"
+    return Failure("output-too-large", what) if size > LIMIT else None
+
+
+def _ignored(row: JsonObject) -> tuple[str, ...]:
+    return () if row.keys() <= _KNOWN else tuple(sorted(str(key) for key in row.keys() - _KNOWN))[:_SHOWN_IGNORED]
 
 
 def _last_reply(messages: Sequence[Message]) -> str | None:
@@ -135,20 +163,20 @@ def _output(row: JsonObject) -> tuple[str | None, tuple[Message, ...]]:
         messages = _messages(value)
         return _last_reply(messages), messages
     wanted = "text or messages" if name == "output" else "text"
-    raise ValueError(f"'{name}' must be {wanted}, found {_kind(value)}; {WHOLE}")
+    raise ValueError(f"'{name}' must be {wanted}, found {kind_of(value)}; {WHOLE}")
 
 
 def _messages(rows: Sequence[Any]) -> tuple[Message, ...]:
     for row in rows:
         if not isinstance(row, Mapping):
-            raise ValueError(f"'output' must contain messages, found {_kind(row)}")  # noqa: TRY004  # a value, not a type
+            raise ValueError(f"'output' must contain messages, found {kind_of(row)}")  # noqa: TRY004  # a value, not a type
     return messages_from_json(rows)
 
 
 def _usage(name: str, value: Json) -> TokenUsage:
     if isinstance(value, Mapping):
         return TokenUsage.from_json(value)
-    raise ValueError(f"'{name}' must be an object, found {_kind(value)}")
+    raise ValueError(f"'{name}' must be an object, found {kind_of(value)}")
 
 
 def _amount(name: str, value: Json) -> float:
@@ -160,17 +188,17 @@ def _amount(name: str, value: Json) -> float:
 def _text(name: str, value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise ValueError(f"'{name}' must be text, found {_kind(value)}")
+    raise ValueError(f"'{name}' must be text, found {kind_of(value)}")
 
 
 def _object(name: str, value: Json) -> JsonObject:
     if isinstance(value, Mapping):
-        return value
-    raise ValueError(f"'{name}' must be an object, found {_kind(value)}")
+        return plain_object(value, name)
+    raise ValueError(f"'{name}' must be an object, found {kind_of(value)}")
 
 
-def _kind(value: object) -> str:
-    return "null" if value is None else type(value).__name__
+def _context(name: str, value: Json) -> tuple[RetrievedText, ...]:
+    return read_context(value, name)
 
 
 _READERS: dict[str, Callable[[str, Json], Any]] = {
@@ -179,7 +207,19 @@ _READERS: dict[str, Callable[[str, Json], Any]] = {
     "duration_ms": _amount,
     "finish_reason": _text,
     "metadata": _object,
+    "context": _context,
 }
+
+_OF_PROMPTFOO = (
+    *("tokenUsage", "cost", "latencyMs", "finishReason", "cached", "raw", "prompt", "sessionId", "guardrails"),
+    *("isRefusal", "isBase64", "format", "logProbs", "numRequests", "conversationEnded", "images", "audio", "video"),
+)
+"""Keys of promptfoo's ProviderResponse, which a provider may set for it."""
+
+_KNOWN = frozenset(("output", "text", "error", *_READERS, *_OF_PROMPTFOO))
+
+_SHOWN_IGNORED = 8
+"""Ignored keys that a note lists."""
 
 _FIELDS: dict[str, tuple[type, ...]] = {
     "output": (str, type(None)),
@@ -189,4 +229,5 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "duration_ms": (int, float, type(None)),
     "finish_reason": (str, type(None)),
     "metadata": (Mapping,),
+    "context": (tuple, list),
 }

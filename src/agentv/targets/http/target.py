@@ -17,7 +17,7 @@ from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
 from agentv.registry.types import ProviderSettings
-from agentv.targets.http.answers import TOO_MANY_VALUES, decoded, from_object, from_text, from_value, is_answer, parsed
+from agentv.targets.http.answers import TOO_MANY_VALUES, decoded, from_object, from_value, is_answer, parsed
 from agentv.targets.http.connection import Connection, HttpReply
 from agentv.targets.http.model_calls import names_user
 from agentv.targets.http.response_transform import ResponseTransform
@@ -47,6 +47,10 @@ class Http(ProviderSettings):
     ] = None
     output: Annotated[Text | None, Doc("path of the answer in a JSON response: `$.choices[0].message.content`")] = None
 
+    context: Annotated[
+        Text | None, Doc("path of the retrieved texts in a JSON response, for `context-*`: `$.documents`")
+    ] = None
+    metadata: Annotated[Text | None, Doc("path of an object in a JSON response that is kept with the answer")] = None
     transform: Annotated[
         Transform | None,
         Doc("makes the answer of the response: $.path, an expression over `json` and `text`, javascript: …, or a file"),
@@ -61,15 +65,24 @@ class Http(ProviderSettings):
             yield Issue(("url",), message, hint="keep one of them")
         if self.output is not None and self.transform is not None:
             yield Issue(("transform",), "'output' and 'transform' both make the answer; keep one of them")
-        try:
-            json_path.parse("$" if self.output is None else self.output)
-        except ValueError as error:
-            yield Issue(("output",), str(error), "bad-path")
+        yield from self._path_issues()
         for path, text in [*_texts(self.headers, ("headers",)), *_texts(self.body, ("body",))]:
             try:
                 undeclared(text)
             except RenderError as error:
                 yield Issue(path, error.message, error.code)
+
+    def _path_issues(self) -> Iterator[Issue]:
+        for name, path in (("output", self.output), ("context", self.context), ("metadata", self.metadata)):
+            if path is None:
+                continue
+            try:
+                json_path.parse(path)
+            except ValueError as error:
+                yield Issue((name,), str(error), "bad-path")
+            if name != "output" and self.transform is not None:
+                message = f"'transform' makes the whole answer, so '{name}' is never used"
+                yield Issue((name,), message, hint=f"return an object with 'output' and '{name}' from the transform")
 
     def endpoint(self) -> str | None:
         """The server: its calls share a limit, whatever their path."""
@@ -130,7 +143,12 @@ class _Http:
         self._settings = settings
         self._transform = transform
         self._body = DEFAULT_BODY if settings.body is None and settings.method not in _BODILESS else settings.body
-        self._path = json_path.parse(settings.output) if settings.output is not None else None
+        self._path = _parsed(settings.output)
+        self._beside = {
+            name: path
+            for name, path in (("context", _parsed(settings.context)), ("metadata", _parsed(settings.metadata)))
+            if path is not None
+        }
         self._retryable = retryable
         self._connection = Connection()
         self._answered = False
@@ -191,14 +209,29 @@ class _Http:
         text = decoded(reply.body)
         if isinstance(text, Failure):
             return text
-        value = text if self._path is None and text.lstrip().startswith("[") else parsed(text)  # a list is the answer
+        is_list = self._path is None and not self._beside and text.lstrip().startswith("[")
+        value = text if is_list else parsed(text)  # a list is the answer
         if isinstance(value, Failure):
             return value
+        beside = self._found_beside(value, text)
+        if isinstance(beside, Failure):
+            return beside
         if self._path is not None:
-            return self._picked(self._path, value, text)
+            found = _at(self._path, value, text)
+            return found if isinstance(found, Failure) else from_value(found, beside)
         if isinstance(value, Mapping) and is_answer(value):
-            return from_object(value)
-        return from_text(value if isinstance(value, str) else text)
+            return from_object({**value, **beside})
+        return from_value(value if isinstance(value, str) else text, beside)
+
+    def _found_beside(self, value: Json, text: str) -> dict[str, Json] | Failure:
+        """Retrieved texts and metadata, where their paths are given."""
+        found: dict[str, Json] = {}
+        for name, path in self._beside.items():
+            one = _at(path, value, text)
+            if isinstance(one, Failure):
+                return one
+            found[name] = one
+        return found
 
     def _refused(self, reply: HttpReply) -> CallFailure:
         """A server that has answered a case refuses another one for what it asks, and not for the target's key."""
@@ -212,11 +245,16 @@ class _Http:
         if self._transform is not None:
             await self._transform.close()
 
-    @staticmethod
-    def _picked(path: json_path.JsonPath, value: Json, text: str) -> TargetResponse | Failure:
-        if value is text:
-            return Failure(
-                "bad-answer", f"the response is not JSON, so {path.text} cannot be applied: {head(text.encode())}"
-            )
-        found = json_path.read(path, value)
-        return Failure("bad-answer", found.message) if isinstance(found, json_path.Missing) else from_value(found)
+
+def _parsed(path: str | None) -> json_path.JsonPath | None:
+    return None if path is None else json_path.parse(path)
+
+
+def _at(path: json_path.JsonPath, value: Json, text: str) -> Json | Failure:
+    """What is at a path of a response."""
+    if value is text:
+        return Failure(
+            "bad-answer", f"the response is not JSON, so {path.text} cannot be applied: {head(text.encode())}"
+        )
+    found = json_path.read(path, value)
+    return Failure("bad-answer", found.message) if isinstance(found, json_path.Missing) else found

@@ -31,6 +31,7 @@ class ModelSettings(ProviderSettings):
     short: ClassVar[str | None] = "model"
     request_keys: ClassVar[tuple[str, ...]] = ("model", "messages")
     only_schemas: ClassVar[bool] = False
+    returns_context: ClassVar[bool] = False
 
     model: Annotated[Text, Nonempty(), Doc("model name, as the provider spells it")]
     base_url: Annotated[Text | None, Doc("base URL of the API, if it is not the provider's own")] = None

@@ -27,7 +27,15 @@ ROW_LIMIT = 8 * LIMIT
 COMPARED = 1000
 """Cases up to which the nearest recorded id is named when one is missing."""
 
-_KEPT = ("output", "token_usage", "cost_usd", "duration_ms")
+_KEPT = {
+    "output": "output",
+    "token_usage": "token_usage",
+    "cost_usd": "cost_usd",
+    "duration_ms": "duration_ms",
+    "context": "context",
+    "response_metadata": "metadata",
+}
+"""Keys of a row that are of the answer → those of an answer object."""
 _ANY_SAMPLE = 0
 
 
@@ -234,7 +242,7 @@ class Recordings:
 
 
 def _answer(row: dict[str, Any]) -> TargetResponse | Failure:
-    return from_object({name: row[name] for name in _KEPT if name in row})
+    return from_object({ours: row[name] for name, ours in _KEPT.items() if name in row})
 
 
 def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:

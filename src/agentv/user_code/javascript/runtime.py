@@ -35,14 +35,14 @@ class Runtime:
 async def find_runtime(env: Mapping[str, str]) -> Runtime | Failure:
     """The first runtime that fits, or a Failure `no-javascript-runtime` that says how to get one."""
     tried: list[str] = []
-    for name, program in _candidates(env):
+    for name, program in candidates(env):
         if name == "bun":
             if await version_of([program], env) is not None:
                 return Runtime("bun", (program,))
             tried.append(f"{program} failed to start")
             continue
         flags, version = await _node(program, env)
-        if version is not None and _strips_types(version):
+        if version is not None and strips_types(version):
             return Runtime("node", (program, *flags))
         shown = ".".join(map(str, version)) if version else "unknown"
         tried.append(f"{program} is version {shown}")
@@ -50,7 +50,8 @@ async def find_runtime(env: Mapping[str, str]) -> Runtime | Failure:
     return Failure("no-javascript-runtime", f"needs a JavaScript runtime; {HOW_TO_GET}{found}")
 
 
-def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def candidates(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Name and path of each runtime that is installed, in the order in which they are tried."""
     for name in ("bun", "node"):
         program = shutil.which(name, path=env.get("PATH"))
         if program is not None:
@@ -79,5 +80,6 @@ async def version_of(argv: list[str], env: Mapping[str, str]) -> tuple[int, ...]
     return tuple(map(int, match.groups())) if match else None
 
 
-def _strips_types(version: tuple[int, ...]) -> bool:
+def strips_types(version: tuple[int, ...]) -> bool:
+    """Whether this version of Node runs TypeScript."""
     return version >= (_OLDEST_23 if version[0] == 23 else OLDEST_NODE)

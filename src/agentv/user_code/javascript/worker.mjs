@@ -212,7 +212,8 @@ async function loaded({ code, names, name, file, kind }) {
   const handler = handlerIn(module) ?? files.get(file);
   const define = isPrompt ? 'definePromptTemplate' : 'defineAssertion';
   if (!handler) throw new Error(`the file exports no handler; write \`export default ${define}(…)\``);
-  return isPrompt || name === undefined || defined.has(handler) ? givenContext(handler) : givenBoth(handler);
+  const isOurs = name === undefined && handler.length < 2; // a function of two parameters is promptfoo's
+  return isPrompt || isOurs || defined.has(handler) ? givenContext(handler) : givenBoth(handler);
 }
 
 function exported(module, name) {
@@ -236,7 +237,7 @@ function givenArguments(called) {
 }
 
 function givenContext(handler) {
-  return (payload) => handler(contextOf(payload));
+  return ({ promptfoo: _, ...payload }) => handler(contextOf(payload));
 }
 
 /** The default export, also as CommonJS and transpilers put it. */

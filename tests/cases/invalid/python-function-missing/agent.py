@@ -9,6 +9,7 @@ def _own(): ...
 
 
 if json:
+
     def only_with_json(output):
         return True
 

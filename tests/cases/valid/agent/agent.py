@@ -12,7 +12,13 @@ else:
         {"tool": "Skill", "input": {"skill": "pdf"}},
         {"tool": "save", "input": {}},
     ]
-    print(json.dumps({"output": [
-        {"role": "assistant", "content": "", "tool_calls": calls},
-        {"role": "assistant", "content": "Done."},
-    ]}))
+    print(
+        json.dumps(
+            {
+                "output": [
+                    {"role": "assistant", "content": "", "tool_calls": calls},
+                    {"role": "assistant", "content": "Done."},
+                ]
+            }
+        )
+    )

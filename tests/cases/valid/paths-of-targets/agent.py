@@ -1,2 +1,2 @@
 def answer(prompt):
-    return 'from the root'
+    return "from the root"

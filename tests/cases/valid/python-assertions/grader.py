@@ -1,6 +1,6 @@
 def polite(output):
-    return 'Hello' in output
+    return "Hello" in output
 
 
 def rude(output):
-    return 'bye' in output
+    return "bye" in output

@@ -10,7 +10,12 @@ def listed():
 
 def generated():
     for number in range(2):
-        yield Case(id=f"made-{number}", input="Number {{ n }}", vars={"n": number}, assertions=[{"contains": f"Number {number}"}])
+        yield Case(
+            id=f"made-{number}",
+            input="Number {{ n }}",
+            vars={"n": number},
+            assertions=[{"contains": f"Number {number}"}],
+        )
 
 
 async def awaited():

@@ -12,6 +12,7 @@ import pytest
 from agentv.app.plugins.guarded_target import GuardedEmbedder, UnconnectedTarget, connected
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.ports import Embedder
 from agentv.user_code.functions.threads import DaemonThreads
 from doubles.asking import asked, request
@@ -91,6 +92,8 @@ def answer_of(target):
 def test_every_way_to_answer_is_taken(kind):
     assert answer_of(kind()) == TargetResponse("yes")
     assert answer_of(kind(Failure("a", "b"))) == Failure("a", "b")
+    retrieved = answer_of(kind(TargetResponse("yes", context=["a"])))
+    assert retrieved == TargetResponse("yes", context=(RetrievedText("a"),))
 
 
 @pytest.mark.parametrize(
@@ -100,6 +103,11 @@ def test_every_way_to_answer_is_taken(kind):
         (Exiting, "target-raised", "called sys.exit"),
         (None, "target-raised", "connect() must return what has answer() and close(), and returned NoneType"),
         (3, "target-raised", "and returned int"),
+        (
+            Good(TargetResponse("yes", context=[1])),
+            "bad-answer",
+            "TargetResponse: 'context[0]' must be text, or an object",
+        ),
         (Good("text"), "bad-answer", "answer() must return a TargetResponse or a Failure, and returned str"),
         (Plain("text"), "bad-answer", "and returned str"),
         (Good(None), "bad-answer", "and returned NoneType"),

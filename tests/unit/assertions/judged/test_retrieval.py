@@ -9,6 +9,7 @@ import pytest
 from agentv.assertions.judged.retrieval import MOST_PIECES, ContextFaithfulness, ContextRecall, ContextRelevance
 from agentv.model.suite.assertion import Transform
 from agentv.model.values.message import Message
+from agentv.model.values.retrieved import RetrievedText
 from agentv.registry.fields import Document
 from doubles.judging import judged
 
@@ -118,7 +119,12 @@ def test_a_function_may_give_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(TEXT, TEXT), (["Paris.", "Wine."], "Paris.\n\nWine."), ([{"text": "Paris."}], '{"text": "Paris."}')],
+    [
+        (TEXT, TEXT),
+        (["Paris.", "Wine."], "Paris.\n\nWine."),
+        ([{"text": "Paris."}], "Paris."),
+        ([{"a": 1}], '{"a": 1}'),
+    ],
 )
 def test_without_an_option_the_context_is_the_variable(value, shown):
     _, run = judged(ContextFaithfulness(), CLAIMS, vars={"context": value})
@@ -133,13 +139,64 @@ def test_an_empty_context_is_missing(value):
         )
         assert grade.error.code == "no-context"
         assert run.judge_target.requests == []
-        (fault,) = kind().missing_inputs({"context": value}, reference=True, criteria=False)
-        assert fault.code == "missing-key"
-        assert not list(kind(context="a").missing_inputs({}, reference=True, criteria=False))
-        assert not list(
-            kind(context_transform=Transform("path", "$.a")).missing_inputs({}, reference=True, criteria=False)
-        )
-        assert not list(kind().missing_inputs({"context": TEXT}, reference=True, criteria=False))
+        assert kind().lacks_context({"context": value})
+        assert not kind(context="a").lacks_context({})
+        assert not kind(context_transform=Transform("path", "$.a")).lacks_context({})
+        assert not kind().lacks_context({"context": TEXT})
+
+
+def test_what_the_reply_says_comes_last():
+    reply = {"context": (RetrievedText("Paris.", "a.md"), RetrievedText("Wine."))}
+    shown = "Paris.\n\nWine."
+    for kind, variables, text in (
+        (ContextFaithfulness(), {}, shown),
+        (ContextFaithfulness(), {"context": " "}, shown),
+        (ContextFaithfulness(), {"context": "Beer."}, "Beer."),
+        (ContextFaithfulness(context="Own."), {"context": "Beer."}, "Own."),
+        (ContextFaithfulness(context_transform=Transform("jinja", "context")), {}, shown),
+        (ContextFaithfulness(context_transform=Transform("jinja", "context[:1]")), {}, "Paris."),
+        (ContextFaithfulness(context_transform=Transform("path", "$.context[1]")), {}, "Wine."),
+        (ContextFaithfulness(context_transform=Transform("jinja", "context")), {"context": "Beer."}, "Beer."),
+    ):
+        _, run = judged(kind, CLAIMS, vars=variables, **reply)
+        assert f"\n{text}\n</context-" in run.asked, (kind, variables)
+
+
+def test_the_metadata_of_the_reply_may_hold_it():
+    kind = ContextFaithfulness(context_transform=Transform("jinja", "metadata.docs"))
+    _, run = judged(kind, CLAIMS, response_metadata={"docs": ["Paris."]})
+    assert "\nParis.\n</context-" in run.asked
+    _, run = judged(kind, CLAIMS, response_metadata={"docs": ["Paris."]}, metadata={"docs": "Beer."})
+    assert "\nBeer.\n</context-" in run.asked
+    kind = ContextFaithfulness(context_transform=Transform("path", "$.metadata.docs"))
+    grade, _ = judged(kind, CLAIMS, response_metadata={"doc": []})
+    assert "the answer is not JSON; in the target's reply, $.metadata.docs leads nowhere" in grade.error.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "says", "hint"),
+    [
+        ("contxt", "'contxt' is not defined", "did you mean 'context'?"),
+        ("docs", "'docs' is not defined", "available: context, metadata, output, json, q"),
+        ("context.docs", "'context' is the list of retrieved texts, which has no 'docs'", "write context[0].docs, or"),
+        ("context.metadata.docs", "has no 'metadata'", "write metadata.docs, without 'context.'"),
+        ("vars.docs", "the case has no variable 'docs'", "available"),
+    ],
+)
+def test_names_that_nothing_has_are_faults_of_the_file(expression, says, hint):
+    kind = ContextRelevance(context_transform=Transform("jinja", expression))
+    (fault,) = kind.missing_inputs({"q": 1}, reference=True, criteria=False)
+    assert fault.path == ("context_transform",)
+    assert says in fault.message
+    assert hint in fault.hint
+
+
+def test_names_that_something_has_are_no_faults():
+    for expression in ("context", "context | join", "json.docs", "metadata.docs", "q", "vars.q", "d is defined and d"):
+        kind = ContextRelevance(context_transform=Transform("jinja", expression))
+        assert not list(kind.missing_inputs({"q": 1}, reference=True, criteria=False)), expression
+    kind = ContextRelevance(context_transform=Transform("jinja", "context.docs"))
+    assert not list(kind.missing_inputs({"context": {"docs": ["a"]}}, reference=True, criteria=False))
 
 
 def test_a_context_that_cannot_be_computed_errs():
@@ -148,9 +205,8 @@ def test_a_context_that_cannot_be_computed_errs():
 
 
 def test_recall_lacks_a_ground_truth():
-    faults = list(ContextRecall().missing_inputs({}, reference=False, criteria=False))
-    assert len(faults) == 2
-    assert "ground truth" in faults[1].message
+    (fault,) = ContextRecall().missing_inputs({}, reference=False, criteria=False)
+    assert "ground truth" in fault.message
 
 
 def test_two_contexts_at_once_are_a_fault():

@@ -136,8 +136,8 @@ def test_an_embedder_is_known_by_its_name(tmp_path):
     assert suite_of(tmp_path, text, EMBEDDING).judges["near"].provider == "local"
 
 
-def test_validate_needs_no_embedder_and_knows_those_that_are_none(tmp_path):
-    assert found_in(tmp_path, "target: agent\n" + embedding(), EMBEDDING, for_run=False) == []
+def test_validate_warns_of_a_missing_embedder_and_knows_those_that_are_none(tmp_path):
+    assert found_in(tmp_path, "target: agent\n" + embedding(), EMBEDDING, for_run=False) == [("no-embedder", 3)]
     text = "target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, embedder: agent}]}")
     assert found_in(tmp_path, text, EMBEDDING, for_run=False) == [("no-embedder", 3)]
 

@@ -7,6 +7,7 @@ import pytest
 from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import Message
 from agentv.model.values.response import STRUCTURED
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 
 CONTEXT = AssertionContext(
@@ -21,6 +22,7 @@ CONTEXT = AssertionContext(
     response_metadata={"of": "target", "r": 3},
     case_id="a",
     target="mine",
+    context=(RetrievedText("a text"),),
 )
 
 
@@ -34,6 +36,7 @@ CONTEXT = AssertionContext(
         ("metadata", {"of": "case", "m": 1, "r": 3}),
         ("provider", {"id": "mine", "label": "mine"}),
         ("output", "said"),
+        ("context", ["a text"]),
         ("cost_usd", 0.5),
     ],
 )
@@ -52,6 +55,7 @@ def test_the_response_is_there_as_the_provider_gave_it():
         "latencyMs": 7.0,
         "finishReason": None,
         "metadata": {"of": "target", "r": 3},
+        "context": ["a text"],
     }
     assert AssertionContext((), "a")["providerResponse"]["tokenUsage"] is None
 

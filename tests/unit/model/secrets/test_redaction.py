@@ -20,12 +20,14 @@ from agentv.model.secrets.secret_forms import encoded_forms, is_searched, writte
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.user_code.excerpts import head, tail
 from doubles.trials import entry, finished, trial
 
 SECRET = "sk-5uper"
 TOLD = f"the key is {SECRET}!"
 KEPT = "the key is [redacted]!"
+CONTEXT = (RetrievedText(TOLD, TOLD, 0.5, {"a": TOLD}),)
 
 
 @pytest.fixture
@@ -203,9 +205,11 @@ def test_an_answer_is_redacted_in_every_field(redactor):
         DocumentBlock(TOLD, TOLD, "0"),
     )
     messages = (Message("user", TOLD, TOLD, (call,)), Message("tool", blocks), Message("tool", {"a": TOLD}))
-    answer = redactor.redact_answer(TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}))
+    answer = redactor.redact_answer(
+        TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}, context=CONTEXT)
+    )
     assert SECRET not in repr(answer)
-    assert repr(answer).count(KEPT) == 18
+    assert repr(answer).count(KEPT) == 21
     assert answer.messages[1].content[1] == FileBlock(KEPT, KEPT, KEPT)
 
 
@@ -228,6 +232,8 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         input=(Message("user", TOLD),),
         messages=(Message("assistant", TOLD),),
         metadata={"a": TOLD},
+        context=CONTEXT,
+        response_metadata={"a": TOLD},
         turns=(TargetResponse(TOLD, (Message("assistant", TOLD),), attempts=(Attempt("timeout", TOLD, 1.0),)),),
         retries=(Attempt("timeout", TOLD, 1.0, 2.0),),
     )
@@ -255,6 +261,8 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         clean.input,
         clean.messages,
         clean.metadata,
+        clean.context,
+        clean.response_metadata,
         clean.turns,
         clean.retries,
         clean.trial.case.conversation_id,

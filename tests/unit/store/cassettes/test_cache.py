@@ -7,8 +7,11 @@ import pytest
 
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.store.cassettes.cache import AnswerCache
 from doubles.stores import call
+
+ANSWER = TargetResponse("yes", metadata={"docs": ["a"]}, context=(RetrievedText("a", "a.md"),))
 
 
 class Clock:
@@ -26,7 +29,7 @@ def opened(path):
 @pytest.fixture
 def path(tmp_path):
     with opened(tmp_path / "cache" / "answers.sqlite") as cache:
-        cache.keep(call("k"), TargetResponse("yes"))
+        cache.keep(call("k"), ANSWER)
     return tmp_path / "cache" / "answers.sqlite"
 
 
@@ -36,7 +39,7 @@ def test_a_run_sees_what_was_there_when_it_began(path):
         other.keep(call("k"), TargetResponse("replaced"))
         other.flush()
         assert cache.stored_answer(call("new")) is None
-        assert cache.stored_answer(call("k")).output == "yes"
+        assert cache.stored_answer(call("k")) == ANSWER
     with opened(path) as cache:
         assert cache.stored_answer(call("new")).output == "planted"
 

@@ -13,6 +13,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette import Cassette
@@ -33,6 +34,7 @@ FULL = TargetResponse(
     finish_reason="stop",
     metadata={"some": {"thing": None}},
     attempts=(Attempt("timeout", "too long", 3.0, 4.0),),
+    context=(RetrievedText("a"), RetrievedText("b", "b.md", 0.5, {"page": 1})),
 )
 
 

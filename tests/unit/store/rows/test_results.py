@@ -9,6 +9,7 @@ from agentv.model.run.grade import Check
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.view import RunView
 from agentv.store.files.encoding import to_json
@@ -30,7 +31,14 @@ def held_against(made, *texts, turns=()):
 
 RESULTS = [
     finished(trial=held_against(trial("r"), "Within", "30 days.")),
-    finished(trial=trial("a", tags=("smoke",)), cost_usd=0.5, token_usage=TokenUsage(1, 2, 3), metadata={"k": [1]}),
+    finished(
+        trial=trial("a", tags=("smoke",)),
+        cost_usd=0.5,
+        token_usage=TokenUsage(1, 2, 3),
+        metadata={"k": [1]},
+        context=(RetrievedText("a"), RetrievedText("b", "b.md")),
+        response_metadata={"docs": [1]},
+    ),
     finished(
         "failed", trial=trial("b", repeat=2, sample=2, aggregate="pass_any"), scores=[scored(False, required=True)]
     ),
@@ -39,7 +47,10 @@ RESULTS = [
     finished("errored", trial=trial("d"), scores=[errored_score(), graded(0.4, False, Check("is kind", False, "No."))]),
     finished(
         trial=in_conversation(trial("f"), "talk"),
-        turns=(TargetResponse("One"), TargetResponse("Two", SPOKEN, TokenUsage(1, 2, 3), 0.0, 1.5)),
+        turns=(
+            TargetResponse("One", context=(RetrievedText("a", score=0.5),), metadata={"docs": 1}),
+            TargetResponse("Two", SPOKEN, TokenUsage(1, 2, 3), 0.0, 1.5),
+        ),
         attempts=3,
         retries=(Attempt("http-status", "HTTP 500", 12.5, 700.0),),
     ),

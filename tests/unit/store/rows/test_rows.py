@@ -14,6 +14,7 @@ from agentv.model.run.trial import Score, Trial
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
 from agentv.store.journal.run_inputs import InputsRow
@@ -115,6 +116,18 @@ def test_a_row_is_what_section_13_says():
         "key": "refunds/refund-1@gpt#1",
         "schema_version": 1,
     }
+
+
+def test_what_a_target_says_of_its_reply_never_changes_the_metadata_of_the_case():
+    result = finished(
+        trial=trial("refund-1", metadata={"area": "refunds"}),
+        context=(RetrievedText("a"), RetrievedText("b", "b.md", 0.5)),
+        response_metadata={"area": "sales"},
+    )
+    row = written(result)
+    assert row["metadata"] == {"area": "refunds"}
+    assert row["response_metadata"] == {"area": "sales"}
+    assert row["context"] == ["a", {"text": "b", "source": "b.md", "score": 0.5}]
 
 
 def test_an_errored_grade_has_no_score_and_says_why():

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import date
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText, context_json, read_context
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.http.answers import LIMIT, checked, decoded, from_object, from_text, from_value, is_answer, parsed
 
@@ -48,9 +51,12 @@ def test_everything_an_answer_object_can_say():
         "duration_ms": 7,
         "finish_reason": "stop",
         "metadata": {"a": 1},
-        "more": "passed over",
+        "context": ["a", {"page_content": "b", "metadata": {"source": "b.md"}, "score": 1}],
+        "sources": "ignored",
+        "cached": False,
     }
-    expected = TargetResponse("yes", (), TokenUsage(1, 2, 3), 0.5, 7.0, "stop", {"a": 1})
+    expected = TargetResponse("yes", (), TokenUsage(1, 2, 3), 0.5, 7.0, "stop", {"a": 1}, ignored=("sources",))
+    expected = replace(expected, context=(RetrievedText("a"), RetrievedText("b", "b.md", 1.0, {"source": "b.md"})))
     assert from_object(row) == expected
     assert from_object({"text": "yes"} | dict.fromkeys(["token_usage", "cost_usd", "metadata"])) == TargetResponse(
         "yes"
@@ -88,6 +94,15 @@ def test_null_is_an_answer_of_nothing():
         ({"output": "x", "token_usage": {"input": "5"}}, "token_usage.input must be a whole number"),
         ({"output": "x", "finish_reason": 1}, "'finish_reason' must be text, found int"),
         ({"output": "x", "metadata": []}, "'metadata' must be an object, found list"),
+        ({"output": "x", "metadata": {"on": date(2026, 1, 1)}}, "'metadata.on' must be JSON data, found date"),
+        ({"output": "x", "context": 5}, "'context' must be text, or an object with 'text', found int"),
+        ({"output": "x", "context": ["a", None]}, "'context[1]' must be text, or an object with 'text', found null"),
+        ({"output": "x", "context": [{"body": "a"}]}, "'context[0]' has no text under 'text', 'content' or"),
+        (
+            {"output": "x", "context": [{"text": "a", "score": "0.5"}]},
+            "'context[0].score' must be a number, found '0.5'",
+        ),
+        ({"output": "x", "context": [{"text": "a", "metadata": 1}]}, "'context[0].metadata' must be an object"),
     ],
 )
 def test_what_is_wrong_with_an_answer_object_is_named(row, says):
@@ -144,6 +159,32 @@ def test_a_response_made_by_users_code_is_looked_at():
     assert checked(sound) is sound
     assert checked(TargetResponse(None, (Message("assistant", "said"),))).output == "said"
     assert checked(TargetResponse(None)) == TargetResponse(None)
+    assert checked(TargetResponse("x", context=["a"])).context == (RetrievedText("a"),)
+
+
+def test_a_context_has_the_forms_that_retrievers_give():
+    class Document:  # as LangChain's
+        page_content, metadata = "c", {"source": "c.md"}
+
+    items = ["a", {"content": "b", "id": 7, "score": 0.5, "page": 2}, Document(), RetrievedText("d", score=1.0)]
+    found = from_object({"output": "x", "context": items}).context
+    expected = (
+        RetrievedText("a"),
+        RetrievedText("b", "7", 0.5, {"page": 2}),
+        RetrievedText("c", "c.md", None, {"source": "c.md"}),
+        RetrievedText("d", score=1.0),
+    )
+    assert found == expected
+    assert read_context(context_json(found)) == expected
+    assert from_object({"output": "x", "context": "a"}).context == expected[:1]
+    assert from_object({"output": "x", "context": None}).context == ()
+
+
+def test_what_is_kept_beside_an_answer_is_bounded_too():
+    halves = ["a" * (LIMIT // 2), "b" * (LIMIT // 2)]
+    assert isinstance(from_object({"output": "x", "context": halves}), TargetResponse)
+    assert from_object({"output": "x", "context": [*halves, "c"]}).code == "output-too-large"
+    assert from_object({"output": "x", "metadata": {"a": halves}}).code == "output-too-large"
 
 
 @pytest.mark.parametrize(
@@ -159,6 +200,7 @@ def test_a_response_made_by_users_code_is_looked_at():
         (TargetResponse("x", duration_ms=-1), "duration_ms must be a number of at least 0, found -1"),
         (TargetResponse("x", finish_reason=1), "finish_reason must not be int"),
         (TargetResponse("x", metadata=None), "metadata must not be null"),
+        (TargetResponse("x", context="a"), "context must not be str"),
     ],
 )
 def test_what_is_wrong_with_it_is_named(response, says):

@@ -6,8 +6,10 @@ from urllib.parse import quote
 
 import pytest
 
+from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import Retry
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.http.target import Http
 from doubles.asking import answer, answers, code, request
@@ -35,6 +37,33 @@ def sent(server):
 def replying(server, body, **settings) -> Http:
     text = body if isinstance(body, str) else json.dumps(body)
     return Http(server.url(f"json?body={quote(text)}"), **settings)
+
+
+def test_retrieved_texts_and_metadata_are_at_paths_of_the_response(server):
+    body = {"answer": "yes", "found": [{"content": "a", "id": 1}, "b"], "facts": {"n": 1}, "none": None}
+    paths = {"output": "$.answer", "context": "$.found", "metadata": "$.facts"}
+    context = (RetrievedText("a", "1"), RetrievedText("b"))
+    assert answer(replying(server, body, **paths)) == TargetResponse("yes", metadata={"n": 1}, context=context)
+    assert answer(replying(server, body, **(paths | {"context": "$.none"}))).context == ()
+    whole = answer(replying(server, body, context="$.found"))
+    assert (json.loads(whole.output), whole.context) == (body, context)
+    found = answer(replying(server, body, **(paths | {"context": "$.documents"})))
+    assert found == Failure(
+        "bad-answer", "$.documents leads nowhere: the object has 'answer', 'found', 'facts', 'none'"
+    )
+    found = answer(replying(server, body, **(paths | {"context": "$.facts.n"})))
+    assert found == Failure("bad-answer", "'context' must be text, or an object with 'text', found int")
+    given = {"output": "yes", "context": ["a"], "found": ["b"]}
+    assert answer(replying(server, given)).context == (RetrievedText("a"),)
+    assert answer(replying(server, given, context="$.found")).context == (RetrievedText("b"),)
+    assert answer(replying(server, "plain text", context="$.found")).message.startswith("the response is not JSON")
+
+
+def test_a_transform_makes_the_whole_answer():
+    found = list(Http("http://a/b", context="$.a", transform=Transform("path", "$.a")).validate())
+    assert [(one.path, one.message) for one in found] == [
+        (("context",), "'transform' makes the whole answer, so 'context' is never used")
+    ]
 
 
 def test_without_a_body_the_prompt_is_sent(sent):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.model.values.response import TargetResponse
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.replay.recordings import AMBIGUOUS, COMPARED, _Places
 from agentv.targets.replay.target import Replay
@@ -35,10 +36,14 @@ def test_a_row_says_all_that_is_known_of_the_answer(replay):
         "cost_usd": 0.5,
         "duration_ms": 12.5,
         "metadata": {"of": "the case"},
+        "context": ["a", {"text": "b", "source": "b.md"}],
+        "response_metadata": {"docs": 2},
         "scores": [{"name": "not read"}],
         "error": None,
     }
-    assert answer(replay(row)) == TargetResponse("yes", (), TokenUsage(1, 2, 3), 0.5, 12.5)
+    context = (RetrievedText("a"), RetrievedText("b", "b.md"))
+    expected = TargetResponse("yes", (), TokenUsage(1, 2, 3), 0.5, 12.5, metadata={"docs": 2}, context=context)
+    assert answer(replay(row)) == expected
 
 
 def test_messages_and_null_are_answers_too(replay):

@@ -20,8 +20,8 @@ function camelCaseDeep(value) {
   return converted;
 }
 
-const lists = ['input', 'messages', 'expectedOutput', 'inputFiles'];
-const objects = ['metadata', 'vars', 'config'];
+const lists = ['input', 'messages', 'expectedOutput', 'inputFiles', 'context'];
+const objects = ['metadata', 'responseMetadata', 'vars', 'config'];
 const values = [
   'output',
   'criteria',

@@ -52,6 +52,14 @@ export interface Trace {
   readonly provenance: Readonly<Record<string, unknown>>;
 }
 
+/** A retrieved text with what the target says of it; one of which nothing is said is a string. */
+export interface RetrievedText {
+  readonly text: string;
+  readonly source?: string;
+  readonly score?: number;
+  readonly metadata?: Readonly<Record<string, any>>;
+}
+
 /** One answer and all that is known of how it came about. */
 export interface AssertionContext {
   /** The messages that the target got. */
@@ -65,6 +73,10 @@ export interface AssertionContext {
   /** What a right answer does. */
   readonly criteria: string | null;
   readonly metadata: Readonly<Record<string, any>>;
+  /** The texts that the target retrieved, in its order. */
+  readonly context: readonly (string | RetrievedText)[];
+  /** What else the target's reply says of it. */
+  readonly responseMetadata: Readonly<Record<string, any>>;
   readonly vars: Readonly<Record<string, any>>;
   /** The keys of the entry that agentv itself does not know. */
   readonly config: Readonly<Record<string, any>>;

@@ -1,2 +1,2 @@
 def answer(prompt):
-    return 'from the suite'
+    return "from the suite"

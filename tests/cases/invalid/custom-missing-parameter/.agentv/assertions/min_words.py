@@ -1,2 +1,2 @@
 def assertion(ctx, *, minimum: int):
-    return len((ctx.output or '').split()) >= minimum
+    return len((ctx.output or "").split()) >= minimum

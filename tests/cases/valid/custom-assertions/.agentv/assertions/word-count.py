@@ -1,2 +1,2 @@
 def assertion(ctx, **config):
-    return config == {'anything': 'goes'}
+    return config == {"anything": "goes"}

@@ -1,0 +1,159 @@
+"""Retrieved text: what a system under test looked up before it answered.
+
+An item is a text, or an object with `text`, `content` or `page_content` (LangChain); its `source` or `id` says where
+the text is from, and `score` how well it matched. Other keys of the object are kept as the item's `metadata`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from numbers import Real
+from typing import Any
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.values.values import EMPTY, Json, JsonObject
+
+TEXT_KEYS = ("text", "content", "page_content")
+"""Keys under which an item's text may be, the first one that is there."""
+
+SOURCE_KEYS = ("source", "id")
+
+_OWN_KEYS = frozenset((*TEXT_KEYS, *SOURCE_KEYS, "score", "metadata"))
+
+_DEEPEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedText:
+    """One retrieved text.
+
+    Attributes:
+        source: where it is from, such as a path or an id.
+        score: how well it matched, in the retriever's terms; None: it does not say.
+        metadata: anything else that the target says of it.
+    """
+
+    text: str
+    source: str | None = None
+    score: float | None = None
+    metadata: JsonObject = field(default=EMPTY)
+
+    def as_json(self) -> Json:
+        """The text alone where nothing else is known, else an object."""
+        if self.source is None and self.score is None and not self.metadata:
+            return self.text
+        known = {"text": self.text, "source": self.source, "score": self.score, "metadata": self.metadata or None}
+        return {key: value for key, value in known.items() if value is not None}
+
+
+def context_json(context: Iterable[RetrievedText]) -> list[Json]:
+    """Retrieved texts as plain data; `read_context` reads it back."""
+    return [one.as_json() for one in context]
+
+
+def read_context(value: object, name: str = "context") -> tuple[RetrievedText, ...]:
+    """The retrieved texts of a reply: one item or a list of items; None is an empty list.
+
+    Args:
+        value: as the target gave it.
+        name: what messages call it.
+
+    Raises:
+        ValueError: it has another shape; the text names the item.
+    """
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple):
+        return tuple(_item(one, f"{name}[{place}]") for place, one in enumerate(value))
+    return (_item(value, name),)
+
+
+def text_in(item: Json) -> str | None:
+    """The text of an item in plain data; None where it has none."""
+    if isinstance(item, str):
+        return item
+    if isinstance(item, Mapping):
+        return next((found for key in TEXT_KEYS if isinstance(found := item.get(key), str)), None)
+    return None
+
+
+def context_texts(value: Json) -> tuple[str, ...]:
+    """The texts of what may be a text, or a list of texts or of objects; those without a word are left out.
+
+    Of an object with `text`, `content` or `page_content` this is its text; any other object is shown as JSON.
+    """
+    listed = value if isinstance(value, list | tuple) else [value]
+    texts = (_text_or_json(one) for one in listed if one is not None)
+    return tuple(text for text in texts if text.strip())
+
+
+def _text_or_json(item: Json) -> str:
+    text = text_in(item)
+    return json.dumps(item, ensure_ascii=False, default=str) if text is None else text
+
+
+def _item(value: Any, name: str) -> RetrievedText:
+    if isinstance(value, RetrievedText):
+        value = value.as_json()
+    elif isinstance(getattr(value, "page_content", None), str):  # a Document of LangChain
+        value = {"page_content": value.page_content, "metadata": getattr(value, "metadata", None)}
+    if isinstance(value, str):
+        return RetrievedText(value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"'{name}' must be text, or an object with 'text', found {kind_of(value)}")  # noqa: TRY004  # a value, not a type
+    text = text_in(value)
+    if text is None:
+        keys = ", ".join(f"'{key}'" for key in list(value)[:8]) or "no keys"
+        raise ValueError(f"'{name}' has no text under 'text', 'content' or 'page_content'; it has {keys}")
+    given = value.get("metadata")
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"'{name}.metadata' must be an object, found {kind_of(given)}")
+    others = {str(key): one for key, one in value.items() if key not in _OWN_KEYS}
+    metadata = plain_object({**others, **(given or {})}, f"{name}.metadata")
+    return RetrievedText(text, _source(value, metadata), _score(value.get("score"), f"{name}.score"), metadata)
+
+
+def _source(item: Mapping[str, Any], metadata: JsonObject) -> str | None:
+    found = next((item[key] for key in SOURCE_KEYS if item.get(key) is not None), metadata.get("source"))
+    return None if found is None else str(found)
+
+
+def _score(value: object, name: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"'{name}' must be a number, found {value!r:.60}")
+    return float(value)
+
+
+def plain_object(value: Mapping[Any, Any], name: str) -> dict[str, Json]:
+    """A copy of a mapping as plain data.
+
+    Raises:
+        ValueError: it contains what JSON cannot say; the text names the place.
+    """
+    return {str(key): _plain(one, f"{name}.{key}", 1) for key, one in value.items()}
+
+
+def _plain(value: Any, name: str, depth: int) -> Json:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"'{name}' must be JSON data, found {value}")
+        return value
+    if depth > _DEEPEST:
+        raise ValueError(f"'{name:.60}…' is nested too deeply")
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one, f"{name}.{key}", depth + 1) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one, f"{name}[{place}]", depth + 1) for place, one in enumerate(value)]
+    raise ValueError(f"'{name:.200}' must be JSON data, found {kind_of(value)}")
+
+
+def kind_of(value: object) -> str:
+    """What messages call a value of foreign code."""
+    return "null" if value is None else type(value).__name__

@@ -1,0 +1,2 @@
+async def as_named(output, context):
+    return len(output) / 10
