@@ -193,7 +193,7 @@ class ForwardedCall:
         usage = dict(reader.usage) if reader.usage is not None else None
         tokens, written = session.apis.usage(self.route.protocol, usage)
         call.model = reader.model or call.model
-        call.tokens = tokens
+        call.tokens, call.finish = tokens, reader.finish
         told = usage.get("cost") if usage is not None else None
         call.cost_usd = (
             float(told)

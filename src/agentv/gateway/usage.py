@@ -33,6 +33,7 @@ class ReplyReader:
         model: that answered; empty: the API does not say.
         error: of an API that fails after it has begun to reply.
         complete: the reply has its own end.
+        finish: why the model ended, in the words of its API; empty: the API does not say.
     """
 
     def __init__(self, api: Api) -> None:
@@ -40,6 +41,7 @@ class ReplyReader:
         self.model = ""
         self.error: str | None = None
         self.complete = False
+        self.finish = ""
         self._api = api
 
     def read_whole(self, body: bytes) -> None:
@@ -86,12 +88,13 @@ class ReplyReader:
     def _chat(self, found: dict[str, Any]) -> bool:
         self._note(found, "usage", "model")
         choices = found.get("choices")
-        if isinstance(choices, list) and any(isinstance(one, dict) and one.get("finish_reason") for one in choices):
-            self.complete = True
+        self._finish(choices, "finish_reason")
         return choices == [] and isinstance(found.get("usage"), dict)
 
     def _response(self, found: dict[str, Any]) -> None:
         kind, inner = found.get("type"), found.get("response")
+        details = (inner if isinstance(inner, dict) else found).get("incomplete_details")
+        self._finish([details], "reason", is_end=False)
         if not isinstance(inner, dict):
             self._note(found, "usage", "model")
             if kind == "error":
@@ -106,7 +109,8 @@ class ReplyReader:
                 self.error = self.error or "the response failed"
 
     def _message(self, found: dict[str, Any]) -> None:
-        inner = found.get("message")
+        inner, delta = found.get("message"), found.get("delta")
+        self._finish([found, delta], "stop_reason", is_end=False)
         self._note(
             inner if isinstance(inner, dict) and found.get("type") == "message_start" else found, "usage", "model"
         )
@@ -116,11 +120,16 @@ class ReplyReader:
     def _gemini(self, found: dict[str, Any]) -> None:
         self._note(found, "usageMetadata", "modelVersion")
         candidates, feedback = found.get("candidates"), found.get("promptFeedback")
-        ended = isinstance(candidates, list) and any(
-            isinstance(one, dict) and one.get("finishReason") for one in candidates
-        )
-        if ended or (isinstance(feedback, dict) and feedback.get("blockReason")):
-            self.complete = True
+        self._finish(candidates, "finishReason")
+        self._finish([feedback], "blockReason")
+
+    def _finish(self, places: Any, key: str, *, is_end: bool = True) -> None:
+        """Take the reason why the model ended, where a place names one; `is_end`: nothing follows it."""
+        for one in places if isinstance(places, list) else ():
+            reason = one.get(key) if isinstance(one, dict) else None
+            if reason:
+                self.complete = self.complete or is_end
+                self.finish = reason if isinstance(reason, str) else self.finish
 
     def _note(self, found: dict[str, Any], usage: str, model: str) -> None:
         """Take the usage, the model and the error that an object names."""
