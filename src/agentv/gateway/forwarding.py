@@ -193,7 +193,7 @@ class ForwardedCall:
         usage = dict(reader.usage) if reader.usage is not None else None
         tokens, written = session.apis.usage(self.route.protocol, usage)
         call.model = reader.model or call.model
-        call.tokens, call.finish = tokens, reader.finish
+        call.tokens, call.finish, call.surcharged = tokens, reader.finish, reader.surcharged
         told = usage.get("cost") if usage is not None else None
         call.cost_usd = (
             float(told)
@@ -208,6 +208,8 @@ class ForwardedCall:
             return CallFailure("bad-answer", "the stream ended early")
         limits = None if reply is None else session.apis.limits(reply.headers)
         cost = 0.0 if call.cost_usd is None and session.apis.is_local(session.upstream) else call.cost_usd
+        if reader.surcharged and told is None:  # a budget counts what was reserved
+            cost = None
         return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
 
     async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:

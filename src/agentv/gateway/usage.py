@@ -9,6 +9,7 @@ import msgspec
 
 from agentv.gateway.events import EventSplitter, data_of
 from agentv.gateway.routes import Api
+from agentv.gateway.surcharges import is_surcharged
 from agentv.model.values.values import Json
 
 _decode = msgspec.json.Decoder().decode
@@ -33,6 +34,7 @@ class ReplyReader:
         model: that answered; empty: the API does not say.
         error: of an API that fails after it has begun to reply.
         complete: the reply has its own end.
+        surcharged: it was billed beside its tokens at the list price, too.
         finish: why the model ended, in the words of its API; empty: the API does not say.
     """
 
@@ -42,6 +44,7 @@ class ReplyReader:
         self.error: str | None = None
         self.complete = False
         self.finish = ""
+        self.surcharged = False
         self._api = api
 
     def read_whole(self, body: bytes) -> None:
@@ -75,6 +78,7 @@ class ReplyReader:
     def _read(self, found: Any) -> bool:
         if not isinstance(found, dict):
             return False
+        self.surcharged = self.surcharged or is_surcharged(found)
         if self._api == "messages":
             self._message(found)
         elif self._api == "responses":

@@ -18,6 +18,7 @@ from agentv.targets.http.model_calls import endpoint_of, host_of, other_server
 from agentv.targets.http.statuses import failure_of, limits_of
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.prices import cost_of, load_prices
+from agentv.targets.model_api.surcharges import surcharge_of
 from agentv.targets.openai_api import replies as openai
 
 _DOMAINS: Mapping[ModelProtocol, str] = {
@@ -53,8 +54,9 @@ class KnownModelApis:
     def ceiling(self, upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
         """The most that a call can cost, by its body."""
         longest, answers = _limits_in(body)
-        settings = RequestSettings(_prices(upstream), model, longest)
-        return settings.ceiling_of_body(body, answers=answers)
+        settings, surcharge = RequestSettings(_prices(upstream), model, longest), surcharge_of(body)
+        most = settings.ceiling_of_body(body, answers=answers, besides=surcharge.tokens)
+        return most if most.usd is None else Ceiling(most.usd * surcharge.factor + surcharge.usd, most.tokens)
 
     def is_local(self, upstream: ModelUpstream) -> bool:
         """Whether the API runs on this machine, where nobody is paid unless it says so."""
