@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.targets.model_apis import KnownModelApis, endpoint_of_upstream
@@ -13,6 +15,7 @@ from agentv.targets.openai_compatible.openai import OpenAI
 OPENAI = ModelUpstream("openai", "https://api.openai.com/v1", "sk-a")
 ANTHROPIC = ModelUpstream("anthropic", "https://api.anthropic.com", "sk-a")
 GEMINI = ModelUpstream("gemini", "https://generativelanguage.googleapis.com", "sk-a")
+KEYS = ["type", "source", "input", "url", "image_url", "data", "inlineData", "mimeType", "tools", "speed", "max_uses"]
 HI = [{"role": "user", "content": "hi"}]
 
 
@@ -76,6 +79,21 @@ def test_arguments_that_look_like_pictures_are_texts(apis):
     for upstream, body in pictures:
         model = "gpt-4o" if upstream is OPENAI else "gemini-2.5-flash"
         assert tokens_of(apis, upstream, model, **body, max_tokens=10) < 7000
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.sampled_from(["image", "priority", "tool_use", "data:image/png"]),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+        max_leaves=12,
+    )
+)
+def test_whatever_an_agent_sends_has_a_ceiling(value):
+    bodies = [{"messages": [value], "tools": [value]}, dict.fromkeys(KEYS, value)]
+    for upstream in (OPENAI, ANTHROPIC, GEMINI):
+        for body in bodies:
+            KnownModelApis().ceiling(upstream, "gpt-4o", body)
 
 
 def test_dearer_tiers_and_tools_of_the_provider_are_reserved(apis):

@@ -156,9 +156,9 @@ class _Entry(NamedTuple):
 
 def _within(key: str, value: Mapping[str, Json], *, is_text: bool) -> Iterator[_Entry]:
     """The entries of an object; the data of a picture under a key that says so."""
-    kind = value.get("type")
+    kind = _kind(value)
     pictures = frozenset() if is_text else _pictures_in(key, value)
-    is_call = isinstance(kind, str) and kind.endswith("tool_use")
+    is_call = kind.endswith("tool_use")
     for name, one in value.items():
         if kind == "document" and name == "source" and isinstance(one, Mapping) and one.get("url"):
             yield _Entry("file_url", one["url"], is_text)
@@ -172,11 +172,17 @@ def _within(key: str, value: Mapping[str, Json], *, is_text: bool) -> Iterator[_
             yield _Entry(name, one, is_text or name in _TEXTS or (is_call and name == "input"))
 
 
+def _kind(value: Mapping[str, Json]) -> str:
+    """The type of a part of a message; in a schema it may be a list."""
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def _pictures_in(key: str, value: Mapping[str, Json]) -> frozenset[str]:
     """The keys of an object whose texts are pictures, or their addresses, as the APIs spell parts of a message."""
     if key == _ADDRESS:
         return frozenset({"url"})
-    if value.get("type") in _WITH_ADDRESS:
+    if _kind(value) in _WITH_ADDRESS:
         return frozenset({"image_url"})
     if key == _SOURCE or key in _INLINE:
         media = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
