@@ -107,7 +107,7 @@ class ReplyReader:
                 self.error = self.error or "the response failed"
             return
         self._note(inner, "usage", "model")
-        if kind in _ENDED:
+        if isinstance(kind, str) and kind in _ENDED:
             self.complete = True
             if kind == "response.failed":
                 self.error = self.error or "the response failed"

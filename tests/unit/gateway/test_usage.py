@@ -158,3 +158,43 @@ def test_what_is_billed_beside_the_tokens_is_seen(api, reply, surcharged):
     reader = ReplyReader(api)
     reader.read_event(json.dumps(reply).encode())
     assert reader.surcharged is surcharged
+
+
+KEYS = [
+    "type",
+    "response",
+    "message",
+    "item",
+    "usage",
+    "output",
+    "candidates",
+    "choices",
+    "finish_reason",
+    "finishReason",
+    "stop_reason",
+    "delta",
+    "error",
+    "model",
+    "incomplete_details",
+    "reason",
+    "server_tool_use",
+    "groundingMetadata",
+    "promptFeedback",
+    "blockReason",
+    "speed",
+    "service_tier",
+]
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["fast", "priority", "length", "error"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ANYTHING)
+def test_whatever_a_server_replies_is_read(reply):
+    for api in (*EXPECTED, "embeddings"):
+        reader, body = ReplyReader(api), json.dumps(reply).encode()
+        reader.read_event(body)
+        reader.read_whole(body)
