@@ -179,7 +179,7 @@ RUNS: Mapping[str, str] = {
     "mock-error": "A `mock` target fails on purpose, because it sets `error`.",
     "no-context": "There is no retrieved text for the assertion to check.",
     "no-data": "The target does not report what the assertion measures.",
-    "no-gateway": "A trial has a budget, and the model calls of its target do not pass the gateway.",
+    "no-gateway": "A trial has a budget or faults, and the model calls of its target do not pass the gateway.",
     "no-javascript-runtime": "Your TypeScript or JavaScript code needs bun or a recent Node, and neither was found.",
     "no-kept-answer": "The run that `--regrade` names has no answer for this trial.",
     "no-output": "There is no answer to grade.",

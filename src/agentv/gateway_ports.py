@@ -105,6 +105,10 @@ class ModelApis(Protocol):
         """What is left of the rate limits."""
         ...
 
+    def ending(self, finish: str) -> Failure | None:
+        """Why a reply with this finish reason is no whole answer; None: it is one."""
+        ...
+
 
 class ModelCalls(Protocol):
     """The model calls of one trial's agent: admitted, paced and retried as the calls of a target are."""

@@ -12,6 +12,7 @@ API = "agent-api"
 DENIED = "permission-denied"
 NO_TOOLS = "no-tools"
 NO_SESSION = "no-session"
+REFUSED = "refused"
 
 
 def failed(code: str, message: str, response: TargetResponse | None = None, stderr: bytes = b"") -> CallFailure:

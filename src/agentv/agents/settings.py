@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Annotated, ClassVar, Literal
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
 from agentv.registry.fields import (
     Between,
@@ -15,14 +15,12 @@ from agentv.registry.fields import (
     Declared,
     DirectoryPath,
     Doc,
-    Fraction,
     Issue,
     Nonempty,
     Secret,
     Text,
 )
-from agentv.registry.gateway_options import fault_issues
-from agentv.registry.types import ProviderSettings
+from agentv.registry.gateway_options import Faults, GatewaySettings
 
 DEFAULT_TIMEOUT_S = 1800.0
 """Seconds that a trial of an agent may take where nothing else is set."""
@@ -77,7 +75,7 @@ class McpServerSettings(Declared):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSettings(ProviderSettings):
+class AgentSettings(GatewaySettings):
     """What every agent takes: how it is started, what it may do, and when it is ended."""
 
     short: ClassVar[str | None] = "command"
@@ -104,27 +102,11 @@ class AgentSettings(ProviderSettings):
         bool | ModelProtocol | None,
         Doc("`false`: model calls do not pass agentv's gateway; or the protocol of the model where the agent has none"),
     ] = None
-    faults: Annotated[
-        Mapping[str, Fraction],
-        Doc("faults for the agent's model calls: an HTTP status or `drop` → share of the calls, 0..1"),
-    ] = field(default_factory=dict)
-
-    @property
-    def model_protocol(self) -> ModelProtocol | None:
-        """The protocol by which the agent calls its model; None: it is not known, so that its calls pass no gateway."""
-        return self.gateway if isinstance(self.gateway, str) else None
-
-    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:
-        """The API by `base_url` and `api_key`, else by the variables of its provider."""
-        protocol = self.model_protocol
-        if protocol is None or self.gateway is False:
-            return None
-        base_url, api_key = getattr(self, "base_url", None), getattr(self, "api_key", None)
-        return ModelUpstream.known_to(protocol, env, base_url, api_key, self.faults)
+    faults: Faults = field(default_factory=dict)
 
     def validate(self) -> Iterable[Issue]:
         """Reports arguments of a shell command, and faults that cannot be."""
-        yield from fault_issues(self.faults)
+        yield from self.fault_issues()
         if self.args and self.command.shell is not None:
             yield Issue(("args",), "'args' need 'command' as a list of words; write them into the shell command")
 

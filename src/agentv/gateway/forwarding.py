@@ -14,11 +14,12 @@ from agentv.gateway.errors import NOT_AGAIN, SPENT, error_body
 from agentv.gateway.events import TooLongEventError
 from agentv.gateway.headers import returned_headers, sent_headers
 from agentv.gateway.recording import KeptExchange, break_off
+from agentv.gateway.redaction import StreamRedaction, redacted
 from agentv.gateway.routes import Route
 from agentv.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
 from agentv.gateway.usage import ReplyReader, StreamReader
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.gateway import DROP, SHORTEST_KEY, ModelUpstream
+from agentv.model.suite.gateway import DROP, ModelUpstream
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.user_code.functions.deadline import LIMIT
@@ -163,18 +164,18 @@ class ForwardedCall:
 
     async def _streamed(self, reply: ClientResponse, first: bytes, reader: ReplyReader) -> TargetResponse | Failure:
         stream, whole = StreamReader(reader, hides_usage=self.body.hides_usage), bytearray()
-        keeps = self.kept.exchanges is not None
+        redaction, keeps = StreamRedaction(self.session.upstream), self.kept.exchanges is not None
         answer = await self._begin(reply.status, returned_headers(reply.headers, self.session.upstream))
         chunk = first
         try:
             while chunk:
                 if keeps:
                     whole += chunk
-                shown = stream.feed(chunk)
+                shown = redaction.feed(stream.feed(chunk))
                 if shown:
-                    await answer.write(redacted(shown, self.session.upstream))
+                    await answer.write(shown)
                 chunk = await reply.content.readany()
-            rest = stream.end()
+            rest = redaction.feed(stream.end()) + redaction.end()
             if rest:
                 await answer.write(rest)
         except TooLongEventError:
@@ -193,7 +194,7 @@ class ForwardedCall:
         usage = dict(reader.usage) if reader.usage is not None else None
         tokens, written = session.apis.usage(self.route.protocol, usage)
         call.model = reader.model or call.model
-        call.tokens = tokens
+        call.tokens, call.finish, call.surcharged = tokens, reader.finish, reader.surcharged
         told = usage.get("cost") if usage is not None else None
         call.cost_usd = (
             float(told)
@@ -208,6 +209,8 @@ class ForwardedCall:
             return CallFailure("bad-answer", "the stream ended early")
         limits = None if reply is None else session.apis.limits(reply.headers)
         cost = 0.0 if call.cost_usd is None and session.apis.is_local(session.upstream) else call.cost_usd
+        if reader.surcharged and told is None:  # a budget counts what was reserved
+            cost = None
         return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
 
     async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:
@@ -285,12 +288,6 @@ def address(upstream: ModelUpstream, path: str, request: Request, token: str) ->
     query = [(name, value) for name, value in request.query.items() if name != "key" and token not in value]
     url = URL(f"{upstream.base_url}{path}", encoded=True)
     return url.update_query(query) if query else url
-
-
-def redacted(data: bytes, upstream: ModelUpstream) -> bytes:
-    """Bytes for the agent without the real key, should the API repeat it."""
-    key = upstream.api_key
-    return data.replace(key.encode(), b"[redacted]") if len(key) >= SHORTEST_KEY else data
 
 
 def reason_of(error: Exception, upstream: ModelUpstream) -> str:

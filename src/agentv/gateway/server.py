@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from agentv.gateway.bodies import LONGEST, RefusedBodyError, read_body
 from agentv.gateway.errors import NOT_AGAIN, SPENT, error_body
-from agentv.gateway.forwarding import ForwardedCall, address, bounded, reason_of, redacted
+from agentv.gateway.forwarding import ForwardedCall, address, bounded, reason_of
 from agentv.gateway.headers import returned_headers, sent_headers
 from agentv.gateway.recording import KeptExchange, replayed_response
+from agentv.gateway.redaction import redacted
 from agentv.gateway.routes import Route, protocol_of, route_of, token_in
 from agentv.gateway.session import TrialSession
 from agentv.model.values.exchange import ModelRequest
@@ -145,7 +146,7 @@ class GatewayServer:
             body = read_body(data, route)
         except RefusedBodyError as error:
             return _refusal(request.path, 400, f"not forwarded: {error}")
-        call = session.begin(body.model)
+        call = session.begin(body)
         return await ForwardedCall(session, self._client, request, route, body, call).answered()
 
     async def _other(self, request: Request, route: Route, session: TrialSession, data: bytes) -> StreamResponse:

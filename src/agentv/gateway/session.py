@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import field, replace
 
+from agentv.gateway.bodies import CallBody
 from agentv.gateway.faults import FaultPlan
 from agentv.gateway_ports import GatewayTrial, ModelApis, ModelCalls
 from agentv.lazy_dataclass import dataclass
@@ -35,6 +36,9 @@ class CountedCall:
         failure: why it gave no answer, or its last attempt so far did not; None: nothing is wrong.
         excused: the failure is none of the API: a fault that the target asks for, or the agent ended the call.
         ended: nothing more comes.
+        offers_tools: it is of the agent's own work: calls beside it, such as for a title, offer the model no tools.
+        finish: why the model ended, in the words of its API; empty: the API does not say.
+        surcharged: it was billed beside its tokens at the list price, too: its cost is higher than `cost_usd`.
     """
 
     number: int
@@ -46,6 +50,9 @@ class CountedCall:
     cost_usd: float | None = None
     duration_ms: float | None = None
     ended: bool = False
+    offers_tools: bool = False
+    finish: str = ""
+    surcharged: bool = False
 
     def break_off(self, why: str, code: str = BROKEN_OFF) -> None:
         """The call was given up by whoever made it."""
@@ -99,9 +106,10 @@ class TrialSession:
         key = trial.key or f"{trial.case_id}\0{trial.target}\0{trial.variant}\0{trial.sample}"
         self.faults = FaultPlan(self.upstream.faults, key)
 
-    def begin(self, model: str) -> CountedCall:
+    def begin(self, body: CallBody) -> CountedCall:
         """A call begins."""
-        call = CountedCall(len(self.calls) + 1, model, self._now_ms())
+        tools = bool(body.values.get("tools"))
+        call = CountedCall(len(self.calls) + 1, body.model, self._now_ms(), offers_tools=tools)
         self.calls.append(call)
         return call
 
@@ -125,16 +133,22 @@ class TrialSession:
 
     @property
     def failure(self) -> Failure | None:
-        """Why the trial cannot count: its calls are refused, or the last of them did not reach the model."""
+        """Why the trial cannot count: its calls are refused, or the last of them gave no whole answer."""
         if self._refusal is not None:
             return self._refusal
         call = next((one for one in reversed(self.calls) if not one.excused), None)
         if call is not None:
-            return None if call.failure is None else self._unreached(call, call.failure)
+            return self._unfinished() if call.failure is None else self._unreached(call, call.failure)
         codes = {one.failure.code for one in self.calls if one.failure is not None}
         if BROKEN_OFF not in codes or ENDED_BEFORE in codes:
             return None
         return CallFailure(UNREACHED, f"the agent broke off all of its {len(self.calls)} model calls")
+
+    def _unfinished(self) -> Failure | None:
+        """Why the model's last reply is no whole answer: agents use what there is of it, and do not all say so."""
+        replies = [one for one in self.calls if one.failure is None]
+        own = [one for one in replies if one.offers_tools] or replies
+        return self.apis.ending(own[-1].finish) if own else None
 
     def _unreached(self, call: CountedCall, failure: Failure) -> Failure:
         message = f"the agent's last call of its model (call {call.number}) failed: {failure.message}"
@@ -155,6 +169,10 @@ class TrialSession:
         unknown = sum(call.ended and call.tokens is None and call.failure is None for call in self.calls)
         if unknown:
             found.append(f"the model's API reported no usage for {unknown} of {len(self.calls)} calls")
+        dearer = sum(call.surcharged for call in self.calls)
+        if dearer:
+            what = "were billed at a dearer tier, or used tools of the provider"
+            found.append(f"{dearer} of {len(self.calls)} model calls {what}, which their cost does not include")
         if self.trial.exchanges is not None:
             found += self.trial.exchanges.notes()
         return tuple(found)

@@ -9,6 +9,7 @@ import msgspec
 
 from agentv.gateway.events import EventSplitter, data_of
 from agentv.gateway.routes import Api
+from agentv.gateway.surcharges import is_surcharged
 from agentv.model.values.values import Json
 
 _decode = msgspec.json.Decoder().decode
@@ -33,6 +34,8 @@ class ReplyReader:
         model: that answered; empty: the API does not say.
         error: of an API that fails after it has begun to reply.
         complete: the reply has its own end.
+        surcharged: it was billed beside its tokens at the list price, too.
+        finish: why the model ended, in the words of its API; empty: the API does not say.
     """
 
     def __init__(self, api: Api) -> None:
@@ -40,6 +43,8 @@ class ReplyReader:
         self.model = ""
         self.error: str | None = None
         self.complete = False
+        self.finish = ""
+        self.surcharged = False
         self._api = api
 
     def read_whole(self, body: bytes) -> None:
@@ -73,6 +78,7 @@ class ReplyReader:
     def _read(self, found: Any) -> bool:
         if not isinstance(found, dict):
             return False
+        self.surcharged = self.surcharged or is_surcharged(found)
         if self._api == "messages":
             self._message(found)
         elif self._api == "responses":
@@ -86,12 +92,13 @@ class ReplyReader:
     def _chat(self, found: dict[str, Any]) -> bool:
         self._note(found, "usage", "model")
         choices = found.get("choices")
-        if isinstance(choices, list) and any(isinstance(one, dict) and one.get("finish_reason") for one in choices):
-            self.complete = True
+        self._finish(choices, "finish_reason")
         return choices == [] and isinstance(found.get("usage"), dict)
 
     def _response(self, found: dict[str, Any]) -> None:
         kind, inner = found.get("type"), found.get("response")
+        details = (inner if isinstance(inner, dict) else found).get("incomplete_details")
+        self._finish([details], "reason", is_end=False)
         if not isinstance(inner, dict):
             self._note(found, "usage", "model")
             if kind == "error":
@@ -100,13 +107,14 @@ class ReplyReader:
                 self.error = self.error or "the response failed"
             return
         self._note(inner, "usage", "model")
-        if kind in _ENDED:
+        if isinstance(kind, str) and kind in _ENDED:
             self.complete = True
             if kind == "response.failed":
                 self.error = self.error or "the response failed"
 
     def _message(self, found: dict[str, Any]) -> None:
-        inner = found.get("message")
+        inner, delta = found.get("message"), found.get("delta")
+        self._finish([found, delta], "stop_reason", is_end=False)
         self._note(
             inner if isinstance(inner, dict) and found.get("type") == "message_start" else found, "usage", "model"
         )
@@ -116,11 +124,16 @@ class ReplyReader:
     def _gemini(self, found: dict[str, Any]) -> None:
         self._note(found, "usageMetadata", "modelVersion")
         candidates, feedback = found.get("candidates"), found.get("promptFeedback")
-        ended = isinstance(candidates, list) and any(
-            isinstance(one, dict) and one.get("finishReason") for one in candidates
-        )
-        if ended or (isinstance(feedback, dict) and feedback.get("blockReason")):
-            self.complete = True
+        self._finish(candidates, "finishReason")
+        self._finish([feedback], "blockReason")
+
+    def _finish(self, places: Any, key: str, *, is_end: bool = True) -> None:
+        """Take the reason why the model ended, where a place names one; `is_end`: nothing follows it."""
+        for one in places if isinstance(places, list) else ():
+            reason = one.get(key) if isinstance(one, dict) else None
+            if reason:
+                self.complete = self.complete or is_end
+                self.finish = reason if isinstance(reason, str) else self.finish
 
     def _note(self, found: dict[str, Any], usage: str, model: str) -> None:
         """Take the usage, the model and the error that an object names."""

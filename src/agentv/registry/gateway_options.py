@@ -4,36 +4,75 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import get_args
+from typing import Annotated, TypeAlias, get_args
 
-from agentv.model.suite.gateway import DROP, ModelProtocol
-from agentv.registry.fields import Issue
+from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
+from agentv.registry.fields import Doc, Fraction, Issue, Secret, Text
+from agentv.registry.types import ProviderSettings
 
 PROTOCOLS: tuple[ModelProtocol, ...] = get_args(ModelProtocol)
+
+Faults: TypeAlias = Annotated[
+    Mapping[str, Fraction],
+    Doc("faults for the model calls: an HTTP status or `drop` → share of the calls, 0..1"),
+]
+UpstreamUrl: TypeAlias = Annotated[
+    Text | None, Doc("base URL of the model's API behind the gateway; default: by the variable of its provider")
+]
+UpstreamKey: TypeAlias = Annotated[
+    Text | None, Secret(), Doc("key of the model's API, for the gateway; default: by the variable of its provider")
+]
 
 _STATUS = re.compile(r"[45]\d\d")
 
 
-def fault_issues(faults: Mapping[str, float]) -> Iterable[Issue]:
-    """What is wrong with `faults`."""
-    for name in faults:
-        if name != DROP and _STATUS.fullmatch(name) is None:
-            message = f"'{name}' is no fault: use an HTTP status from 400 to 599, or '{DROP}'"
-            yield Issue(("faults", name), message, "unknown-key")
-    if sum(faults.values()) > 1:
-        yield Issue(("faults",), f"the shares of 'faults' must not exceed 1 together, found {sum(faults.values()):g}")
+class GatewaySettings(ProviderSettings):
+    """Base of settings with the options of the gateway, which a provider declares among its own fields.
 
-
-def gateway_issues(gateway: bool | ModelProtocol | None, options: Mapping[str, object]) -> Iterable[Issue]:
-    """What is wrong with options that take effect only where model calls pass the gateway.
-
-    Args:
-        gateway: as the target says.
-        options: name of an option → its value.
+    Attributes:
+        gateway: the protocol; False: model calls do not pass the gateway; None: it is not set.
+        faults: what is injected.
     """
-    if gateway is True:
-        yield Issue(("gateway",), f"'gateway' needs the protocol of the agent's model: {', '.join(PROTOCOLS)}")
-    for name, value in options.items() if isinstance(gateway, bool) or gateway is None else ():
-        if value:
-            hint = f"add 'gateway' with the protocol of the agent's model: {', '.join(PROTOCOLS)}"
-            yield Issue((name,), f"'{name}' has no effect without the gateway", "no-effect", hint)
+
+    __slots__ = ()
+
+    gateway: bool | ModelProtocol | None
+    faults: Mapping[str, float]
+
+    @property
+    def model_protocol(self) -> ModelProtocol | None:
+        """The protocol by which it calls its model; None: it is not known, so that its calls pass no gateway."""
+        return self.gateway if isinstance(self.gateway, str) else None
+
+    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:
+        """The API by `base_url` and `api_key`, else by the variables of its provider."""
+        protocol = self.model_protocol
+        if protocol is None or self.gateway is False:
+            return None
+        base_url, api_key = getattr(self, "base_url", None), getattr(self, "api_key", None)
+        return ModelUpstream.known_to(protocol, env, base_url, api_key, self.faults)
+
+    def fault_issues(self) -> Iterable[Issue]:
+        """What is wrong with `faults`."""
+        for name in self.faults:
+            if name != DROP and _STATUS.fullmatch(name) is None:
+                message = f"'{name}' is no fault: use an HTTP status from 400 to 599, or '{DROP}'"
+                yield Issue(("faults", name), message, "unknown-key")
+        shares = sum(self.faults.values())
+        if shares > 1:
+            yield Issue(("faults",), f"the shares of 'faults' must not exceed 1 together, found {shares:g}")
+
+    def protocol_issues(self) -> Iterable[Issue]:
+        """What is wrong with the options of a target whose protocol only `gateway` tells."""
+        known = ", ".join(PROTOCOLS)
+        if self.gateway is True:
+            yield Issue(("gateway",), f"'gateway' needs the protocol of the agent's model: {known}")
+        for name in ("faults", "base_url", "api_key") if not isinstance(self.gateway, str) else ():
+            if getattr(self, name):
+                hint = f"set 'gateway' to the protocol of the agent's model: {known}"
+                yield no_effect(name, "without the gateway", hint)
+
+
+def no_effect(name: str, when: str, hint: str) -> Issue:
+    """The problem of an option that changes nothing where it stands."""
+    return Issue((name,), f"'{name}' has no effect {when}", "no-effect", hint)

@@ -9,7 +9,7 @@ from math import ceil
 
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
-from agentv.model.values.response import CallFailure, RateLimits
+from agentv.model.values.response import CallFailure, Failure, RateLimits
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.anthropic import replies as anthropic
@@ -18,6 +18,7 @@ from agentv.targets.http.model_calls import endpoint_of, host_of, other_server
 from agentv.targets.http.statuses import failure_of, limits_of
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.prices import cost_of, load_prices
+from agentv.targets.model_api.surcharges import surcharge_of
 from agentv.targets.openai_api import replies as openai
 
 _DOMAINS: Mapping[ModelProtocol, str] = {
@@ -28,6 +29,12 @@ _DOMAINS: Mapping[ModelProtocol, str] = {
 _PRICES: Mapping[ModelProtocol, str] = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
 _CONFIGS = ("generationConfig", "generation_config")
 """Where Gemini's API takes settings: each key may be written in either way."""
+
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "model_context_window_exceeded"})
+"""Finish reasons of answers that are longer than they may be."""
+
+_FILTERED = gemini.BLOCKED | {openai.FILTERED, openai.REFUSAL}
+"""Finish reasons with which a filter, and not the model, ended the answer."""
 
 _LARGEST = 1e12
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -47,8 +54,9 @@ class KnownModelApis:
     def ceiling(self, upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
         """The most that a call can cost, by its body."""
         longest, answers = _limits_in(body)
-        settings = RequestSettings(_prices(upstream), model, longest)
-        return settings.ceiling_of_body(body, answers=answers)
+        settings, surcharge = RequestSettings(_prices(upstream), model, longest), surcharge_of(body)
+        most = settings.ceiling_of_body(body, answers=answers, besides=surcharge.tokens)
+        return most if most.usd is None else Ceiling(most.usd * surcharge.factor + surcharge.usd, most.tokens)
 
     def is_local(self, upstream: ModelUpstream) -> bool:
         """Whether the API runs on this machine, where nobody is paid unless it says so."""
@@ -87,6 +95,14 @@ class KnownModelApis:
     def limits(self, headers: Mapping[str, str]) -> RateLimits | None:
         """What is left of the rate limits."""
         return limits_of(headers)
+
+    def ending(self, finish: str) -> Failure | None:
+        """Why a reply is no whole answer: it was cut off, or a filter ended it."""
+        if finish in _CUT:
+            return Failure("agent-limit", f"the model's last answer was cut off at its maximum length ({finish})")
+        if finish in _FILTERED:
+            return Failure("refused", f"the provider's filter ended the model's last answer ({finish})")
+        return None
 
 
 def _prices(upstream: ModelUpstream) -> str:

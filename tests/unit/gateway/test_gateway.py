@@ -351,6 +351,34 @@ def test_an_error_of_the_api_reaches_the_agent_as_it_came():
     assert run(scenario()) == (None, [False, True])
 
 
+CUT_CALLS = [
+    ("openai", "/openai/v1/chat/completions", {"messages": HI}, "length"),
+    ("openai", "/openai/v1/responses", {"input": "hi"}, "max_output_tokens"),
+    ("anthropic", "/anthropic/v1/messages", {"messages": HI, "max_tokens": 9}, "max_tokens"),
+    ("gemini", "/gemini/v1beta/models/m:generateContent", {"contents": [{"parts": [{"text": "hi"}]}]}, "MAX_TOKENS"),
+    ("gemini", "/gemini/v1beta/models/m:streamGenerateContent?alt=sse", {"contents": []}, "MAX_TOKENS"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "path", "body", "reason"), CUT_CALLS)
+def test_a_last_answer_that_was_cut_off_is_none_whatever_the_agent_makes_of_it(protocol, path, body, reason):
+    filtered = {"openai": "content_filter", "anthropic": "refusal", "gemini": "SAFETY"}[protocol]
+    body = {"model": "m", **body, "tools": [{"name": "look", "function": {"name": "look"}}]}
+    replies = [Answer("half an ans", finish_reason=reason), "a title", Answer("", finish_reason=filtered), "whole"]
+
+    async def scenario():
+        for streams in (False, True) if protocol != "gemini" else (False,):
+            async with gateway(list(replies)) as opened:
+                session, codes = await opened.session(protocol), []
+                for offered in (True, False, True, True):  # the call for the title offers no tools
+                    asked = {**(body if offered else {**body, "tools": []}), **({"stream": True} if streams else {})}
+                    assert (await post(session, path, asked))[0] == 200
+                    codes.append(session.failure and session.failure.code)
+                assert codes == ["agent-limit", "agent-limit", "refused", None]
+
+    run(scenario())
+
+
 def test_calls_wait_for_each_other_at_the_endpoint_and_a_session_holds_no_permit():
     async def scenario():
         async with gateway(delay_s=0.05) as opened:

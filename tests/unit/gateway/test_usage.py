@@ -135,3 +135,66 @@ def test_an_event_without_an_end_is_given_up(monkeypatch):
 )
 def test_data_of_an_event(event, data):
     assert data_of(event) == data
+
+
+@pytest.mark.parametrize(
+    ("api", "reply", "surcharged"),
+    [
+        ("chat", {"choices": [], "service_tier": "priority"}, True),
+        ("chat", {"choices": [], "service_tier": "default"}, False),
+        ("responses", {"type": "response.completed", "response": {"service_tier": "priority"}}, True),
+        ("responses", {"type": "response.output_item.done", "item": {"type": "web_search_call"}}, True),
+        ("responses", {"output": [{"type": "function_call"}, {"type": "code_interpreter_call"}]}, True),
+        ("responses", {"output": [{"type": "message", "content": "web_search_call"}]}, False),
+        ("messages", {"usage": {"input_tokens": 1, "server_tool_use": {"web_search_requests": 1}}}, True),
+        ("messages", {"usage": {"input_tokens": 1, "server_tool_use": {"web_search_requests": 0}}}, False),
+        ("messages", {"type": "message_start", "message": {"usage": {"input_tokens": 1, "speed": "fast"}}}, True),
+        ("messages", {"usage": {"input_tokens": 1, "service_tier": "priority"}}, False),  # capacity that is paid for
+        ("gemini", {"candidates": [{"groundingMetadata": {"webSearchQueries": ["a"]}}]}, True),
+        ("gemini", {"candidates": [{"groundingMetadata": {}, "finishReason": "STOP"}]}, False),
+    ],
+)
+def test_what_is_billed_beside_the_tokens_is_seen(api, reply, surcharged):
+    reader = ReplyReader(api)
+    reader.read_event(json.dumps(reply).encode())
+    assert reader.surcharged is surcharged
+
+
+KEYS = [
+    "type",
+    "response",
+    "message",
+    "item",
+    "usage",
+    "output",
+    "candidates",
+    "choices",
+    "finish_reason",
+    "finishReason",
+    "stop_reason",
+    "delta",
+    "error",
+    "model",
+    "incomplete_details",
+    "reason",
+    "server_tool_use",
+    "groundingMetadata",
+    "promptFeedback",
+    "blockReason",
+    "speed",
+    "service_tier",
+]
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["fast", "priority", "length", "error"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ANYTHING)
+def test_whatever_a_server_replies_is_read(reply):
+    for api in (*EXPECTED, "embeddings"):
+        reader, body = ReplyReader(api), json.dumps(reply).encode()
+        reader.read_event(body)
+        reader.read_whole(body)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.targets.model_apis import KnownModelApis, endpoint_of_upstream
@@ -13,6 +15,7 @@ from agentv.targets.openai_compatible.openai import OpenAI
 OPENAI = ModelUpstream("openai", "https://api.openai.com/v1", "sk-a")
 ANTHROPIC = ModelUpstream("anthropic", "https://api.anthropic.com", "sk-a")
 GEMINI = ModelUpstream("gemini", "https://generativelanguage.googleapis.com", "sk-a")
+KEYS = ["type", "source", "input", "url", "image_url", "data", "inlineData", "mimeType", "tools", "speed", "max_uses"]
 HI = [{"role": "user", "content": "hi"}]
 
 
@@ -56,6 +59,64 @@ def test_a_text_is_no_picture_and_an_address_is_not_counted_by_its_length(apis):
     messages = [{"role": "user", "content": [document]}]
     assert tokens_of(apis, ANTHROPIC, "claude-sonnet-4-5", messages=messages, max_tokens=10) > 100_000
     assert tokens_of(apis, OPENAI, "gpt-5", prompt={"id": "pmpt_1"}, max_output_tokens=16) > 100_000
+
+
+def test_arguments_that_look_like_pictures_are_texts(apis):
+    fake = "data:image/png;base64," + "x" * 100_000
+    looks = {"type": "image_url", "image_url": {"url": fake}, "inlineData": {"mimeType": "image/png", "data": fake}}
+    call = {"type": "tool_use", "id": "t", "name": "look", "input": {"url": fake, "deep": [looks]}}
+    messages = [{"role": "assistant", "content": [call]}]
+    assert tokens_of(apis, ANTHROPIC, "claude-sonnet-4-5", messages=messages, max_tokens=10) > 300_000
+    parts = [{"functionCall": {"name": "look", "args": {"image_url": fake, **looks}}}]
+    assert tokens_of(apis, GEMINI, "gemini-2.5-flash", contents=[{"parts": parts}]) > 260_000
+    for part in ({"url": fake}, {"type": "text", "text": fake}, {"type": "text", "text": "", "image_url": fake}):
+        body = {"messages": [{"role": "user", "content": [part]}], "max_tokens": 10}
+        assert tokens_of(apis, OPENAI, "gpt-4o", **body) > 100_000, part
+    pictures = [
+        (OPENAI, {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": fake}]}]}),
+        (GEMINI, {"contents": [{"parts": [{"inline_data": {"mime_type": "image/png", "data": fake}}]}]}),
+    ]
+    for upstream, body in pictures:
+        model = "gpt-4o" if upstream is OPENAI else "gemini-2.5-flash"
+        assert tokens_of(apis, upstream, model, **body, max_tokens=10) < 7000
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.sampled_from(["image", "priority", "tool_use", "data:image/png"]),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+        max_leaves=12,
+    )
+)
+def test_whatever_an_agent_sends_has_a_ceiling(value):
+    bodies = [{"messages": [value], "tools": [value]}, dict.fromkeys(KEYS, value)]
+    for upstream in (OPENAI, ANTHROPIC, GEMINI):
+        for body in bodies:
+            KnownModelApis().ceiling(upstream, "gpt-4o", body)
+
+
+def test_dearer_tiers_and_tools_of_the_provider_are_reserved(apis):
+    def usd(upstream, model, **body):
+        return apis.ceiling(upstream, model, {"max_tokens": 1000, **body}).usd
+
+    chat = {"messages": HI}
+    plain = usd(OPENAI, "gpt-5", **chat)
+    assert usd(OPENAI, "gpt-5", **chat, service_tier="priority") == pytest.approx(2.5 * plain, rel=0.01)
+    assert usd(OPENAI, "gpt-5", **chat, service_tier="flex") == pytest.approx(plain, rel=0.1)
+    assert usd(ANTHROPIC, "claude-opus-4-6", **chat, speed="fast") > 5 * usd(ANTHROPIC, "claude-opus-4-6", **chat)
+    client = [
+        {"type": "function", "name": "web_search"},
+        {"name": "web_search", "input_schema": {"a": "code_execution"}},
+    ]
+    assert usd(OPENAI, "gpt-5", input="hi", tools=client) < usd(OPENAI, "gpt-5", input="hi") + 0.001
+    three = [{"type": "web_search_20250305", "name": "web_search", "max_uses": 3}]
+    found = usd(ANTHROPIC, "claude-opus-4-6", **chat, tools=three) - usd(ANTHROPIC, "claude-opus-4-6", **chat)
+    assert 3 * 0.035 < found < 1
+    for tool in ({"type": "code_interpreter", "x": {}}, {"type": "web_search"}, {"type": "image_generation"}):
+        assert usd(OPENAI, "gpt-5", input="hi", tools=[tool]) > usd(OPENAI, "gpt-5", input="hi") + 0.15
+    assert usd(GEMINI, "gemini-2.5-flash", contents=[], tools=[{"googleSearch": {}}]) > 0.17
+    assert usd(OPENAI, "gpt-4o", **chat, web_search_options={}) > usd(OPENAI, "gpt-4o", **chat) + 0.03
 
 
 def test_a_ceiling_grows_with_what_is_sent_wherever_it_stands(apis):

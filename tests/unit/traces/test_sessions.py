@@ -371,3 +371,19 @@ def test_ids_that_come_again_in_a_later_turn():
     assert [(call.arguments["command"], call.result) for call in trace.tool_calls] == [("one", "result 1"), ("two", "result 2")]  # fmt: skip
     assert [text for _, text in said(trace)] == ["one", "answer 1", "two", "answer 2"]
     assert (trace.tokens.output, trace.partial) == (6, "")
+
+
+def test_the_parts_of_a_message_are_joined_until_the_user_speaks():
+    def said_by(role, text, **message):
+        return {"type": role, "message": {"role": role, "content": [{"type": "text", "text": text}], **message}}
+
+    rows = [said_by("user", "go"), *(said_by("assistant", f"part {n}", id="m") for n in range(3))]
+    thought = {"type": "assistant", "message": {"id": "m", "content": [{"type": "thinking", "thinking": "hm"}]}}
+    trace = read_claude(lines(*rows, thought, said_by("user", "on"), said_by("assistant", "again", id="m")))
+    assert said(trace) == [
+        ("user", "go"),
+        ("assistant", "part 0\n\npart 1\n\npart 2"),
+        ("user", "on"),
+        ("assistant", "again"),
+    ]
+    assert [step.reasoning for step in trace.steps if isinstance(step, MessageStep)] == [None, "hm", None, None]

@@ -16,11 +16,11 @@ from agentv.agents.acp.client import AcpClient
 from agentv.agents.acp.content import mcp_servers, prompt_blocks
 from agentv.agents.acp.session_facts import SessionFacts
 from agentv.agents.acp.settings import AcpSettings
-from agentv.agents.acp.trace_builder import TraceBuilder, model_in, usage_of
+from agentv.agents.acp.trace_builder import TraceBuilder, is_call, model_in, usage_of
 from agentv.agents.acp.transport import AcpTransport
 from agentv.agents.conversation import new_messages
 from agentv.agents.denials import did_nothing
-from agentv.agents.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, failed
+from agentv.agents.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, REFUSED, failed
 from agentv.agents.limits import SessionLimits
 from agentv.agents.process import GRACE_S, AgentProcess, start_agent
 from agentv.model.values.activity import AgentActivity
@@ -63,8 +63,11 @@ class AcpSession:
         self._on_activity = request.on_activity
         self.usable = False
 
-    def _updated(self, told: Mapping[str, Any]) -> str | None:
-        return self._trace.update(told)
+    def _updated(self, session_id: object, told: Mapping[str, Any]) -> str | None:
+        """Take an update. Of another session, such as a sub-agent's, only the tool calls are work of this turn."""
+        if session_id in {None, self._facts.id}:
+            return self._trace.update(told)
+        return self._trace.update(told) if is_call(told) else None
 
     async def open(self, request: TargetRequest) -> Failure | None:
         """Initialize, authenticate where that takes nothing, and begin the session; why that fails."""
@@ -171,8 +174,8 @@ class AcpSession:
             return failed(LIMIT, f"the agent stopped at a limit of its own: {reason}", response)
         if reason == "cancelled":
             return failed(AGENT_STOPPED, "the agent says that its turn was cancelled, which nobody asked for", response)
-        if reason == "refusal" and not (response.output or "").strip():
-            return failed("refused", "the agent refused, and said nothing", response)
+        if reason == "refusal":
+            return failed(REFUSED, "the agent's model refused to go on (stop reason 'refusal')", response)
         if self._did_nothing(response, moment):
             return failed(DENIED, self._traced("").denial_message, response)
         self._limits.end(self._trace.turns, len(self._trace.calls))

@@ -8,8 +8,8 @@ from typing import Annotated
 from agentv.agents.settings import AgentSettings
 from agentv.lazy_dataclass import dataclass
 from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Doc, Issue, Secret, Text
-from agentv.registry.gateway_options import gateway_issues
+from agentv.registry.fields import Doc, Issue, Text
+from agentv.registry.gateway_options import UpstreamKey, UpstreamUrl
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,8 @@ class AcpSettings(AgentSettings):
         Text | None, Doc("how to authenticate, by the agent's id of it; default: only if its variables are set")
     ] = None
 
-    base_url: Annotated[
-        Text | None, Doc("base URL of the model's API behind the gateway; default: by the variable of its provider")
-    ] = None
-    api_key: Annotated[
-        Text | None, Secret(), Doc("key of the model's API, for the gateway; default: by the variable of its provider")
-    ] = None
+    base_url: UpstreamUrl = None
+    api_key: UpstreamKey = None
 
     def validate(self) -> Iterable[Issue]:
         """The SDK is not installed; what is wrong with the settings of any agent."""
@@ -35,5 +31,4 @@ class AcpSettings(AgentSettings):
         if missing is not None:
             yield missing
         yield from AgentSettings.validate(self)
-        options = {"faults": self.faults, "base_url": self.base_url, "api_key": self.api_key}
-        yield from gateway_issues(self.gateway, options)
+        yield from self.protocol_issues()

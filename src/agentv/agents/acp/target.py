@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from agentv.agents.acp.settings import AcpSettings
-from agentv.agents.failures import NO_SESSION
-from agentv.agents.process import GRACE_S
-from agentv.agents.trials import TrialKey, trial_key
+from agentv.agents.trials import SessionTarget
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
@@ -32,33 +29,40 @@ class Acp(AcpSettings):
         return AcpTarget(self)
 
 
-class AcpTarget:
-    """Agents of one target; one session for each trial."""
+@dataclass(frozen=True, slots=True)
+class PlacedSession:
+    """A session, and the directory that it has where the trial has no workspace."""
+
+    session: AcpSession
+    directory: TemporaryDirectory[str] | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked again."""
+        return self.session.usable
+
+    @property
+    def grace_s(self) -> float:
+        """Seconds that the agent has to end within the time of the call."""
+        return self.session.grace_s
+
+    async def close(self, grace_s: float) -> None:
+        """End the agent, and remove the directory."""
+        try:
+            await self.session.close(grace_s)
+        finally:
+            _remove(self.directory)
+
+
+class AcpTarget(SessionTarget[PlacedSession]):
+    """Agents of one target."""
 
     def __init__(self, settings: Acp) -> None:
+        super().__init__()
         self._settings = settings
-        self._sessions: dict[TrialKey, tuple[AcpSession, TemporaryDirectory[str] | None]] = {}
 
-    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask the session of the trial. It goes on after an answer to one of several turns, and ends otherwise."""
-        key = trial_key(request)
-        answer: TargetResponse | Failure | None = None
-        try:
-            session = await self._session(key, request)
-            answer = session if isinstance(session, Failure) else await session.prompt(request)
-        finally:
-            goes_on = request.turn is not None and isinstance(answer, TargetResponse)
-            if not goes_on:
-                await self._end(key, in_time=True, at_once=answer is None)
-        return answer
-
-    async def _session(self, key: TrialKey, request: TargetRequest) -> AcpSession | Failure:
-        if request.turn is not None and request.turn > 1:
-            found = self._sessions.get(key)
-            if found is None or not found[0].usable:
-                return Failure(NO_SESSION, f"turn {request.turn} needs the agent's session of the turns before it")
-            return found[0]
-        await self._end(key, at_once=True)
+    async def begin(self, request: TargetRequest) -> PlacedSession | Failure:
+        """A session with an agent that is started for it."""
         from agentv.agents.acp.session import open_session
 
         directory = None if request.workspace_path is not None else TemporaryDirectory(prefix=temporary_prefix())
@@ -71,27 +75,11 @@ class AcpTarget:
         if isinstance(session, Failure):
             _remove(directory)
             return session
-        self._sessions[key] = session, directory
-        return session
+        return PlacedSession(session, directory)
 
-    async def _end(self, key: TrialKey, *, in_time: bool = False, at_once: bool = False) -> None:
-        """End a session. `in_time`: before the time of its call is over; `at_once`: nobody waits for it any more."""
-        found = self._sessions.pop(key, None)
-        if found is None:
-            return
-        session, directory = found
-        try:
-            await session.close(0.0 if at_once else session.grace_s if in_time else GRACE_S)
-        finally:
-            _remove(directory)
-
-    async def end_session(self, request: TargetRequest) -> None:
-        """End the session of a trial that asks nothing more."""
-        await self._end(trial_key(request))
-
-    async def close(self) -> None:
-        """End all sessions."""
-        await asyncio.gather(*(self._end(key) for key in tuple(self._sessions)))
+    async def ask(self, session: PlacedSession, request: TargetRequest) -> TargetResponse | Failure:
+        """The answer of the agent."""
+        return await session.session.prompt(request)
 
 
 def _remove(directory: TemporaryDirectory[str] | None) -> None:

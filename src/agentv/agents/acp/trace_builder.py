@@ -166,6 +166,11 @@ class TraceBuilder:
             self._on_progress()
 
 
+def is_call(told: Mapping[str, Any]) -> bool:
+    """Whether an update is about a tool call."""
+    return told.get("sessionUpdate") in _CALLS
+
+
 def model_in(options: Any) -> str | None:
     """The model that a session is set to, out of its options."""
     for one in options if isinstance(options, list) else ():
@@ -187,4 +192,4 @@ def usage_of(usage: Any) -> TokenUsage | None:
     )
 
 
-__all__ = ["READING_KINDS", "TraceBuilder", "model_in", "usage_of"]
+__all__ = ["READING_KINDS", "TraceBuilder", "is_call", "model_in", "usage_of"]

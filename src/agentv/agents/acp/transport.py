@@ -27,7 +27,7 @@ class AcpTransport:
 
     Args:
         process: the agent.
-        on_update: gets each `session/update`, as JSON; says what is wrong with it.
+        on_update: gets the session of each `session/update`, and the update as JSON; says what is wrong with it.
 
     Attributes:
         broken: what the agent sent that is not the protocol; None: nothing. The stream ends there.
@@ -35,7 +35,7 @@ class AcpTransport:
         noise: lines that are no messages, such as logs on stdout.
     """
 
-    def __init__(self, process: AgentProcess, on_update: Callable[[Mapping[str, Any]], str | None]) -> None:
+    def __init__(self, process: AgentProcess, on_update: Callable[[object, Mapping[str, Any]], str | None]) -> None:
         self._process = process
         self._on_update = on_update
         self._native = bytearray()
@@ -121,8 +121,9 @@ class AcpTransport:
         params = message.get("params")
         if message["method"] != "session/update":
             return
-        update = params.get("update") if isinstance(params, Mapping) else None
-        fault = self._on_update(update) if isinstance(update, Mapping) else "has no update"
+        known = params if isinstance(params, Mapping) else {}
+        update = known.get("update")
+        fault = self._on_update(known.get("sessionId"), update) if isinstance(update, Mapping) else "has no update"
         if fault is not None:
             self.broken = _not_protocol(f"a session/update {fault}", json.dumps(message).encode())
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from agentv.agents.failures import AGENT_STOPPED, API, LIMIT
+from agentv.agents.failures import AGENT_STOPPED, API, LIMIT, REFUSED
 from agentv.agents.native.events import count, items, mapping, number, text, texts
 from agentv.agents.native.mcp_configuration import mcp_servers_json
 from agentv.agents.native.programs import AgentProgram
@@ -150,6 +150,7 @@ class ClaudeStream:
         self._earlier = earlier
         self._retrying: Failure | None = None
         self._sub_agents = False
+        self._works = False
         self._denied: set[str] = set()
         self._names: dict[str, str] = {}
         self._results: list[JsonObject] = []
@@ -178,7 +179,7 @@ class ClaudeStream:
             failure=_failure(last),
             session_id=self._session_id,
             stop_reason=text(last, "stop_reason") or text(last, "subtype"),
-            complete=not self._sub_agents,
+            complete=not self._sub_agents and not self._works,  # what follows a result is not in it
             repeated=self._repeated(),
         )
 
@@ -202,7 +203,7 @@ class ClaudeStream:
             self._deny(text(event, "tool_name"), text(event, "message"), text(event, "tool_use_id"))
 
     def _assistant(self, event: JsonObject) -> None:
-        self._retrying = None
+        self._retrying, self._works = None, True
         message, parent = mapping(event, "message"), text(event, "parent_tool_use_id") or None
         identity = text(message, "id")
         for block in items(message, "content"):
@@ -227,6 +228,7 @@ class ClaudeStream:
 
     def _result(self, event: JsonObject) -> None:
         self._results.append(event)
+        self._works = False
         for one in items(event, "permission_denials"):
             call_id = text(one, "tool_use_id")
             if call_id not in self._denied:
@@ -271,6 +273,8 @@ def _failure(result: JsonObject) -> Failure | None:
         return Failure(API, f"the agent reports an error of its model's API: {why}")
     if is_error or subtype != "success":
         return Failure(AGENT_STOPPED, f"the agent reports an error: {why}")
+    if text(result, "stop_reason") == "refusal":
+        return Failure(REFUSED, f"the model refused to answer: {said[:500]}")
     if text(result, "stop_reason") == "max_tokens":
         return Failure(LIMIT, "the answer was cut off at the maximum length of the model (max_tokens)")
     return None

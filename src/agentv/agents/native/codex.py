@@ -163,6 +163,7 @@ class CodexStream:
         self._reads_only = reads_only
         self._session_id = ""
         self._ended = 0
+        self._works = False
         self._failure: Failure | None = None
         self._trouble = ""
         recorder.agent("codex")
@@ -173,12 +174,13 @@ class CodexStream:
         if kind == "thread.started":
             self._session_id = text(event, "thread_id")
         elif kind.startswith("item."):
+            self._works = True
             self._item(mapping(event, "item"), done=kind == "item.completed")
         elif kind == "turn.completed":
-            self._ended += 1
+            self._ended, self._works = self._ended + 1, False
             self._recorder.usage(None, _tokens(self._of_turn(mapping(event, "usage"))))
         elif kind == "turn.failed":
-            self._ended += 1
+            self._ended, self._works = self._ended + 1, False
             self._failure = Failure(API, f"the agent reports an error: {_message(mapping(event, 'error'))}")
         elif kind == "error":
             self._trouble = _message(event)
@@ -196,7 +198,7 @@ class CodexStream:
             failure=failure,
             session_id=self._session_id,
             stop_reason="failed" if self._failure else "completed" if self._ended else "",
-            complete=self._ended > 0,
+            complete=self._ended > 0 and not self._works,
             repeated=self._ended > 1,
         )
 

@@ -129,6 +129,7 @@ class CopilotReader:
         self._tokens: TokenUsage | None = None
         self._answer = ""
         self._results: list[JsonObject] = []
+        self._works = False
         self._error = ""
         self._unconnected: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -137,6 +138,7 @@ class CopilotReader:
         """Take the next event."""
         if event.get("type") == "result":
             self._results.append(event)
+            self._works = False
         elif "modelMetrics" in event:
             self._used(mapping(event, "modelMetrics"))
         else:
@@ -165,6 +167,7 @@ class CopilotReader:
             self._answer = said
 
     def _called(self, data: JsonObject) -> None:
+        self._works = True
         identity, native, parent = text(data, "toolCallId"), text(data, "toolName"), text(data, "parentToolCallId")
         server, tool = text(data, "mcpServerName"), text(data, "mcpToolName")
         name = f"{server}.{tool}" if server and tool else ""
@@ -199,7 +202,7 @@ class CopilotReader:
             text(result, "sessionId"),
             self._tokens,
             stop_reason=str(result.get("exitCode", "")),
-            complete=bool(self._results),
+            complete=bool(self._results) and not self._works,
             repeated=len(self._results) > 1,
         )
 

@@ -128,6 +128,7 @@ class GeminiReader:
         self._names: dict[str, str] = {}
         self._text: list[str] = []
         self._results: list[JsonObject] = []
+        self._works = False
         self._session_id = ""
         self._errors: list[str] = []
 
@@ -147,6 +148,7 @@ class GeminiReader:
             self._errors.append(text(event, "message"))
         elif kind == "result":
             self._results.append(event)
+            self._works = False
 
     def _said(self, event: JsonObject) -> None:
         said = text(event, "content")
@@ -155,6 +157,7 @@ class GeminiReader:
             self._recorder.message(said, message_id=f"message-{self._message}")
 
     def _called(self, event: JsonObject) -> None:
+        self._works = True
         identity, name = text(event, "tool_id"), text(event, "tool_name")
         self._names[identity] = name
         self._recorder.tool_call(identity, name, mapping(event, "parameters"))
@@ -181,7 +184,7 @@ class GeminiReader:
             self._session_id,
             _tokens(mapping(result, "stats")),
             stop_reason=text(result, "status"),
-            complete=True,
+            complete=not self._works,
             repeated=len(self._results) > 1,
         )
 

@@ -12,6 +12,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.workspace import Home
 from agentv.registry.fields import Command, Doc, Issue
+from agentv.registry.gateway_options import no_effect
 
 if TYPE_CHECKING:
     from agentv.agents.native.stream import NativeAgent
@@ -51,10 +52,31 @@ class NativeAgentSettings(ModelAgentSettings):
         for name, instead in self.unsupported.items():
             if getattr(self, name) != defaults[name]:
                 yield Issue((name,), f"{self.title} has no setting for '{name}'; {instead}")
+        yield from self._gateway_issues()
         if not self.has_command:
             missing = self.program.missing(self.title)
             if missing is not None:
                 yield missing
+
+    def _gateway_issues(self) -> Iterable[Issue]:
+        """Reports options of the gateway that the agent's model calls would not follow."""
+        speaks = self.model_protocol
+        if self.gateway is False:
+            if self.faults:
+                yield no_effect("faults", "with 'gateway: false'", "remove 'gateway: false'")
+        elif speaks is None:
+            hint = "set 'model' as 'provider/name', or 'base_url' and 'api_key'"
+            for name in ("gateway", "faults"):
+                if getattr(self, name):
+                    yield no_effect(name, "while it is not known which model API the agent calls", hint)
+        elif isinstance(self.gateway, str) and self.gateway != speaks:
+            message = f"{self.title} calls its model by the protocol '{speaks}', not '{self.gateway}'"
+            hint = (
+                "'api' sets the protocol"
+                if hasattr(self, "api") and (self.base_url or self.api_key)
+                else "remove 'gateway'"
+            )
+            yield Issue(("gateway",), message, hint=hint)
 
     @property
     def has_command(self) -> bool:

@@ -107,6 +107,7 @@ def import_session(program: str, path: Path, test_id: str | None = None) -> Impo
         raise UsageError(f"cannot read {path}: {error.strerror}", _beside(path)) from None
     if isinstance(trace, Failure):
         raise UsageError(f"{path}: {trace.message}", _other_form(program, path))
+    trace = replace(trace, native=b"")  # the file is there, and may be large
     return ImportedSession(test_id or trace.session_id or path.name.partition(".")[0], trace, str(path))
 
 

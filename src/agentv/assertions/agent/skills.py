@@ -2,11 +2,12 @@
 
 Only a call that gave the agent the skill's text counts: its tool for skills, or a file of the skill that it read, with
 its tool for reading or with a command. Listing and searching directories, editing a skill and copying it are no use of
-it, nor is a call that failed or was denied.
+it, nor is a call that failed, was denied or has no result.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -26,6 +27,9 @@ _PATHS = ("file_path", "path", "filePath", "filename", "absolute_path", "target_
 _COMMANDS = ("command", "cmd", "script", "input", "action")
 _GLOB = frozenset("*?[{$`")
 _UNSUCCESSFUL = frozenset({"failed", "denied", "cancelled"})
+
+_LISTS = frozenset({"transcript", "row"})
+"""Sources of traces that may list calls without their results."""
 
 _LONGEST_COMMAND = 20_000
 """Characters of a command that are looked at."""
@@ -67,7 +71,7 @@ def used_skills(context: AssertionContext) -> list[str] | None:
         return None
     used = list(_reported(reported)) if is_list else []  # type: ignore[arg-type]  # a list, as was just seen
     failed = _failed_calls(context)
-    return used or [name for call in calls or () if call.id not in failed for name in skills_of(call)]
+    return used or [name for call in calls or () if _key(call) not in failed for name in skills_of(call)]
 
 
 def skills_of(call: ToolCall) -> Iterable[str]:
@@ -80,14 +84,25 @@ def skills_of(call: ToolCall) -> Iterable[str]:
     return ()
 
 
-def _failed_calls(context: AssertionContext) -> frozenset[str | None]:
-    """The ids of the calls that gave the agent nothing."""
+def _failed_calls(context: AssertionContext) -> frozenset[str]:
+    """The calls that gave the agent nothing. One without a result is such a call where results are reported."""
     trace = context.agent_trace
-    return frozenset(call.id for call in trace.tool_calls if call.id and _gave_nothing(call)) if trace else frozenset()
+    if trace is None:
+        return frozenset()
+    calls = trace.tool_calls
+    are_reported = trace.source not in _LISTS or any(call.status != "unknown" for call in calls)
+    useless = {_key(call) for call in calls if _gave_nothing(call, are_reported=are_reported)}
+    return frozenset(useless - {_key(call) for call in calls if not _gave_nothing(call, are_reported=are_reported)})
 
 
-def _gave_nothing(call: ToolCallStep) -> bool:
-    return call.failed or call.status in _UNSUCCESSFUL
+def _gave_nothing(call: ToolCallStep, *, are_reported: bool) -> bool:
+    has_no_result = are_reported and call.status == "unknown" and call.result is None
+    return call.failed or call.status in _UNSUCCESSFUL or has_no_result
+
+
+def _key(call: ToolCall | ToolCallStep) -> str:
+    """What tells a call apart; without an id, two with the same arguments are one."""
+    return call.id or json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
 
 
 def _reported(rows: Iterable[Json]) -> Iterator[str]:

@@ -53,6 +53,9 @@ def check_keys(path: str, data: bytes, report: Report) -> None:
 _KEY_IN_TEXT = lazy_pattern("|".join(rf"(?:(?<![\w-])|(?<=[0-9]m)){pattern}" for pattern in _KEYS.values()))
 """As `_KEY`; also after an escape sequence of a colour, which ends with `m`."""
 
+_BEGINNING_IN_TEXT = lazy_pattern("[sAghxr-](?:k-|KIA|SIA|h[pousr]_|ithub_pat_|Iza|f_|ox[abprs]-|k_live_|----BEGIN )")
+"""How each of them begins."""
+
 
 def mask_keys(value: Json) -> Json:
     """The value with all its texts without whatever looks like the key of a well-known service."""
@@ -65,7 +68,13 @@ def mask_keys(value: Json) -> Json:
 
 def mask_keys_in(text: str) -> str:
     """The text without whatever looks like the key of a well-known service."""
-    return _KEY_IN_TEXT.sub(MASK, text)
+    parts, done = list[str](), 0
+    for begun in _BEGINNING_IN_TEXT.finditer(text):  # far faster than the whole pattern at each letter
+        found = _KEY_IN_TEXT.match(text, begun.start()) if begun.start() >= done else None
+        if found is not None:
+            parts += (text[done : found.start()], MASK)
+            done = found.end()
+    return "".join((*parts, text[done:])) if parts else text
 
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:

@@ -48,12 +48,16 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
 
 
 def _uncounted(trial: Trial) -> Failure | None:
-    """Why the budget of a trial could not be enforced."""
+    """Why a budget of the trial could not be enforced, or faults of its target not be injected."""
     target = trial.target
-    if trial.budget_usd is None or target.upstream is not None or getattr(target.settings, "free", False):
+    if target.upstream is not None or getattr(target.settings, "free", False):
         return None
     calls = f"model calls of '{target.name}' do not pass the gateway"
-    return Failure("no-gateway", f"{calls}, so that the trial's 'budget_usd' cannot be enforced")
+    if trial.budget_usd is not None:
+        return Failure("no-gateway", f"{calls}, so that the trial's 'budget_usd' cannot be enforced")
+    if getattr(target.settings, "faults", None):
+        return Failure("no-gateway", f"{calls}, so that its 'faults' cannot be injected; is its API key set?")
+    return None
 
 
 def _exchanges_of(trial: Trial, run_context: RunContext) -> TrialExchanges | Failure | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import attached_files
@@ -25,15 +25,12 @@ from agentv.registry.fields import (
     Command,
     DirectoryPath,
     Doc,
-    Fraction,
     Issue,
     Nonempty,
-    Secret,
     Text,
     Verbatim,
 )
-from agentv.registry.gateway_options import fault_issues, gateway_issues
-from agentv.registry.types import ProviderSettings
+from agentv.registry.gateway_options import Faults, GatewaySettings, UpstreamKey, UpstreamUrl
 from agentv.targets.cli.attached_files import arguments_of, format_issues
 from agentv.targets.cli.confined import confined
 from agentv.targets.cli.mcp_config import mcp_config
@@ -54,7 +51,7 @@ PROMPT_LIMIT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cli(ProviderSettings):
+class Cli(GatewaySettings):
     """Runs a program and uses its output as the answer."""
 
     short: ClassVar[str | None] = "command"
@@ -77,34 +74,14 @@ class Cli(ProviderSettings):
         bool | ModelProtocol | None,
         Doc("protocol by which the program calls a model; its calls then pass agentv's gateway"),
     ] = None
-    base_url: Annotated[
-        Text | None, Doc("base URL of the model's API behind the gateway; default: by the variable of its provider")
-    ] = None
-    api_key: Annotated[
-        Text | None, Secret(), Doc("key of the model's API, for the gateway; default: by the variable of its provider")
-    ] = None
-    faults: Annotated[
-        Mapping[str, Fraction],
-        Doc("faults for the program's model calls: an HTTP status or `drop` → share of the calls, 0..1"),
-    ] = field(default_factory=dict)
-
-    @property
-    def model_protocol(self) -> ModelProtocol | None:
-        """The protocol by which the program calls a model; None: its calls pass no gateway."""
-        return self.gateway if isinstance(self.gateway, str) else None
-
-    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:
-        """The API by `base_url` and `api_key`, else by the variables of its provider."""
-        protocol = self.model_protocol
-        if protocol is None:
-            return None
-        return ModelUpstream.known_to(protocol, env, self.base_url, self.api_key, self.faults)
+    base_url: UpstreamUrl = None
+    api_key: UpstreamKey = None
+    faults: Faults = field(default_factory=dict)
 
     def validate(self) -> Iterable[Issue]:
         """Reports placeholders that are misspelt or in harmful positions, and options of the gateway without it."""
-        yield from fault_issues(self.faults)
-        options = {"faults": self.faults, "base_url": self.base_url, "api_key": self.api_key}
-        yield from gateway_issues(self.gateway, options)
+        yield from self.fault_issues()
+        yield from self.protocol_issues()
         yield from command_issues(self.command)
         yield from format_issues(self.files_format)
 

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import UNKNOWN, Ceiling
@@ -74,8 +75,14 @@ class RequestSettings:
         usage = TokenUsage(input_tokens, longest * self._answers(), input_tokens + longest * self._answers())
         return Ceiling(self._price(usage), usage.total)
 
-    def ceiling_of_body(self, body: JsonObject, *, answers: int = 1) -> Ceiling:
-        """Of one call whose body somebody else has written; `answers`: how many it asks for."""
+    def ceiling_of_body(self, body: JsonObject, *, answers: int = 1, besides: int = 0) -> Ceiling:
+        """Of one call whose body somebody else has written.
+
+        Args:
+            body: as it is sent.
+            answers: how many it asks for.
+            besides: tokens of input that are not in it.
+        """
         longest = self._longest()
         if longest is None:
             return Ceiling(0.0) if self.self_hosted else UNKNOWN
@@ -84,6 +91,7 @@ class RequestSettings:
             input_tokens = window_of(self.prices, self.model) if self.prices is not None else None
             if input_tokens is None:
                 return UNKNOWN
+        input_tokens += besides
         output_tokens = longest * max(answers, 1)
         usage = TokenUsage(input_tokens, output_tokens, input_tokens + output_tokens)
         return Ceiling(self._price(usage), usage.total)
@@ -119,39 +127,68 @@ def tokens_at_most(request: TargetRequest, fixed_parts: Sequence[Json] = ()) -> 
 
 def tokens_in_body(body: JsonObject) -> int | None:
     """Tokens that the body of a request has at most; None where it refers to texts that stand elsewhere."""
-    found, pending = 0, [*body.items()]
+    found = 0
+    pending: list[_Entry] = [_Entry(key, value, key in _TEXTS) for key, value in body.items()]
     while pending:
-        key, value = pending.pop()
+        key, value, is_text = pending.pop()
         if value and (key in _ELSEWHERE or _is_kept_prompt(key, value)):
             return None
         if isinstance(value, str):
-            found += PICTURE if _is_picture(key, value) else _bytes(value) + 1
-            found += PICTURE if key in _PICTURE_URLS and value.startswith("http") else 0
+            found += PICTURE if key == _PICTURE else _bytes(value) + 1
         elif isinstance(value, Mapping):
             found += MESSAGE + _bytes(key)
-            pending += _within(value)
+            pending += _within(key, value, is_text=is_text)
         elif isinstance(value, Sequence):
             found += MESSAGE + _bytes(key)
-            pending += ((key, one) for one in value)
+            pending += (_Entry(key, one, is_text) for one in value)
         else:
             found += MESSAGE
     return found
 
 
-def _within(value: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+class _Entry(NamedTuple):
+    """A value of a body; `is_text`: the model reads it as it is written, so that nothing in it is a picture."""
+
+    key: str
+    value: Json
+    is_text: bool
+
+
+def _within(key: str, value: Mapping[str, Json], *, is_text: bool) -> Iterator[_Entry]:
     """The entries of an object; the data of a picture under a key that says so."""
-    kind = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
-    is_picture = isinstance(kind, str) and kind.startswith("image/")
-    is_document = value.get("type") == "document"
-    for key, one in value.items():
-        if is_document and key == "source" and isinstance(one, Mapping) and one.get("url"):
-            yield "file_url", one["url"]
+    kind = _kind(value)
+    pictures = frozenset() if is_text else _pictures_in(key, value)
+    is_call = kind.endswith("tool_use")
+    for name, one in value.items():
+        if kind == "document" and name == "source" and isinstance(one, Mapping) and one.get("url"):
+            yield _Entry("file_url", one["url"], is_text)
+        elif name in pictures and isinstance(one, str):
+            yield _Entry(_PICTURE, one, is_text)
+        elif kind == "image" and name == "source" and not is_text:
+            yield _Entry(_SOURCE, one, is_text)
+        elif kind in _WITH_ADDRESS and name == "image_url" and not is_text:
+            yield _Entry(_ADDRESS, one, is_text)
         else:
-            yield (_PICTURE if is_picture and key == "data" else key), one
+            yield _Entry(name, one, is_text or name in _TEXTS or (is_call and name == "input"))
 
 
-def _is_picture(key: str, value: str) -> bool:
-    return key == _PICTURE or (key in _PICTURE_URLS and value.startswith("data:image/"))
+def _kind(value: Mapping[str, Json]) -> str:
+    """The type of a part of a message; in a schema it may be a list."""
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def _pictures_in(key: str, value: Mapping[str, Json]) -> frozenset[str]:
+    """The keys of an object whose texts are pictures, or their addresses, as the APIs spell parts of a message."""
+    if key == _ADDRESS:
+        return frozenset({"url"})
+    if _kind(value) in _WITH_ADDRESS:
+        return frozenset({"image_url"})
+    if key == _SOURCE or key in _INLINE:
+        media = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
+        is_picture = isinstance(media, str) and media.startswith("image/")
+        return frozenset({"data", "url"} if is_picture else {"url"})
+    return frozenset()
 
 
 def _is_kept_prompt(key: str, value: Json) -> bool:
@@ -159,9 +196,14 @@ def _is_kept_prompt(key: str, value: Json) -> bool:
     return key == "prompt" and isinstance(value, Mapping) and "id" in value
 
 
-_PICTURE = "\0picture"
-_PICTURE_URLS = frozenset({"url", "image_url"})
-"""Keys of a picture's address, or of its data in one; a text that begins so is a text."""
+_PICTURE, _SOURCE, _ADDRESS = "\0picture", "\0source", "\0address"
+_WITH_ADDRESS = frozenset({"image_url", "input_image", "computer_screenshot"})
+"""Types of the parts of a message that hold a picture's address, or its data in one."""
+_INLINE = frozenset({"inlineData", "inline_data"})
+_TEXTS = frozenset(
+    {"args", "arguments", "tools", "functions", "functionDeclarations", "metadata", "response", "response_format"}
+)
+"""Keys of arguments and schemas: whatever stands in them, the model reads it as text."""
 _ELSEWHERE = frozenset(
     {
         "previous_response_id",

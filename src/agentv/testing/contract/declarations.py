@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import fields
+from typing import get_type_hints
 
 from agentv.registry.fields import Declared, Doc
 
@@ -21,8 +22,9 @@ def check_declaration(declared: Declared) -> None:
     text = (cls.__doc__ or "").strip()
     assert text, f"{cls.__name__} must have a docstring: its first line is the description"
     assert not text.startswith(f"{cls.__name__}("), f"{cls.__name__} must have a docstring of its own"
+    hints = get_type_hints(cls, include_extras=True)
     for one in fields(cls):  # type: ignore[arg-type]  # it is a dataclass
-        assert Doc.__name__ in str(one.type), (
+        assert any(isinstance(about, Doc) for about in getattr(hints[one.name], "__metadata__", ())), (
             f"{cls.__name__}.{one.name} must say what it means: Annotated[…, Doc('…')]"
         )
     assert list(declared.validate()) == [], "these options must be right"

@@ -30,6 +30,30 @@ class SessionFile:
     others: Mapping[str, bytes] = field(default_factory=dict)
 
 
+class _Texts:
+    """The parts of a message that comes in several records."""
+
+    def __init__(self, text: str, reasoning: str) -> None:
+        self._text = [text] if text else []
+        self._reasoning = [reasoning] if reasoning else []
+
+    @classmethod
+    def of(cls, step: Step) -> _Texts:
+        """Those of its first record."""
+        return cls(step.text, step.reasoning or "") if isinstance(step, MessageStep) else cls("", "")
+
+    def add(self, text: str, reasoning: str) -> None:
+        """One more record."""
+        self._text += [text] if text else []
+        self._reasoning += [reasoning] if reasoning else []
+
+    def joined(self, step: Step) -> Step:
+        """The message with all its parts."""
+        if not isinstance(step, MessageStep):
+            return step
+        return replace(step, text="\n\n".join(self._text), reasoning="\n\n".join(self._reasoning) or None)
+
+
 class SessionRecorder:
     """Takes what the records of a session mean, and builds its trace.
 
@@ -46,7 +70,10 @@ class SessionRecorder:
         self.cost_usd: float | None = None
         self._source = source
         self._steps: list[Step] = []
-        self._places: dict[str, int] = {}
+        self._calls: dict[str, int] = {}
+        self._usages: dict[str, int] = {}
+        self._messages: dict[str, int] = {}
+        self._texts: dict[int, _Texts] = {}
         self._first_ms: float | None = None
         self._now_ms: float | None = None
 
@@ -69,15 +96,15 @@ class SessionRecorder:
         if not text and not reasoning:
             return
         if role == "user":
-            self._places = {name: place for name, place in self._places.items() if name.startswith("call ")}
-        place = self._places.get(f"message {key}") if key else None
-        if place is not None and isinstance(before := self._steps[place], MessageStep):
-            joined = "\n\n".join(filter(None, (before.text, text)))
-            thought = "\n\n".join(filter(None, (before.reasoning, reasoning)))
-            self._steps[place] = replace(before, text=joined, reasoning=thought or None)
+            self._messages.clear()
+            self._usages.clear()
+        place = self._messages.get(key) if key else None
+        if place is not None:
+            known = self._texts.setdefault(place, _Texts.of(self._steps[place]))
+            known.add(text, reasoning)
             return
         if key:
-            self._places[f"message {key}"] = len(self._steps)
+            self._messages[key] = len(self._steps)
         self._steps.append(MessageStep(role, text, reasoning or None, self._started_ms, self.parent))
 
     def call(self, identity: str, native: str, arguments: JsonObject) -> None:
@@ -85,7 +112,7 @@ class SessionRecorder:
         if not native or (identity and self._runs(identity)):
             return
         if identity:
-            self._places[f"call {identity}"] = len(self._steps)
+            self._calls[identity] = len(self._steps)
         self._steps.append(
             ToolCallStep(
                 canonical_name(native),
@@ -99,10 +126,10 @@ class SessionRecorder:
 
     def knows(self, identity: str) -> bool:
         """Whether there was such a call."""
-        return f"call {identity}" in self._places
+        return identity in self._calls
 
     def _runs(self, identity: str) -> bool:
-        place = self._places.get(f"call {identity}")
+        place = self._calls.get(identity)
         step = None if place is None else self._steps[place]
         return isinstance(step, ToolCallStep) and step.status == "unknown"
 
@@ -116,7 +143,7 @@ class SessionRecorder:
         duration_ms: float | None = None,
     ) -> None:
         """The tool has ended. Without a status it has failed if there is an error, else completed."""
-        place = self._places.get(f"call {identity}")
+        place = self._calls.get(identity)
         if place is None or not isinstance(call := self._steps[place], ToolCallStep):
             self.problems.note(f"a result belongs to no call: '{identity[:40]}'")
             return
@@ -141,16 +168,18 @@ class SessionRecorder:
     ) -> None:
         """A call of the model; one with the same non-empty `key` replaces the one before."""
         step = UsageStep(model or None, tokens, cost_usd, self._started_ms, error=error, parent=self.parent)
-        place = self._places.get(f"usage {key}") if key else None
+        place = self._usages.get(key) if key else None
         if place is not None:
             self._steps[place] = step
             return
         if key:
-            self._places[f"usage {key}"] = len(self._steps)
+            self._usages[key] = len(self._steps)
         self._steps.append(step)
 
     def trace(self, native: bytes) -> Trace | Failure:
         """The trace of all records; a Failure where nothing was said."""
+        for place, texts in self._texts.items():
+            self._steps[place] = texts.joined(self._steps[place])
         if not any(isinstance(step, MessageStep | ToolCallStep) for step in self._steps):
             why = f": {self.problems}" if self.problems else ""
             return Failure("bad-trace", f"the file has no message of a session of {self._source}{why}")

@@ -320,9 +320,22 @@ def test_an_agent_that_stopped_has_no_answer(reason, code):
     assert found.response.trace.stop_reason == reason
 
 
-def test_a_refusal_in_words_is_an_answer():
-    assert said(acp({"say": "No."}, {"stop": "refusal"})).finish_reason == "refusal"
-    assert failure(acp({"stop": "refusal"})).code == "refused"
+def test_a_refusal_is_no_answer_whatever_the_agent_said_before():
+    for words in ("No.", ""):
+        refused = failure(acp({"say": words}, {"stop": "refusal"}))
+        assert (refused.code, refused.response.output) == ("refused", words)
+
+
+def test_the_text_of_another_session_is_no_answer_and_its_tool_calls_are_work():
+    words = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "refunded"}}
+    told = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Bash", "status": "completed"}
+    stray = [
+        {"print": json.dumps({"method": "session/update", "params": {"sessionId": "other", "update": one}})}
+        for one in (words, told)
+    ]
+    found = said(acp({"say": "Nothing was done."}, *stray))
+    assert found.output == "Nothing was done."
+    assert [one.name for one in found.trace.tool_calls] == ["shell"]
 
 
 # --- limits --------------------------------------------------------------------------------------------------------

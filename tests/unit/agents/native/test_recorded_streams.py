@@ -255,3 +255,32 @@ sys.stdout.write(open(sys.argv[1]).read())
     found = asked(settings, tmp_path)
     assert isinstance(found, TargetResponse), found
     assert b"message_update" not in found.trace.native
+
+
+AFTER_THE_END = {
+    "claude": {
+        "type": "assistant",
+        "message": {"id": "m", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]},
+    },
+    "codex": {"type": "item.started", "item": {"id": "i", "type": "command_execution", "command": "rm -r ."}},
+    "gemini-cli": {"type": "tool_use", "tool_id": "t", "tool_name": "run_shell_command", "parameters": {}},
+    "copilot-cli": {"type": "tool.execution_start", "data": {"toolCallId": "t", "toolName": "bash"}},
+}
+
+
+@pytest.mark.parametrize("agent", AFTER_THE_END)
+def test_an_agent_that_works_on_after_its_result_has_given_none(agent, tmp_path):
+    recorded = STREAMS / f"{agent}--edit.jsonl" if agent in {"claude", "codex"} else stream(agent, "edit")
+    for more, code in (("", None), (json.dumps(AFTER_THE_END[agent]), "agent-stopped")):
+        file = tmp_path / "stream"
+        file.write_bytes(recorded.read_bytes().rstrip(b"\n") + f"\n{more}\n".encode())
+        found = asked(settings_of(agent, command=prints(file)), tmp_path)
+        assert (found.code if isinstance(found, Failure) else None) == code, found
+
+
+def test_a_refusal_of_claudes_model_is_no_answer(tmp_path):
+    file = tmp_path / "stream"
+    recorded = (STREAMS / "claude--answer.jsonl").read_text()
+    assert recorded.count('"stop_reason":"end_turn"')
+    file.write_text(recorded.replace('"stop_reason":"end_turn"', '"stop_reason":"refusal"'))
+    assert asked(settings_of("claude", command=prints(file)), tmp_path).code == "refused"

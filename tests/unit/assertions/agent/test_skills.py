@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -104,10 +105,29 @@ def test_other_calls_that_name_it_are_none(native, arguments):
     assert not used(native, arguments)
 
 
-@pytest.mark.parametrize("given", [{"status": "failed", "error": "no such file"}, {"status": "denied"}])
+@pytest.mark.parametrize(
+    "given", [{"status": "failed", "error": "no such file"}, {"status": "denied"}, {"status": "unknown"}]
+)
 @pytest.mark.parametrize(("native", "arguments"), [("Skill", {"skill": "refund"}), ("Bash", {"command": f"cat {AT}"})])
-def test_a_call_that_failed_or_was_denied_is_none(native, arguments, given):
+def test_a_call_that_failed_was_denied_or_has_no_result_is_none(native, arguments, given):
     assert not used(native, arguments, **given)
+
+
+def test_calls_without_results_count_where_no_results_are_reported():
+    read = ToolCallStep("read", {"path": AT}, "read", None, "text", status="completed")
+    for others, passed in (((), True), ((read,), True), ((replace(read, arguments={"path": "a"}),), False)):
+        trace = Trace((*steps("Skill", {"skill": "refund"}, status="unknown"), *others), source="transcript")
+        context = answer("done", messages=messages_of(trace), agent_trace=trace)
+        assert graded(SkillUsed("refund"), context).passed is passed
+
+
+def test_calls_without_ids_are_told_apart_by_their_arguments():
+    failed = ToolCallStep("skill", {"skill": "refund"}, "Skill", None, None, "unknown skill", "failed")
+    done = replace(failed, arguments={"skill": "refund", "args": "1"}, error=None, result="text", status="completed")
+    for calls, passed in (((failed,), False), ((failed, done), True)):
+        trace = Trace(calls, source="claude")
+        context = answer("done", messages=messages_of(trace), agent_trace=trace)
+        assert graded(SkillUsed("refund"), context).passed is passed
 
 
 def test_a_skill_that_is_only_spoken_of_is_not_used():

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from agentv.authoring.source.masking import MASK
 from agentv.authoring.source.nodes import Node, node_of
-from agentv.authoring.source.plaintext_secrets import check_keys, check_settings
+from agentv.authoring.source.plaintext_secrets import check_keys, check_settings, mask_keys_in
 from agentv.authoring.source.report import Report
 from agentv.model.values.span import Span
 
@@ -76,3 +77,9 @@ def test_a_key_that_the_file_was_searched_for_is_told_once() -> None:
     report = Report(hints=True)
     check_settings(settings(api_key="sk-ant-api03-" + "a" * 24), report)
     assert report.diagnostics == ()
+
+
+def test_keys_in_a_text_are_masked_wherever_they_stand() -> None:
+    for key in KEYS:
+        found = mask_keys_in(f"{key} task-{key} sk-short \x1b[31m{key}\x1b[0m, {key}")
+        assert found == f"{MASK} task-{key} sk-short \x1b[31m{MASK}\x1b[0m, {MASK}", key

@@ -184,11 +184,17 @@ def test_our_own_count_wins_over_what_an_agent_reports(steps, seen):
 
 
 @pytest.mark.parametrize(
-    ("budget_usd", "free", "code"), [(0.5, False, "no-gateway"), (0.5, True, None), (None, False, None)]
+    ("budget_usd", "settings", "code"),
+    [
+        (0.5, {}, "no-gateway"),
+        (0.5, {"free": True}, None),
+        (None, {}, None),
+        (None, {"faults": {"429": 0.5}}, "no-gateway"),
+    ],
 )
-def test_a_budget_that_nobody_could_enforce_is_an_error_before_the_agent_begins(budget_usd, free, code):
+def test_a_budget_or_faults_that_need_the_gateway_are_an_error_before_the_agent_begins(budget_usd, settings, code):
     given = Given(limits=WorkLimits(budget_usd=budget_usd))
-    given.trial = replace(given.trial, target=replace(given.trial.target, settings=SimpleNamespace(free=free)))
+    given.trial = replace(given.trial, target=replace(given.trial.target, settings=SimpleNamespace(**settings)))
     error = given.result().error
     assert (error.code if error is not None else None) == code
     assert bool(given.agent.asked) == (code is None)
