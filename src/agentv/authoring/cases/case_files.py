@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from glob import has_magic
 from pathlib import Path
 
+from agentv.authoring.cases.tables.files import TABLES
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE
 from agentv.authoring.source.files import is_directory, shown
@@ -27,20 +28,30 @@ _WORKSPACE = "workspace"
 _WORKSPACES = frozenset({"workspace", "environment"})
 """Keys of a case that say what its workspace is."""
 
-_HELD = (".yaml", ".yml", ".jsonl", ".csv")
+_HELD = (".yaml", ".yml", ".jsonl", ".csv", *TABLES)
 """Suffixes of files that hold cases: what a pattern selects; other files may lie beside them.
 
 JSON is selected by a pattern that says so: much of what has that suffix is no case.
 """
 
 _YAML = (".yaml", ".yml")
-_NAMED = (*_YAML, ".json", ".jsonl", ".csv")
+_NAMED = (*_YAML, ".json", ".jsonl", ".csv", *TABLES)
 """Suffixes of a file with cases that is named."""
 
 _ALLOWED = f"files with cases end in {', '.join(_NAMED[:-1])} or {_NAMED[-1]}"
 
 _RENAMED = {".ndjson": ".jsonl", ".ldjson": ".jsonl", ".jsonlines": ".jsonl"}
 """Other suffixes of one format."""
+
+_SAVED_AS = {
+    ".xls": "save it as .xlsx",
+    ".xlsb": "save it as .xlsx",
+    ".ods": "save it as .xlsx",
+    ".numbers": "save it as .xlsx",
+    ".tsv": "save it with commas, as .csv",
+    ".txt": "save it with one case per line, as .jsonl",
+}
+"""Formats that are not read, and what to do about it."""
 
 
 def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
@@ -77,7 +88,7 @@ def _has_format(path: str, node: Scalar, reading: Reading) -> bool:
     found = f"the suffix '{name.suffix}'" if name.suffix else "no suffix"
     message = f"the format of '{node.text}' is unknown: it has {found}; {_ALLOWED}"
     meant = _RENAMED.get(name.suffix.lower(), name.suffix.lower())
-    hint = f"rename it to {name.with_suffix(meant).name}" if meant in _NAMED else None
+    hint = f"rename it to {name.with_suffix(meant).name}" if meant in _NAMED else _SAVED_AS.get(meant)
     reading.report.error("bad-value", node, message, hint=hint)
     return False
 

@@ -14,6 +14,7 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
+from agentv.authoring.cases.tables.files import TABLES
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.metadata import GOVERNANCE
@@ -241,7 +242,7 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     return found
 
 
-_FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".parquet", ".xlsx")
+_FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", *TABLES)
 
 
 def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]:

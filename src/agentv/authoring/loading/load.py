@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from agentv.authoring.assertions.unused import unused_templates
+from agentv.authoring.cases.tables.files import TABLES
 from agentv.authoring.exams.detection import is_exam
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.other_tools import refuse_javascript
@@ -29,7 +30,7 @@ __all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_as
 COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
 """What a directory is searched for (SPEC section 2)."""
 
-SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json")
+SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json", *TABLES)
 """Of files that may be given by name, beside those that a directory is searched for."""
 
 PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})

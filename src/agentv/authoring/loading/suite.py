@@ -273,7 +273,7 @@ class SuiteReader:
             self._reading = self._reading.rendering(sidecar.renders)
         self._show_header(sidecar.root)
         builder = self._begin(sidecar.root)
-        builder.sources.stream(self.path, is_data=self.path.endswith(".csv"))
+        builder.sources.stream(self.path, is_data=not self.path.endswith(".jsonl"))
         return builder.build(None, self._not_missing)
 
     def _python_suite(self) -> Suite | None:
