@@ -69,16 +69,21 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
-    """A sheet: its name, its part of the file, and what the part holds.
+class _Merged:
+    """A merged range: its first column, and its rows."""
 
-    Attributes:
-        merged: first row, last row and reference of each merged range.
-        has_formulas: some cell has one.
-    """
+    column: int
+    first: int
+    last: int
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """A sheet: its name, its merged ranges, and whether some cell has a formula."""
 
     name: str
-    merged: Sequence[tuple[int, int, str]] = ()
+    merged: Sequence[_Merged] = ()
     has_formulas: bool = False
 
 
@@ -95,6 +100,7 @@ class SheetTable:
         self._asked = sheet
         self._sheet = _Sheet(sheet or "")
         self._first = 1  # the row of the header
+        self._width = 0  # and its columns
 
     def header(self, report: Report) -> Sequence[str] | None:
         """The texts of the first row that is not empty."""
@@ -139,7 +145,7 @@ class SheetTable:
     def _checked_header(self, line: int, values: Sequence[Value], report: Report) -> list[str] | None:
         merged = self._merged_at(line)
         if merged is not None:
-            message = f"sheet '{self._sheet.name}': the header has merged cells, {merged}, so columns have no name"
+            message = f"sheet '{self._sheet.name}': the header has merged cells, {merged.ref}, so columns have no name"
             report.error("bad-table", self._at(line), message, hint="unmerge them, and name each column")
             return None
         last = max(place for place, value in enumerate(values, 1) if value != "")
@@ -149,6 +155,7 @@ class SheetTable:
             assert isinstance(found, WrongValue)  # noqa: S101  # as was seen
             report.error("bad-table", self._at(line), f"{self.place(line, wrong)}: {found.message}", hint=found.hint)
             return None
+        self._width = last
         return [str(value) for value in values[:last]]
 
     def _chosen(self, book: Workbook, report: Report) -> str | None:
@@ -188,8 +195,9 @@ class SheetTable:
                 values = [_value(cell, place in written) for place, cell in enumerate(cells, 1)]
                 if any(value != "" for value in values):
                     merged = self._merged_at(line)
-                    if merged is not None and self._first < line:
-                        values[0] = _merged_cells(merged)
+                    if merged is not None and self._first < line and merged.column <= self._width:
+                        values += [""] * (merged.column - len(values))
+                        values[merged.column - 1] = _merged_cells(merged.ref)
                     yield line, values
             if formulas is not None:
                 formulas.close()
@@ -202,9 +210,9 @@ class SheetTable:
             for cells in _without_warnings(sheet.iter_rows()):
                 yield frozenset(place for place, cell in enumerate(cells, 1) if cell.data_type == "f")
 
-    def _merged_at(self, line: int) -> str | None:
+    def _merged_at(self, line: int) -> _Merged | None:
         """A merged range that a row is part of."""
-        return next((ref for first, last, ref in self._sheet.merged if first <= line <= last), None)
+        return next((one for one in self._sheet.merged if one.first <= line <= one.last), None)
 
     def _at(self, line: int) -> Span:
         return Span(self.path, line, 1, line, 1)
@@ -261,9 +269,11 @@ def _of_older_format(data: bytes) -> tuple[str, str | None]:
     return "this is a workbook in the format of Excel 97 to 2003", "save it as .xlsx"
 
 
-def _scanned(path: str, part: str) -> tuple[Sequence[tuple[int, int, str]], bool]:
+def _scanned(path: str, part: str) -> tuple[Sequence[_Merged], bool]:
     """The merged ranges of a sheet, and whether it has formulas: what openpyxl does not say of one that it streams."""
-    merged: dict[str, tuple[int, int, str]] = {}
+    from openpyxl.utils import column_index_from_string
+
+    merged: dict[str, _Merged] = {}
     has_formulas, tail = False, b""
     with zipfile.ZipFile(path) as parts, parts.open(part) as file:
         while block := file.read(_BLOCK):
@@ -271,7 +281,8 @@ def _scanned(path: str, part: str) -> tuple[Sequence[tuple[int, int, str]], bool
             has_formulas = has_formulas or _FORMULA.search(data) is not None
             for found in _MERGED.finditer(data) if len(merged) < MOST_MERGED else ():
                 left, first, right, last = (one.decode() for one in found.groups())
-                merged[f"{left}{first}:{right}{last}"] = int(first), int(last), f"{left}{first}:{right}{last}"
+                ref = f"{left}{first}:{right}{last}"
+                merged[ref] = _Merged(column_index_from_string(left), int(first), int(last), ref)
             tail = data[-_OVERLAP:]
     return list(merged.values())[:MOST_MERGED], has_formulas
 

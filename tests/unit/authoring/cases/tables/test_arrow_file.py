@@ -45,8 +45,8 @@ TYPES = pa.table(
         "short": pa.array([0.1, 2.5], pa.float32()),
         "price": pa.array([Decimal("1.50"), None], pa.decimal128(10, 2)),
         "day": pa.array([dt.date(2024, 1, 31), None]),
-        "at": pa.array([dt.datetime(2024, 1, 31, 10, 5), None], pa.timestamp("ns", "UTC")),
-        "naive": pa.array([dt.datetime(2024, 1, 31), None], pa.timestamp("s")),
+        "at": pa.array([dt.datetime.fromisoformat("2024-01-31T10:05"), None], pa.timestamp("ns", "UTC")),
+        "naive": pa.array([dt.datetime.fromisoformat("2024-01-31"), None], pa.timestamp("s")),
         "tags": pa.array([["a", None], []], pa.list_(pa.string())),
         "who": pa.array([{"name": "Ada", "ages": [1.5]}, None]),
         "pairs": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())),
@@ -117,9 +117,7 @@ def test_a_wrong_value_is_reported_with_row_and_column(tmp_path):
 
 
 def test_columns_follow_the_rules_of_csv(tmp_path):
-    table = pa.table(
-        [["a"], ["x"], ["1"], ["y"], [["contains: a"]]], names=["q", "__nope", "_id", "", "__expected"]
-    )
+    table = pa.table([["a"], ["x"], ["1"], ["y"], [["contains: a"]]], names=["q", "__nope", "_id", "", "__expected"])
     codes = [(code, message) for code, _, message, _ in loaded(tmp_path / "a", table)[1]]
     assert ("unknown-key", "unknown special column '__nope'") in codes
     assert ("bad-table", "column 4 has no name") in codes
@@ -127,7 +125,9 @@ def test_columns_follow_the_rules_of_csv(tmp_path):
     twice = pa.table([["a"], ["b"]], names=["q", "q"])
     assert [one[0] for one in loaded(tmp_path / "b", twice)[1]] == ["duplicate-key"]
     listed = pa.table({"q": ["a"], "__expected": [["contains: a"]]})
-    assert loaded(tmp_path / "c", listed)[1][0][2] == "row 1, column '__expected': '__expected' needs text, found a list"
+    assert (
+        loaded(tmp_path / "c", listed)[1][0][2] == "row 1, column '__expected': '__expected' needs text, found a list"
+    )
     same = pa.table({"q": ["a", "b"], "__id": ["one", "one"]})
     assert [one[0] for one in loaded(tmp_path / "d", same)[1]] == ["duplicate-id"]
     unused = pa.table({"other": ["a"]})
@@ -176,7 +176,13 @@ def test_a_damaged_file_is_an_error_and_never_a_crash(tmp_path):
                 list(cases or ())
             except LoadError as error:
                 found += [(one.code, 1, one.message, None) for one in error.diagnostics]
-            assert {one[0] for one in found} <= {"bad-table", "undefined-variable", "unknown-key", "no-tests", "duplicate-key"}
+            assert {one[0] for one in found} <= {
+                "bad-table",
+                "undefined-variable",
+                "unknown-key",
+                "no-tests",
+                "duplicate-key",
+            }
         _, found = loaded(tmp_path / f"{suffix}short", data[: len(data) // 2], suffix)
         assert found[0][0] == "bad-table", (suffix, found)
     assert "this is not a Parquet file that can be read" in loaded(tmp_path / "text", b"q\na\n")[1][0][2]
