@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
@@ -41,6 +42,7 @@ LAST_ROW = 1_048_576
 MOST_MERGED = 100
 """Merged ranges that are looked at; a row in one of them is wrong."""
 
+_ROWS = 512
 _BLOCK = 1 << 20
 _OVERLAP = 64
 _MERGED = re.compile(rb'<mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
@@ -237,10 +239,10 @@ def _without_warnings(rows: Iterator[Any]) -> Iterator[Any]:
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            cells = next(rows, None)
-        if cells is None:
+            some = list(islice(rows, _ROWS))
+        if not some:
             return
-        yield cells
+        yield from some
 
 
 def _wrong_file(path: str) -> tuple[str, str | None] | None:
