@@ -21,6 +21,9 @@ _OWN: Mapping[str, Callable[[TrialResult], object]] = {
 }
 """Columns of a CSV export whose cells are better values than texts."""
 
+_LARGEST = 2**63
+"""Whole numbers from here on do not fit into 64 bits."""
+
 _SPREAD = ("scores", "metadata")
 """Columns of a CSV export that have a column for each of their keys here."""
 
@@ -80,6 +83,19 @@ def _spread(prefix: str, rows: Sequence[Mapping[str, Json]], dtype: str | None =
     found: dict[str, pd.Series[Any]] = {}
     for key in dict.fromkeys(key for row in rows for key in row):
         cells = [row.get(key) for row in rows]
-        made = pd.Series(cells, dtype=dtype or "object")
-        found[f"{prefix}.{key}"] = made if dtype else made.convert_dtypes(convert_floating=False)
+        found[f"{prefix}.{key}"] = pd.Series(cells, dtype=dtype or _type_of(cells))
     return found
+
+
+def _type_of(cells: Sequence[Json]) -> str:
+    """The type of a column that all values have, with room for missing ones; `object` where they differ."""
+    kinds = {type(one) for one in cells if one is not None}
+    if kinds == {int} and all(one is None or abs(one) < _LARGEST for one in cells):  # type: ignore[arg-type]  # numbers
+        return "Int64"
+    known: dict[frozenset[type], str] = {
+        frozenset({bool}): "boolean",
+        frozenset({float}): "Float64",
+        frozenset({int, float}): "Float64",
+        frozenset({str}): "string",
+    }
+    return known.get(frozenset(kinds), "object")
