@@ -29,6 +29,7 @@ class EvalSettings:
         documents: content of eval files, given as plain data.
         given_target, given_judge: as `targets` and `judge`, as Python objects; they override all others.
         filter, tags, exclude_tags: select cases.
+        tests_from: a path or a dataset whose cases replace those of every suite.
         out: the run directory; None: a new one below `.agentv/results`.
         exports: files to export the run to; the suffix selects the format.
         sample, seed: number of cases to draw at random; without a seed one is chosen, and recorded.
@@ -76,6 +77,7 @@ class EvalSettings:
     budget_usd: float | None = None
     budget_tokens: int | None = None
     filter: str | None = None
+    tests_from: str | None = None
     tags: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
     limit: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentv.authoring.cases.tables.files import TABLES
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.source.boundary import boundary_around
 from agentv.authoring.source.files import repository_root
 from agentv.authoring.source.masking import secrets_in_line

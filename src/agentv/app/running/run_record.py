@@ -81,6 +81,7 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
         "budget_usd": settings.budget_usd,
         "budget_tokens": settings.budget_tokens,
         "filter": settings.filter,
+        **({"tests_from": settings.tests_from} if settings.tests_from is not None else {}),
         "tags": list(settings.tags),
         "exclude_tags": list(settings.exclude_tags),
         "sample": settings.sample,

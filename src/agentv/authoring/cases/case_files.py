@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from glob import has_magic
 from pathlib import Path
 
-from agentv.authoring.cases.tables.files import TABLES
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE
 from agentv.authoring.source.files import is_directory, shown
@@ -116,7 +116,7 @@ def in_directory(path: str, node: Scalar, reading: Reading) -> Sequence[str]:
         return ()
     paths = [str(one) for one in found if one is not None]
     if not paths:
-        message = f"no directory in '{node.text}' contains a 'case.yaml'"
+        message = f"'{node.text}' holds no transcripts, and no directory in it contains a 'case.yaml'"
         hint = f"for the files in it, write '{node.text.rstrip('/')}/*.yaml'" if _yaml_in(folder) else None
         reading.report.error("no-tests", node, message, hint=hint)
     return paths

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_files import cases_in, in_directory, matching
 from agentv.authoring.cases.collector import CaseCollector
+from agentv.authoring.cases.data_files.files import EXCEL, HUB, TABLES, missing_library, split_sheet
+from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts, transcripts_in
 from agentv.authoring.cases.jsonl import JsonLines
 from agentv.authoring.cases.streamed import Format, StreamedCases
-from agentv.authoring.cases.tables.files import EXCEL, HUB, TABLES, missing_library, split_sheet
 from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import DiskReader, checkout_of, is_directory, shown
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of
+from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, kind_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import Diagnostic
@@ -31,7 +32,7 @@ from agentv.model.values.span import Span
 
 if TYPE_CHECKING:
     from agentv.authoring.cases.csv_header import Column
-    from agentv.authoring.cases.tables.rows import Table
+    from agentv.authoring.cases.data_files.rows import Table
 
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
 """A file of Python, JavaScript or TypeScript, and the function in it that makes cases."""
@@ -156,6 +157,8 @@ class CaseSources:
 
     def _format(self, path: str, *, is_data: bool, sheet: str | None) -> Format[Any]:
         types = self.reader.context.assertions.types
+        if is_data and path.endswith(".jsonl") and holds_transcripts(path):
+            return Transcripts(path)
         if path.endswith(".jsonl"):
             return JsonLines(path, CASE.spelled("id"), self.disk.open, RowKeys(types.knows) if is_data else None)
         if path.endswith(TABLES):
@@ -167,7 +170,7 @@ class CaseSources:
 
     def _table(self, tables: Sequence[Table], stem: str, name: str = "") -> Format[Any]:
         from agentv.authoring.cases.csv_expected import Expectations
-        from agentv.authoring.cases.tables.table_cases import TableCases
+        from agentv.authoring.cases.data_files.table_cases import TableCases
 
         expectations = Expectations(self.reader.context.assertions.types)
         return TableCases(tables, expectations, self._prefix(stem), self._unfit, name)
@@ -193,33 +196,50 @@ class CaseSources:
             return Diagnostic("checks-nothing", message, top, hint=f"add the column, or 'assert' to {where}")
         return None
 
-    def _elsewhere(self, node: Scalar) -> None:
-        """Cases in other files, or made by a function."""
+    def from_command_line(self, written: str) -> None:
+        """The cases that `--tests-from` names, in place of those of the file."""
+        reading = self.reading
+        places = replace(reading.places, suite=str(Path.cwd()), alone=True, typed=True, _found={})
+        if not written.startswith(HUB):
+            path, sheet = split_sheet(written)
+            written = str(Path(path).absolute()) + (f"#{sheet}" if sheet is not None else "")
+        self._elsewhere(Scalar(written, written, NOWHERE), replace(reading, places=places))
+
+    def _elsewhere(self, node: Scalar, reading: Reading | None = None) -> None:
+        """Cases in other files, or made by a function; `reading` resolves the path, that of the suite by default."""
+        reading = reading or self.reading
         text = node.text.strip()
         if text.startswith(HUB):
             self._from_hub(text, node)
             return
         text, sheet = split_sheet(text)
         if sheet is not None:
-            for path in matching(Scalar(text, text, node.at), self.reading, self.path):
+            for path in matching(Scalar(text, text, node.at), reading, self.path):
                 self.stream(path, at=node, sheet=sheet)
             return
         function = _FUNCTION.fullmatch(text)
         if function is not None:
             self._made(function["path"], function["name"], node)
             return
-        for path in matching(node, self.reading, self.path):
+        for path in matching(node, reading, self.path):
             if is_directory(path):
-                for file in in_directory(path, node, self.reading):
-                    self._file(file, node)
+                self._directory(path, node, reading)
             else:
                 self._file(path, node)
 
+    def _directory(self, path: str, node: Scalar, reading: Reading) -> None:
+        """The transcripts of a directory, else its cases."""
+        recorded, boundary = transcripts_in(path), reading.places.boundary
+        if reading.places.typed and boundary is not None:
+            boundary.typed.update(recorded)
+        for file in recorded or in_directory(path, node, self.reading):
+            self._file(file, node)
+
     def _from_hub(self, written: str, node: Scalar) -> None:
         """A split of a dataset of Hugging Face."""
-        from agentv.authoring.cases.tables.arrow_file import ArrowTable
-        from agentv.authoring.cases.tables.hub_files import missing_hub, split_files
-        from agentv.authoring.cases.tables.hub_reference import HubError, read_reference
+        from agentv.authoring.cases.data_files.arrow_file import ArrowTable
+        from agentv.authoring.cases.data_files.hub_files import missing_hub, split_files
+        from agentv.authoring.cases.data_files.hub_reference import HubError, read_reference
 
         report = self.reading.report
         self.reader.notes.seen = True  # it may hold cases
@@ -276,10 +296,10 @@ class CaseSources:
 
 def _table_of(path: str, sheet: str | None) -> Table:
     if path.endswith(EXCEL):
-        from agentv.authoring.cases.tables.workbook import SheetTable
+        from agentv.authoring.cases.data_files.workbook import SheetTable
 
         return SheetTable(path, sheet)
-    from agentv.authoring.cases.tables.arrow_file import ArrowTable
+    from agentv.authoring.cases.data_files.arrow_file import ArrowTable
 
     return ArrowTable(path)
 

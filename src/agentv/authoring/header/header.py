@@ -13,8 +13,8 @@ from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
-from agentv.authoring.cases.tables.files import TABLES
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.metadata import GOVERNANCE

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from agentv.authoring.assertions.unused import unused_templates
-from agentv.authoring.cases.tables.files import TABLES
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.exams.detection import is_exam
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.other_tools import refuse_javascript

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentv.authoring.cases.tables.files import TABLES
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.authoring.source.report import Report

@@ -175,7 +175,8 @@ class SuiteReader:
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         if self.path.endswith(".json") and may_test_skill(data):
             return self._json_root(data)
-        return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream if last else _not_streamed))
+        streams = last and self._context.request.tests_from is None
+        return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream if streams else _not_streamed))
 
     def _json_root(self, data: bytes) -> Result[Node | None]:
         """What programs write as JSON may hold escapes that YAML does not know."""
@@ -195,6 +196,9 @@ class SuiteReader:
         builder = self._builder or self._begin(root)
         key = next((key for key in root.items if key in TESTS), None)
         tests = root.items[key] if key is not None else None
+        if self._context.request.tests_from is not None:
+            builder.sources.from_command_line(self._context.request.tests_from)
+            return builder.build(tests or root, self._not_missing)
         if key not in (None, "tests"):
             self._report.older(str(key), "tests", root.keys[str(key)])
             self._report.spell(root.items[str(key)], str(key), "tests")
@@ -226,6 +230,8 @@ class SuiteReader:
         return self._builder
 
     def _exam_suite(self, root: Node, data: bytes) -> Suite | None:
+        if self._has_its_own_cases("an exam has cases of its own"):
+            return None
         from agentv.authoring.exams.file import ExamReader  # few suites are exams
         from agentv.authoring.exams.skill_files import skill_exam
 
@@ -266,6 +272,8 @@ class SuiteReader:
     def _streamed_suite(self) -> Suite | None:
         if self._is_of_other_tool(samples_of_stream(self.path)):
             return None
+        if self._has_its_own_cases("this file holds the cases itself"):
+            return None
         sidecar = read_sidecar(self._context)
         if not sidecar.valid:
             self._not_missing = _TARGET_KEYS
@@ -275,6 +283,14 @@ class SuiteReader:
         builder = self._begin(sidecar.root)
         builder.sources.stream(self.path, is_data=not self.path.endswith(".jsonl"))
         return builder.build(None, self._not_missing)
+
+    def _has_its_own_cases(self, why: str) -> bool:
+        """Whether the command line gives other cases to a file that cannot have others, which is then reported."""
+        if self._context.request.tests_from is None:
+            return False
+        message = f"{why}, so --tests-from does not apply"
+        self._report.error("bad-value", self._context.top, message, hint="give an eval file in YAML")
+        return True
 
     def _python_suite(self) -> Suite | None:
         from agentv.authoring.loading.python_suite import read_python_suite  # few suites are written in Python

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from agentv.authoring.cases.tables.rows import WrongValue
+from agentv.authoring.cases.data_files.rows import WrongValue
 from agentv.authoring.source.nodes import WrittenFloat
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from agentv.authoring.cases.tables.hub_reference import CONVERTED, HubError, HubReference
+from agentv.authoring.cases.data_files.hub_reference import CONVERTED, HubError, HubReference
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.model.values.lazy_pattern import lazy_pattern
 

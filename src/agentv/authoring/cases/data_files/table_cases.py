@@ -10,7 +10,7 @@ from agentv.authoring.cases.csv_cases import Filling
 from agentv.authoring.cases.csv_expected import Expectations
 from agentv.authoring.cases.csv_header import Column, read_columns
 from agentv.authoring.cases.csv_rows import Cell
-from agentv.authoring.cases.tables.rows import Table, TableRow, WrongValue
+from agentv.authoring.cases.data_files.rows import Table, TableRow, WrongValue
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, written
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic

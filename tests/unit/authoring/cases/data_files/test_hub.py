@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from agentv.authoring.cases.tables.hub_reference import HubError, read_reference
-from agentv.authoring.cases.tables.hub_splits import files_of_split
+from agentv.authoring.cases.data_files.hub_reference import HubError, read_reference
+from agentv.authoring.cases.data_files.hub_splits import files_of_split
 from doubles.loading import outcome, repository
 
 COMMIT, OLDER = "a" * 40, "b" * 40

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentv.authoring.cases.tables.arrow_values import Convert, UnsupportedTypeError, conversion, converted
-from agentv.authoring.cases.tables.files import PARQUET
-from agentv.authoring.cases.tables.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
+from agentv.authoring.cases.data_files.arrow_values import Convert, UnsupportedTypeError, conversion, converted
+from agentv.authoring.cases.data_files.files import PARQUET
+from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
 from agentv.authoring.source.report import Report
 from agentv.model.values.span import Span
 

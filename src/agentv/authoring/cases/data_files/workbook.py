@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
 
-from agentv.authoring.cases.tables.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
+from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.report import Report
 from agentv.lazy_dataclass import dataclass

@@ -150,7 +150,7 @@ def test_a_text_that_is_repeated_is_one_text_in_memory(tmp_path):
     text = pa.array(["x" * 9_000_000])
     column = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), text)
     pq.write_table(pa.table({"q": column}), tmp_path / "bomb.parquet", compression="zstd")
-    from agentv.authoring.cases.tables.arrow_file import ArrowTable
+    from agentv.authoring.cases.data_files.arrow_file import ArrowTable
     from agentv.authoring.source.report import Report
 
     table, report = ArrowTable(str(tmp_path / "bomb.parquet")), Report()

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.cases.tables.hub_reference import HubError, HubReference
-from agentv.authoring.cases.tables.hub_splits import files_of_split
+from agentv.authoring.cases.data_files.hub_reference import HubError, HubReference
+from agentv.authoring.cases.data_files.hub_splits import files_of_split
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
