@@ -254,7 +254,7 @@ def _wrong_file(path: str) -> tuple[str, str | None] | None:
         with zipfile.ZipFile(path) as parts:
             sizes = [(one.file_size, one.compress_size) for one in parts.infolist()]
     except zipfile.BadZipFile:
-        return "this is not an Excel workbook", "save it as .xlsx"
+        return "this is not an Excel workbook", "if it is a CSV file, rename it to .csv"
     except OSError as error:
         return f"this file cannot be read: {error.strerror}", None
     unpacked = sum(size for size, _ in sizes)
