@@ -74,10 +74,15 @@ def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
         return [found] if found and _has_format(found, node, reading) else ()
     base, found_paths = selected(node, written, reading)
     suffixes = (".json",) if written.endswith(".json") else _HELD
-    paths = [path for path in found_paths or () if path.endswith(suffixes) and path != own]
+    paths = [path for path in found_paths or () if path.endswith(suffixes) and path != own and not _is_lock(path)]
     if not paths and found_paths is not None:
         reading.report.error("missing-file", node, f"no file matches '{written}' in {shown(base)}")
     return paths
+
+
+def _is_lock(path: str) -> bool:
+    """Whether a file is the one that Excel keeps beside a workbook while it is open."""
+    return Path(path).name.startswith("~$")
 
 
 def _has_format(path: str, node: Scalar, reading: Reading) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -237,29 +236,12 @@ class CaseSources:
 
     def _from_hub(self, written: str, node: Scalar) -> None:
         """A split of a dataset of Hugging Face."""
-        from agentv.authoring.cases.data_files.arrow_file import ArrowTable
-        from agentv.authoring.cases.data_files.hub_files import missing_hub, split_files
-        from agentv.authoring.cases.data_files.hub_reference import HubError, read_reference
+        from agentv.authoring.cases.data_files.hub_tables import tables_of_split
 
-        report = self.reading.report
         self.reader.notes.seen = True  # it may hold cases
-        missing = missing_hub()
-        if missing is not None:
-            report.error(missing.code, node, missing.message, hint=missing.hint)
-            return
-        try:
-            wanted = read_reference(written)
-            found = split_files(wanted, self.reading.scope.env.get("HF_TOKEN"))
-        except HubError as error:
-            report.error("bad-dataset", node, str(error), hint=error.hint)
-            return
-        boundary = self.reading.places.boundary
-        if boundary is not None:
-            boundary.trees.append(os.path.realpath(found.directory) + os.sep)
-        reading = self._of_data(written)
-        if all(self._remembered(path, reading) for path in found.paths):
-            tables = [ArrowTable(path) for path in found.paths]
-            self._streamed(self._table(tables, f"{wanted.repository}/{wanted.split}", written), reading)
+        found, reading = tables_of_split(written, node, self.reading), self._of_data(written)
+        if found is not None and all(self._remembered(table.path, reading) for table in found):
+            self._streamed(self._table(found, written.partition("://")[2], written), reading)
 
     def _file(self, path: str, node: Scalar) -> None:
         if path.endswith(STREAMED):

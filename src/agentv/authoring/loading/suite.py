@@ -230,7 +230,7 @@ class SuiteReader:
         return self._builder
 
     def _exam_suite(self, root: Node, data: bytes) -> Suite | None:
-        if self._has_its_own_cases("an exam has cases of its own"):
+        if _has_its_own_cases(self._context, "an exam has cases of its own"):
             return None
         from agentv.authoring.exams.file import ExamReader  # few suites are exams
         from agentv.authoring.exams.skill_files import skill_exam
@@ -272,7 +272,7 @@ class SuiteReader:
     def _streamed_suite(self) -> Suite | None:
         if self._is_of_other_tool(samples_of_stream(self.path)):
             return None
-        if self._has_its_own_cases("this file holds the cases itself"):
+        if _has_its_own_cases(self._context, "this file holds the cases itself"):
             return None
         sidecar = read_sidecar(self._context)
         if not sidecar.valid:
@@ -283,14 +283,6 @@ class SuiteReader:
         builder = self._begin(sidecar.root)
         builder.sources.stream(self.path, is_data=not self.path.endswith(".jsonl"))
         return builder.build(None, self._not_missing)
-
-    def _has_its_own_cases(self, why: str) -> bool:
-        """Whether the command line gives other cases to a file that cannot have others, which is then reported."""
-        if self._context.request.tests_from is None:
-            return False
-        message = f"{why}, so --tests-from does not apply"
-        self._report.error("bad-value", self._context.top, message, hint="give an eval file in YAML")
-        return True
 
     def _python_suite(self) -> Suite | None:
         from agentv.authoring.loading.python_suite import read_python_suite  # few suites are written in Python
@@ -307,6 +299,15 @@ class SuiteReader:
         if context.bytes_of(self.path) is None:
             return None
         return read_python_suite(self.path, self._report, read_made, for_run=context.runs_code)
+
+
+def _has_its_own_cases(context: SuiteContext, why: str) -> bool:
+    """Whether the command line gives other cases to a file that cannot have others, which is then reported."""
+    if context.request.tests_from is None:
+        return False
+    message = f"{why}, so --tests-from does not apply"
+    context.report.error("bad-value", context.top, message, hint="give an eval file in YAML")
+    return True
 
 
 def _misspelt(root: MapNode) -> frozenset[str]:

@@ -14,8 +14,8 @@ EXCEL = (".xlsx", ".xlsm")
 TABLES = (*PARQUET, *ARROW, *EXCEL)
 """Suffixes of files that hold a table whose values have types."""
 
-HUB = "hf://"
-"""Prefix of a dataset of Hugging Face."""
+HUB = ("hf://", "huggingface://")
+"""Prefixes of a dataset of Hugging Face; the second is promptfoo's, which is answered with the first."""
 
 _SHEET = lazy_pattern(r"(?P<path>.+\.(?:xlsx|xlsm))#(?P<sheet>.*)")
 

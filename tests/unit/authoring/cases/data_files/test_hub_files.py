@@ -130,6 +130,12 @@ configs:
     )
 
 
+def test_the_spelling_of_promptfoo_is_answered_with_ours(tmp_path):
+    written = "huggingface://datasets/acme/qa?split=dev&config=en&limit=10"
+    _, ((code, _, hint),) = loaded(tmp_path, written)
+    assert (code, hint) == ("bad-dataset", "write hf://acme/qa/en/dev, and add --limit 10")
+
+
 def test_splits_by_the_names_of_files():
     def splits(files: list[str], wanted: str, readme=None) -> list[str]:
         return list(files_of_split(read_reference(wanted), files, readme or {}))
