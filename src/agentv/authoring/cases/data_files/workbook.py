@@ -194,6 +194,8 @@ class SheetTable:
                     report.error("bad-table", self._at(LAST_ROW), message)
                     return
                 written = next(formulas, frozenset()) if formulas is not None else frozenset()
+                if not cells:  # a gap, which may be a million rows
+                    continue
                 values = [_value(cell, place in written) for place, cell in enumerate(cells, 1)]
                 if any(value != "" for value in values):
                     merged = self._merged_at(line)
