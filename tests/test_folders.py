@@ -39,6 +39,7 @@ NOT_IN_FOLDERS = {
     **dict.fromkeys(
         ["bad-plugin", "shadowed-plugin"], "it needs an installed package; see tests/unit/app/plugins and tests/e2e"
     ),
+    "other-sheets": "it needs a workbook; see tests/unit/authoring/cases/data_files/test_workbook.py",
     "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/authoring/convert/promptfoo/test_configuration.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/authoring/source/test_git_files.py",
 }
@@ -54,8 +55,10 @@ NOT_IN_TEMPLATES = {
             "bad-block",
             "bad-case",
             "bad-csv",
+            "bad-dataset",
             "bad-generator",
             "bad-message",
+            "bad-table",
             "bad-turn",
             "checks-nothing",
             "criteria-not-judged",
@@ -115,6 +118,7 @@ NOT_IN_LINES = {
     **dict.fromkeys(["unknown-code", "unused-ignore"], "JSON has no comments"),
     "extra-keys": "it is about rows that a suite pulls in, not about a file that is run itself",
     **dict.fromkeys(["bad-csv", "nearly-a-column"], "it is about the text of CSV"),
+    **dict.fromkeys(["bad-dataset", "bad-table"], "it stands in another file, or where `tests` names it"),
     **dict.fromkeys(["bad-eval-file", "no-target", "not-applied"], "it is about the sidecar"),
     **dict.fromkeys(["exposed-files", "unmatched-glob", "unpinned-repository"], "the sidecar holds workspaces"),
     **dict.fromkeys(["bad-generator", "unchecked-cases"], "it stands where `tests` names the function"),

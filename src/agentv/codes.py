@@ -18,6 +18,7 @@ FILES: Mapping[str, str] = {
     "bad-block": "A block of a message's content is not text, a file or an image.",
     "bad-case": "An entry of `tests:`, or of an exam's `cases:`, is not a mapping.",
     "bad-csv": "A CSV file is malformed: its quotes, its header, or the number of its cells.",
+    "bad-dataset": "A reference to a dataset of Hugging Face is malformed, or the dataset cannot be had.",
     "bad-dotenv": "A line of a `.env` file is not `NAME=value`.",
     "bad-eval-file": "An eval file, or a sidecar, is not a mapping with the right keys, or defines no suite.",
     "bad-generator": (
@@ -38,6 +39,7 @@ FILES: Mapping[str, str] = {
     "bad-python-file": "A Python file that should define one of your functions is not valid Python.",
     "bad-regex": "A regular expression does not compile.",
     "bad-schema": "A JSON Schema is not valid, or refers to something that does not exist.",
+    "bad-table": "A Parquet, Arrow or Excel file, or a dataset, is broken or has a column or a cell without a meaning.",
     "bad-target": "A `provider:rest` string has a value for a provider that takes none.",
     "bad-template": "A text with placeholders has a syntax error, or its expression cannot be evaluated.",
     "bad-template-file": "An assertion template is not a mapping with a list of assertions under `assert`.",
@@ -70,7 +72,7 @@ FILES: Mapping[str, str] = {
     "lfs-pointer": "A file is stored in Git LFS, and only its pointer is present.",
     "missing-agent": "A target needs the program of a coding agent, which is not installed.",
     "missing-cluster": "Some cases lack the key that `cluster` uses to tell which cases depend on each other.",
-    "missing-extra": "An assertion or a target needs a library from an optional extra, which is not installed.",
+    "missing-extra": "An assertion, a target or a file needs a library from an optional extra, which is not installed.",
     "missing-file": "A referenced file does not exist or cannot be read.",
     "missing-function": "A Python file does not define the function that the eval file names.",
     "missing-input": "A case has no input.",
@@ -97,6 +99,7 @@ FILES: Mapping[str, str] = {
     "not-yet": "A name is recognized but not supported yet.",
     "nothing-to-choose": "An assertion compares answers, but there is only one.",
     "older-spelling": "A key is an older spelling of another one; both work.",
+    "other-sheets": "A workbook has several sheets, and nothing says which one has the cases.",
     "outside-repository": (
         "A path, after following symlinks, is outside the repository, and `--allow-outside` is not given."
     ),

@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agentv.app.planning.preparation import Prepared, prepare
+from agentv.app.running.cell_progress import CellProgress, cell_progress
+from agentv.app.running.evaluate import StopRequests
 from agentv.app.running.evaluate import evaluate_async as run_async
+from agentv.app.running.in_thread import is_loop_running, run_in_thread
 from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import callable_target
@@ -21,6 +24,11 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.values import Json
+from agentv.reports.run.totals import outcomes, totals
+from agentv.reports.text.paths import shown_from
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Authored: TypeAlias = "str | Mapping[str, Any]"
 """An entry of `assert:`: a sentence, or a mapping in any form of SPEC section 7."""
@@ -97,9 +105,9 @@ class Suite:
         return {**_given_fields(self), "tests": tests}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
-    """The results of a run.
+    """The results of a run. A notebook shows it as a table.
 
     Attributes:
         summary: its totals, computed from the rows on disk.
@@ -122,6 +130,37 @@ class Evaluation:
         """Whether every case was graded and is good enough."""
         return self.status is ExitStatus.PASSED
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The results as a DataFrame of pandas: one row per trial, and the columns of a CSV export.
+
+        `tags` holds lists. Scores, variables and metadata have columns of their own: `scores.NAME`, `vars.NAME`,
+        `metadata.NAME`.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        from agentv.reports.export.frame import frame_of
+
+        return frame_of(self.results, root=str(Path.cwd()))
+
+    def __repr__(self) -> str:
+        """The totals on one line."""
+        return f"<Evaluation {self.run_id}: {outcomes(self.summary.cases)}>"
+
+    def __str__(self) -> str:
+        """The totals, as `agentv eval` prints them."""
+        return "\n".join(totals(self.summary, 0, shown_from(str(self.directory), str(Path.cwd()))))
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks, those that did not pass first."""
+        from agentv.reports.html.notebook_table import render_table
+
+        return render_table(self.results, str(self).splitlines())
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What Jupyter shows: the table, or the totals where there is no HTML."""
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
 
 Given: TypeAlias = "str | TargetSpec | Mapping[str, Json] | None"
 """An asked target as the settings take it."""
@@ -134,15 +173,22 @@ def evaluate(
     *,
     target: AskedTarget | None = None,
     judge: AskedTarget | None = None,
+    progress: bool = True,
     **options: Any,
 ) -> Evaluation:
     """Run the cases of a path, a Suite or a mapping, and grade the answers.
+
+    Where an event loop is running, as in a notebook, the run gets a thread and a loop of its own, and this call blocks
+    until it ends. What belongs to the caller's loop, such as a session or a lock that an `async` function uses, does
+    not work on another one: await `evaluate_async` then. An interrupt ends the run in good order, keeps the finished
+    trials, and raises KeyboardInterrupt, which says how to resume.
 
     Args:
         source: an eval file, a directory or several of them; a Suite; or the content of an eval file.
         target: target to evaluate; overrides the source. A function receives the parameters that it names, out of
             prompt, messages, vars, metadata and case_id.
         judge: model that grades rubrics; overrides the source.
+        progress: in a notebook, show a line of progress below the cell.
         options: the flags of `agentv eval`: workers, repeat, until, alpha, cluster, threshold, timeout_s,
             max_errors, budget_usd, budget_tokens, filter, tags, exclude_tags, sample, seed, limit, variables, env_file,
             out, exports, resume, executor, strict.
@@ -154,9 +200,10 @@ def evaluate(
         LoadError: the source is invalid; contains a diagnostic for each mistake.
         UsageError: there is nothing to run.
         StoreError: the results cannot be written.
-        RuntimeError: called inside a running event loop; await `evaluate_async` there.
+        KeyboardInterrupt: the run was interrupted.
     """
-    _refuse_inside_a_loop()
+    if is_loop_running():
+        return _beside_the_loop(_settings(source, _given(target), _given(judge), options), progress=progress)
     found: list[Evaluation] = []
 
     async def main() -> None:  # returns nothing: asyncio may write out what the outermost task returns, all of it
@@ -171,34 +218,74 @@ async def evaluate_async(
     *,
     target: AskedTarget | None = None,
     judge: AskedTarget | None = None,
+    progress: bool = True,
     **options: Any,
 ) -> Evaluation:
-    """Like `evaluate`, inside an event loop.
+    """Like `evaluate`, inside an event loop, which stays free for other tasks.
 
     The functions `target` and `judge` are awaited on this loop, where the caller's sessions and locks belong. `async`
     functions in files run on a separate loop, so that one that blocks does not delay the caller.
     """
     here = partial(_given, on_our_loop=True)
-    return await _evaluated(_settings(source, here(target), here(judge), options))
-
-
-def _refuse_inside_a_loop() -> None:
+    shown = cell_progress() if progress else None
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise RuntimeError("an event loop is already running, as in every notebook: write `await agentv.evaluate_async(…)`")
+        return await _evaluated(_settings(source, here(target), here(judge), options), shown, draws=True)
+    finally:
+        if shown is not None:
+            shown.draw(now=True)
 
 
-async def _evaluated(settings: EvalSettings) -> Evaluation:
+def _beside_the_loop(settings: EvalSettings, *, progress: bool) -> Evaluation:
+    """The run on a thread of its own; this one shows its progress."""
+    stops, shown = StopRequests(), cell_progress() if progress else None
+    opened: list[str] = []
+    try:
+        return run_in_thread(
+            lambda: _evaluated(settings, shown, stops=stops, opened=opened),
+            stops,
+            None if shown is None else shown.draw,
+        )
+    except KeyboardInterrupt as interrupt:
+        kept = f"; finished trials are saved. Resume with evaluate(…, resume='{opened[0]}')" if opened else ""
+        raise KeyboardInterrupt(f"interrupted{kept}") from interrupt
+    finally:
+        if shown is not None:
+            shown.draw(now=True)
+
+
+async def _evaluated(
+    settings: EvalSettings,
+    shown: CellProgress | None = None,
+    *,
+    draws: bool = False,
+    stops: StopRequests | None = None,
+    opened: list[str] | None = None,
+) -> Evaluation:
+    """The results of a run.
+
+    Args:
+        settings: of the run.
+        shown: counts its events.
+        draws: show the progress after each event, from this thread.
+        stops: end the run when another thread asks for it.
+        opened: gets the id of the run when it begins.
+    """
     prepared = prepare(settings)
     results: list[TrialResult] = []
 
     def keep(event: Event) -> None:
         if isinstance(event, TrialFinished | TrialKept):
             results.append(event.result)
+        if shown is not None:
+            shown.add(event)
+            if draws:
+                shown.draw()
 
-    outcome = await run_async(prepared, keep)
+    def note(run_id: str, _: Path) -> None:
+        if opened is not None:
+            opened.append(run_id)
+
+    outcome = await run_async(prepared, keep, opened=note, stops=stops)
     return _evaluation(prepared, outcome, results)
 
 

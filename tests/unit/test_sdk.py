@@ -151,12 +151,40 @@ def test_inside_a_running_loop():
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_other_one_inside_a_running_loop_names_the_one_that_works():
-    async def main():
-        evaluate({"target": "echo", "tests": [one()]})
+def test_the_blocking_one_works_inside_a_running_loop_too():
+    from contextvars import ContextVar
 
-    with pytest.raises(RuntimeError, match=r"await agentv\.evaluate_async"):
-        asyncio.run(main())
+    session = ContextVar("session", default="none")
+    threads = set()
+
+    async def coroutine(prompt: str) -> str:
+        return session.get()
+
+    def plain(prompt: str) -> str:
+        threads.add(threading.current_thread())
+        return session.get()
+
+    case = {"id": "a", "input": "x", "assert": [{"equals": "mine"}]}
+
+    async def main():
+        session.set("mine")
+        with pytest.raises(LoadError):
+            evaluate({"tests": [{"id": "a"}]})
+        return [evaluate({"tests": [case]}, target=target, out=target.__name__) for target in (plain, coroutine)]
+
+    done = asyncio.run(main())
+    assert [one.passed for one in done] == [True, True]
+    assert threading.main_thread() not in threads
+    assert session.get() == "none"
+
+
+def test_the_results_are_short_as_text_and_whole_as_html():
+    done = evaluate({"target": "echo", "tests": [one("<b>"), one("z", input="bye")]})
+    assert repr(done) == f"<Evaluation {done.run_id}: 1 passed, 1 failed, 0 errored>"
+    assert str(done).startswith("2 cases: 1 passed, 1 failed")
+    bundle = done._repr_mimebundle_(include=None, exclude=None)
+    assert bundle == {"text/plain": str(done), "text/html": done._repr_html_()}
+    assert "&lt;b&gt;" in bundle["text/html"]
 
 
 def test_a_path_and_options(tmp_path):

@@ -31,6 +31,7 @@ class EvalSettings:
         targets, judge: names or `provider:rest`; they override the files and the environment.
         documents: content of eval files, given as plain data.
         given_target, given_judge: as `targets` and `judge`, as Python objects; they override all others.
+        tests_from: a path or a dataset whose cases replace those of every suite.
         filter, tags, exclude_tags: select cases; of several filters one must match.
         last_failed: run only the cases that did not pass when they last ran.
         failed: these cases, once they are known.
@@ -81,6 +82,7 @@ class EvalSettings:
     max_errors: int | None = None
     budget_usd: float | None = None
     budget_tokens: int | None = None
+    tests_from: str | None = None
     filter: str | tuple[str, ...] | None = None
     tags: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()

@@ -42,6 +42,11 @@ class Finite(click.FloatRange):
     metavar="DIR|FILE",
     help="Results directory, or a report FILE: .jsonl, .json, .csv, .xml (JUnit), .html or .md. Repeatable.",
 )
+@click.option(
+    "--tests-from",
+    metavar="PATH",
+    help="Run the cases of a data file, a directory of transcripts or hf://… instead of those of the eval files.",
+)
 @click.option("--filter", "filters", multiple=True, metavar="GLOB", help="Run only cases whose id matches. Repeatable.")
 @click.option(
     "--last-failed",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COLLECTED = (".eval.yaml", ".eval.yml", ".eval.py")
 EXAM_FILES = ("eval.yml", "eval.yaml")
-NAMED = (".yaml", ".yml", ".jsonl", ".csv")
+NAMED = (".yaml", ".yml", ".jsonl", ".csv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx", ".xlsm")
 """What is an eval file only where it is named."""
 
 

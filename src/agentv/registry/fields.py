@@ -66,6 +66,11 @@ class ExistingDirectory:
 
 
 @dataclass(frozen=True, slots=True)
+class ExistingPath:
+    """Marks a path of a file or a directory that is resolved as SPEC section 5 says; the value is absolute."""
+
+
+@dataclass(frozen=True, slots=True)
 class NameOrDirectory:
     """Marks text that is a name, unless it begins with `./`, `../`, `/` or `~/`: then it is an ExistingDirectory."""
 
@@ -206,6 +211,7 @@ class PromptCode:
 Text: TypeAlias = Annotated[str, AsWritten()]
 Texts: TypeAlias = Annotated[tuple[Text, ...], Nonempty()]
 FilePath: TypeAlias = Annotated[str, ExistingFile()]
+FileOrDirectoryPath: TypeAlias = Annotated[str, ExistingPath()]
 DirectoryPath: TypeAlias = Annotated[str, ExistingDirectory()]
 Fraction: TypeAlias = Annotated[float, Between(0, 1)]
 Count: TypeAlias = Annotated[int, Between(0)]

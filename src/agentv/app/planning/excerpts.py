@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.source.boundary import boundary_around
 from agentv.authoring.source.files import repository_root
 from agentv.authoring.source.masking import secrets_in_line
@@ -14,8 +15,8 @@ _NAME = lazy_pattern(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
 
 
 def source_of(path: str) -> str | None:
-    """The text of an authored file, for an excerpt; None where it cannot be read. Of a `.env` only names are shown."""
-    if not Path(path).is_file() or _lies_elsewhere(path):
+    """The text of an authored file, for an excerpt; None where it is none. Of a `.env` only names are shown."""
+    if not Path(path).is_file() or path.endswith(TABLES) or _lies_elsewhere(path):
         return None
     try:
         text = Path(path).read_text(encoding="utf-8-sig", errors="replace")

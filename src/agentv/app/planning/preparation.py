@@ -232,6 +232,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
         given_target=settings.given_target,
         given_judge=settings.given_judge,
         cluster=settings.cluster,
+        tests_from=settings.tests_from,
         asks=settings.asks and (settings.replay is None or settings.replay_mode == "new"),
         asks_targets=settings.regrade is None,
         workspace_path=existing_directory(settings.workspace_path),

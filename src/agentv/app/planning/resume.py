@@ -36,7 +36,7 @@ CHOOSING = {
 _LISTED = 10
 """Suites that are named."""
 
-_REPEATED = {"targets": "--target", "judge": "--judge"}
+_REPEATED = {"targets": "--target", "judge": "--judge", "tests_from": "--tests-from"}
 """Settings without which files would decide otherwise → their flags."""
 
 
@@ -129,8 +129,12 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
         raise UsageError(f"the run {run} started {begun}", "omit --cluster, or start a new run")
     for name, flag in _REPEATED.items():
         was = recorded.get(name)
-        now = settings.asked_targets or settings.given_target if name == "targets" else settings.asked_judge
-        if was and not now and not (name == "judge" and settings.given_judge):
+        now = {
+            "targets": settings.asked_targets or settings.given_target,
+            "judge": settings.asked_judge or settings.given_judge,
+            "tests_from": settings.tests_from,
+        }[name]
+        if was and not now:
             words = " ".join(f"{flag} {one}" for one in (was if isinstance(was, list) else [was]))
             hint = "use the same one: without it, every case would be called again"
             raise UsageError(f"the run {run} started with {words}, but this command has none", hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,41 @@ GRACE_S = 10.0
 Demand = Callable[["OnDemandScheduler"], None]
 
 
+class StopRequests:
+    """Ends a run that is on another thread: the first request lets running trials finish for a while."""
+
+    def __init__(self) -> None:
+        self._received = 0
+        self._bound: tuple[asyncio.AbstractEventLoop, Run] | None = None
+
+    @contextmanager
+    def ending(self, run: Run) -> Iterator[None]:
+        """Requests end this run, on the loop of the caller."""
+        self._bound = asyncio.get_running_loop(), run
+        if self._received:
+            self._act(self._received)
+        yield
+        self._bound = None
+
+    def request(self) -> None:
+        """End the run; the second request gives running trials up."""
+        self._received += 1
+        bound = self._bound
+        if bound is not None:
+            with suppress(RuntimeError):  # the loop has closed: the run is over
+                bound[0].call_soon_threadsafe(self._act, self._received)
+
+    def _act(self, received: int) -> None:
+        if self._bound is None:
+            return
+        loop, run = self._bound
+        if received > 1:
+            run.abort()
+            return
+        run.stop()
+        loop.call_later(GRACE_S, run.abort)
+
+
 @dataclass(frozen=True, slots=True)
 class DrivenRun:
     """A run whose trials have ended. `counts`: number of requested distinct cases and trials."""
@@ -50,6 +85,7 @@ async def drive(
     *,
     signals: bool = False,
     demand: Demand | None = None,
+    stops: StopRequests | None = None,
 ) -> DrivenRun:
     """Run the trials that have no row yet.
 
@@ -58,6 +94,7 @@ async def drive(
         executor: runs the trials; None: they run in this process.
         signals: SIGINT and SIGTERM end the run in good order.
         demand: requests single trials; only requested ones run.
+        stops: end the run when another thread asks for it.
 
     Raises:
         StoreError: a row cannot be written.
@@ -77,7 +114,7 @@ async def drive(
     options = RunOptions(workers_of(prepared), limits, started.sampler, executor)
     run_id, connections = started.open.directory.run_id, started.connections
     run = Run(run_id, trials, _total(started), run_context=connections, options=options)
-    with _signals(run) if signals else nullcontext():
+    with _signals(run) if signals else nullcontext(), stops.ending(run) if stops is not None else nullcontext():
         finished = await _consume(run, started)
     if prepared.draws is not None and prepared.draws.decided:
         _report_not_drawn(prepared.draws, started)

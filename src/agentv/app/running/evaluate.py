@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agentv.app.planning.answer_sources import AnswerSources, answer_sources
 from agentv.app.planning.preparation import Prepared, results_of
 from agentv.app.results.finding import find_run
-from agentv.app.running.drive import GRACE_S, Demand, drive
+from agentv.app.running.drive import GRACE_S, Demand, StopRequests, drive
 from agentv.app.running.finish import finish
 from agentv.app.running.outcome import Outcome
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
@@ -48,6 +48,7 @@ async def evaluate_async(
     signals: bool = False,
     demand: Demand | None = None,
     opened: Opened | None = None,
+    stops: StopRequests | None = None,
 ) -> Outcome:
     """As `evaluate`, in an event loop that is already running.
 
@@ -57,6 +58,7 @@ async def evaluate_async(
         signals: SIGINT and SIGTERM end the run in good order; the process belongs to this run alone.
         demand: receives the object that requests trials when the run begins; only requested ones run.
         opened: as in `evaluate`.
+        stops: end the run when another thread asks for it.
 
     Raises:
         StoreError: as `evaluate`.
@@ -66,11 +68,11 @@ async def evaluate_async(
             if opened is not None:
                 opened(directory.run_id, directory.path)
             run = opened_run(prepared, directory, sources, sink)
-            return await _evaluated(run, executors, signals=signals, demand=demand)
+            return await _evaluated(run, executors, signals=signals, demand=demand, stops=stops)
 
 
 async def _evaluated(
-    run: OpenRun, executors: ExecutorFactory | None, *, signals: bool, demand: Demand | None
+    run: OpenRun, executors: ExecutorFactory | None, *, signals: bool, demand: Demand | None, stops: StopRequests | None
 ) -> Outcome:
     """One run, from an open directory to its outcome."""
     started: StartedRun | None = None
@@ -80,7 +82,7 @@ async def _evaluated(
             connections = started.connections
             executor = executors(connections) if executors is not None else None
             try:
-                driven = await drive(started, executor, signals=signals, demand=demand)
+                driven = await drive(started, executor, signals=signals, demand=demand, stops=stops)
             finally:
                 await connections.close()
                 if signals:  # the process is this run's alone; elsewhere it would kill what another run has started
@@ -129,4 +131,4 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
         yield opened
 
 
-__all__ = ["GRACE_S", "Demand", "evaluate", "evaluate_async"]
+__all__ = ["GRACE_S", "Demand", "StopRequests", "evaluate", "evaluate_async"]

@@ -84,6 +84,7 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
         "timeout_s": settings.timeout_s,
         "budget_usd": settings.budget_usd,
         "budget_tokens": settings.budget_tokens,
+        **({"tests_from": settings.tests_from} if settings.tests_from is not None else {}),
         "filter": settings.filter if isinstance(settings.filter, str | None) else list(settings.filter),
         "tags": list(settings.tags),
         "exclude_tags": list(settings.exclude_tags),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from glob import has_magic
 from pathlib import Path
 
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE
 from agentv.authoring.source.files import is_directory, shown
@@ -27,20 +28,30 @@ _WORKSPACE = "workspace"
 _WORKSPACES = frozenset({"workspace", "environment"})
 """Keys of a case that say what its workspace is."""
 
-_HELD = (".yaml", ".yml", ".jsonl", ".csv")
+_HELD = (".yaml", ".yml", ".jsonl", ".csv", *TABLES)
 """Suffixes of files that hold cases: what a pattern selects; other files may lie beside them.
 
 JSON is selected by a pattern that says so: much of what has that suffix is no case.
 """
 
 _YAML = (".yaml", ".yml")
-_NAMED = (*_YAML, ".json", ".jsonl", ".csv")
+_NAMED = (*_YAML, ".json", ".jsonl", ".csv", *TABLES)
 """Suffixes of a file with cases that is named."""
 
 _ALLOWED = f"files with cases end in {', '.join(_NAMED[:-1])} or {_NAMED[-1]}"
 
 _RENAMED = {".ndjson": ".jsonl", ".ldjson": ".jsonl", ".jsonlines": ".jsonl"}
 """Other suffixes of one format."""
+
+_SAVED_AS = {
+    ".xls": "save it as .xlsx",
+    ".xlsb": "save it as .xlsx",
+    ".ods": "save it as .xlsx",
+    ".numbers": "save it as .xlsx",
+    ".tsv": "save it with commas, as .csv",
+    ".txt": "save it with one case per line, as .jsonl",
+}
+"""Formats that are not read, and what to do about it."""
 
 
 def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
@@ -63,10 +74,15 @@ def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
         return [found] if found and _has_format(found, node, reading) else ()
     base, found_paths = selected(node, written, reading)
     suffixes = (".json",) if written.endswith(".json") else _HELD
-    paths = [path for path in found_paths or () if path.endswith(suffixes) and path != own]
+    paths = [path for path in found_paths or () if path.endswith(suffixes) and path != own and not _is_lock(path)]
     if not paths and found_paths is not None:
         reading.report.error("missing-file", node, f"no file matches '{written}' in {shown(base)}")
     return paths
+
+
+def _is_lock(path: str) -> bool:
+    """Whether a file is the one that Excel keeps beside a workbook while it is open."""
+    return Path(path).name.startswith("~$")
 
 
 def _has_format(path: str, node: Scalar, reading: Reading) -> bool:
@@ -77,7 +93,7 @@ def _has_format(path: str, node: Scalar, reading: Reading) -> bool:
     found = f"the suffix '{name.suffix}'" if name.suffix else "no suffix"
     message = f"the format of '{node.text}' is unknown: it has {found}; {_ALLOWED}"
     meant = _RENAMED.get(name.suffix.lower(), name.suffix.lower())
-    hint = f"rename it to {name.with_suffix(meant).name}" if meant in _NAMED else None
+    hint = f"rename it to {name.with_suffix(meant).name}" if meant in _NAMED else _SAVED_AS.get(meant)
     reading.report.error("bad-value", node, message, hint=hint)
     return False
 
@@ -105,7 +121,7 @@ def in_directory(path: str, node: Scalar, reading: Reading) -> Sequence[str]:
         return ()
     paths = [str(one) for one in found if one is not None]
     if not paths:
-        message = f"no directory in '{node.text}' contains a 'case.yaml'"
+        message = f"'{node.text}' holds no transcripts, and no directory in it contains a 'case.yaml'"
         hint = f"for the files in it, write '{node.text.rstrip('/')}/*.yaml'" if _yaml_in(folder) else None
         reading.report.error("no-tests", node, message, hint=hint)
     return paths

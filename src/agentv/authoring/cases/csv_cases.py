@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from agentv.authoring.cases.csv_expected import Expectations
 from agentv.authoring.cases.csv_header import Column, read_header
@@ -114,7 +115,7 @@ class CsvCases:
             self._report_ragged(cells, at, report)
             return None
         items: dict[str, Node] = {"id": Scalar(self._id_of(row), self._id_of(row), at)}
-        fill = _Filling(self._expectations, report)
+        fill = Filling(self._expectations, report)
         for column, cell in zip(self._columns, cells, strict=True):
             fill.take(column, cell)
         items |= fill.items(at)
@@ -129,7 +130,25 @@ class CsvCases:
             report.error("bad-csv", at, message, hint=f"'{self._columns[len(cells)].name}' is the first missing one")
 
 
-class _Filling:
+class WrittenCell(Protocol):
+    """A cell of a row, with or without a type."""
+
+    @property
+    def text(self) -> str:
+        """What is written in it."""
+        ...
+
+    @property
+    def at(self) -> Span:
+        """Its place."""
+        ...
+
+    def node(self) -> Node:
+        """Its value."""
+        ...
+
+
+class Filling:
     """What the cells of one row come to."""
 
     def __init__(self, expectations: Expectations, report: Report) -> None:
@@ -138,21 +157,21 @@ class _Filling:
         self._own: dict[str, Node] = {}
         self._vars: dict[str, Node] = {}
         self._metadata: dict[str, Node] = {}
-        self._expected: dict[str, Cell] = {}
+        self._expected: dict[str, WrittenCell] = {}
         self._thresholds: dict[str, Node] = {}
         self._metric: Node | None = None
 
-    def take(self, column: Column, cell: Cell) -> None:
+    def take(self, column: Column, cell: WrittenCell) -> None:
         """One cell. An empty one says nothing, but as a variable it is the empty text."""
         kind, text, at = column.kind, cell.text, cell.at
         if kind == "vars":
-            self._vars[column.key] = Scalar(text, text, at)
+            self._vars[column.key] = cell.node()
         elif not text.strip():
             return
         elif kind == "expected":
             self._expected[column.key] = cell
-        elif kind == "metadata":
-            self._metadata[column.key] = Scalar(text, text, at)
+        elif kind == "metadata" or (kind == "list" and isinstance(cell.node(), ListNode)):
+            self._metadata[column.key] = cell.node()
         elif kind == "list":
             items = [item.strip().replace("\\,", ",") for item in _COMMA.split(text)]
             self._metadata[column.key] = ListNode([Scalar(item, item, at) for item in items], at)
@@ -173,7 +192,7 @@ class _Filling:
             found["assert"] = ListNode([self._entry(*one) for one in self._expected.items()], at)
         return found
 
-    def _entry(self, column: str, cell: Cell) -> MapNode:
+    def _entry(self, column: str, cell: WrittenCell) -> MapNode:
         entry = self._expectations.entry(cell.text, cell.at, self._thresholds.get(column), self._report)
         if self._metric is None:
             return entry

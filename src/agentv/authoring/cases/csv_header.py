@@ -60,10 +60,22 @@ def read_header(row: CsvRow, path: str, report: Report) -> Sequence[Column] | No
         place, message, hint = wrong
         report.error("bad-csv", Span(path, row.line, place + 1, row.line, place + 2), message, hint=hint)
         return None
+    return read_columns(cells, report)
+
+
+def read_columns(cells: Sequence[Cell], report: Report, code: str = "bad-csv") -> Sequence[Column] | None:
+    """The columns that the cells of a header name; None where they are wrong, all of which is then reported.
+
+    Args:
+        cells: of the header.
+        report: receives what is wrong.
+        code: of a header that no table can have.
+    """
     report = report.section()
     if len(cells) > MOST:
-        message = f"this CSV file has {len(cells):,} columns; the maximum is {MOST:,}"
-        report.error("bad-csv", cells[MOST].at, message, hint="write one row per case")
+        what = "CSV file" if code == "bad-csv" else "table"
+        message = f"this {what} has {len(cells):,} columns; the maximum is {MOST:,}"
+        report.error(code, cells[MOST].at, message, hint="write one row per case")
         return None
     columns: list[Column] = []
     places: dict[str, int] = {}
@@ -72,7 +84,7 @@ def read_header(row: CsvRow, path: str, report: Report) -> Sequence[Column] | No
         if wrong_columns > SHOWN_COLUMNS:
             break  # one mistake in the program that wrote it
         own = report.section()
-        column = _column(cell, place, own)
+        column = _column(cell, place, own, code)
         _refuse_second(column, places.setdefault(column.name, place), place, own)
         columns.append(column)
         wrong_columns += own.failed
@@ -93,10 +105,11 @@ def _wrong_separator(row: CsvRow, cells: int) -> tuple[int, str, str] | None:
     return row.raw.index(used), message, "save it with commas; if this is the name of a single column, quote it"
 
 
-def _column(cell: Cell, place: int, report: Report) -> Column:
+def _column(cell: Cell, place: int, report: Report, code: str) -> Column:
     name, at = cell.text.strip(), cell.at
     if not name:
-        report.error("bad-csv", at, f"column {place} has no name", hint="name it, or remove the comma")
+        hint = "name it, or remove the comma" if code == "bad-csv" else "name it, or remove the column"
+        report.error(code, at, f"column {place} has no name", hint=hint)
     if not name.startswith("__"):
         special = name.startswith("_") and _SPECIAL.fullmatch(f"_{name}") is not None
         if special:

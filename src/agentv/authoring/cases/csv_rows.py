@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
@@ -69,6 +70,10 @@ class Cell:
 
     text: str
     at: Span
+
+    def node(self) -> Node:
+        """The text as a value."""
+        return Scalar(self.text, self.text, self.at)
 
 
 def read_rows(path: str, report: Report) -> Iterator[CsvRow]:

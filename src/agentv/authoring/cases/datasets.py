@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_files import cases_in, in_directory, matching
 from agentv.authoring.cases.collector import CaseCollector
+from agentv.authoring.cases.data_files.files import EXCEL, HUB, TABLES, missing_library, split_sheet
+from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts, transcripts_in
 from agentv.authoring.cases.jsonl import JsonLines
 from agentv.authoring.cases.streamed import Format, StreamedCases
 from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import DiskReader, checkout_of, is_directory, shown
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of
+from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, kind_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import Diagnostic
@@ -29,6 +31,7 @@ from agentv.model.values.span import Span
 
 if TYPE_CHECKING:
     from agentv.authoring.cases.csv_header import Column
+    from agentv.authoring.cases.data_files.rows import Table
 
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
 """A file of Python, JavaScript or TypeScript, and the function in it that makes cases."""
@@ -37,7 +40,7 @@ _OF_INCLUDES = ("include", "type", "select", "run")
 _POSTPONED = frozenset({"select", "run"})
 """Keys of an entry of `tests:` that includes the cases of another file, and those of them to come."""
 
-STREAMED = (".jsonl", ".csv")
+STREAMED = (".jsonl", ".csv", *TABLES)
 """Suffixes of files that hold one case after the other, which are read again when they run."""
 
 
@@ -107,49 +110,80 @@ class CaseSources:
         else:
             self._elsewhere(path)
 
-    def stream(self, path: str, *, is_data: bool = True) -> None:
-        """All cases of a JSONL or CSV file, which is read in one pass now and again when they run.
+    def stream(self, path: str, *, is_data: bool = True, at: Node | None = None, sheet: str | None = None) -> None:
+        """All cases of a file of lines or rows, which is read in one pass now and again when they run.
 
-        `is_data`: not for a JSONL file that is an eval file itself.
+        Args:
+            path: of the file.
+            is_data: not for a JSONL file that is an eval file itself.
+            at: where the file is named; None: it is the eval file.
+            sheet: of a workbook; None: the first.
         """
         reading = self._of_data(path) if is_data else self.reading
-        alone = not path.endswith(".csv")
+        missing = missing_library(path) if path.endswith(TABLES) else None
+        if missing is not None:
+            self.reader.notes.seen = True  # the file may hold cases
+            reading.report.error(missing.code, at or _top(path), missing.message, hint=missing.hint)
+            return
+        if not self._remembered(path, reading):
+            return
+        self._streamed(self._format(path, is_data=is_data, sheet=sheet), reading)
+
+    def _streamed(self, source: Format[Any], reading: Reading) -> None:
+        alone = source.unit != "row"
 
         def read_case(node: Node, report: Report, renders: bool) -> tuple[Case, ...]:
             own = varied(reading, report=report, renders=renders or reading.renders)
             return self.reader.read(node, own, alone=alone)
 
+        cases = StreamedCases(source, read_case)
+        own = reading.report.section()
+        self.collector.add_stream(cases, own)
+        if not len(cases) and not own.failed:
+            own.error("no-tests", _top(source.path), "this file contains no cases")
+
+    def _remembered(self, path: str, reading: Reading) -> bool:
+        """Whether the file can be read, whose digest is kept; reported where it cannot."""
         try:
             self.disk.remember(path)
         except OutsideError:
             reading.report.error(OUTSIDE, _top(path), f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
-            return
+            return False
         except OSError as error:
             reading.report.error("missing-file", _top(path), f"cannot read {shown(path)}: {error.strerror}")
-            return
-        cases = StreamedCases(self._format(path, is_data=is_data), read_case)
-        own = reading.report.section()
-        self.collector.add_stream(cases, own)
-        if not len(cases) and not own.failed:
-            own.error("no-tests", _top(path), "this file contains no cases")
+            return False
+        return True
 
-    def _format(self, path: str, *, is_data: bool) -> Format[Any]:
+    def _format(self, path: str, *, is_data: bool, sheet: str | None) -> Format[Any]:
         types = self.reader.context.assertions.types
+        if is_data and path.endswith(".jsonl") and holds_transcripts(path):
+            return Transcripts(path)
         if path.endswith(".jsonl"):
             return JsonLines(path, CASE.spelled("id"), self.disk.open, RowKeys(types.knows) if is_data else None)
+        if path.endswith(TABLES):
+            return self._table([_table_of(path, sheet)], f"{Path(path).stem}-{sheet}" if sheet else Path(path).stem)
         from agentv.authoring.cases.csv_cases import CsvCases  # most suites have none
         from agentv.authoring.cases.csv_expected import Expectations
 
+        return CsvCases(path, Expectations(types), self._prefix(Path(path).stem), self._unfit)
+
+    def _table(self, tables: Sequence[Table], stem: str, name: str = "") -> Format[Any]:
+        from agentv.authoring.cases.csv_expected import Expectations
+        from agentv.authoring.cases.data_files.table_cases import TableCases
+
+        expectations = Expectations(self.reader.context.assertions.types)
+        return TableCases(tables, expectations, self._prefix(stem), self._unfit, name)
+
+    def _prefix(self, stem: str) -> str:
+        """What distinguishes the rows of a second table from those of the first."""
         self._tables += 1
-        # the rows of a second file are distinguished from those of the first by the file's name
-        prefix = f"{Path(path).stem}-" if self._tables > 1 else ""
-        return CsvCases(path, Expectations(types), prefix, self._unfit)
+        return f"{stem}-" if self._tables > 1 else ""
 
     def _unfit(self, columns: Sequence[Column]) -> Diagnostic | None:
         """Rows are variables: the suite must say what is asked with them, and somebody what is expected."""
         plain = [column for column in columns if column.kind == "vars"]
         suite = Path(self.path)
-        where = suite.with_suffix(".yaml").name if suite.suffix == ".csv" else suite.name
+        where = suite.with_suffix(".yaml").name if suite.suffix in (".csv", *TABLES) else suite.name
         top = columns[0].at._replace(end_column=columns[0].at.column + 1)
         if not self.reader.prompted:
             name = plain[0].name if plain else "NAME"
@@ -161,23 +195,57 @@ class CaseSources:
             return Diagnostic("checks-nothing", message, top, hint=f"add the column, or 'assert' to {where}")
         return None
 
-    def _elsewhere(self, node: Scalar) -> None:
-        """Cases in other files, or made by a function."""
+    def from_command_line(self, written: str) -> None:
+        """The cases that `--tests-from` names, in place of those of the file."""
+        reading = self.reading
+        places = replace(reading.places, suite=str(Path.cwd()), alone=True, typed=True, _found={})
+        if not written.startswith(HUB):
+            path, sheet = split_sheet(written)
+            written = str(Path(path).absolute()) + (f"#{sheet}" if sheet is not None else "")
+        self._elsewhere(Scalar(written, written, NOWHERE), replace(reading, places=places))
+
+    def _elsewhere(self, node: Scalar, reading: Reading | None = None) -> None:
+        """Cases in other files, or made by a function; `reading` resolves the path, that of the suite by default."""
+        reading = reading or self.reading
         text = node.text.strip()
+        if text.startswith(HUB):
+            self._from_hub(text, node)
+            return
+        text, sheet = split_sheet(text)
+        if sheet is not None:
+            for path in matching(Scalar(text, text, node.at), reading, self.path):
+                self.stream(path, at=node, sheet=sheet)
+            return
         function = _FUNCTION.fullmatch(text)
         if function is not None:
             self._made(function["path"], function["name"], node)
             return
-        for path in matching(node, self.reading, self.path):
+        for path in matching(node, reading, self.path):
             if is_directory(path):
-                for file in in_directory(path, node, self.reading):
-                    self._file(file, node)
+                self._directory(path, node, reading)
             else:
                 self._file(path, node)
 
+    def _directory(self, path: str, node: Scalar, reading: Reading) -> None:
+        """The transcripts of a directory, else its cases."""
+        recorded, boundary = transcripts_in(path), reading.places.boundary
+        if reading.places.typed and boundary is not None:
+            boundary.typed.update(recorded)
+        for file in recorded or in_directory(path, node, self.reading):
+            self._file(file, node)
+
+    def _from_hub(self, written: str, node: Scalar) -> None:
+        """A split of a dataset of Hugging Face."""
+        from agentv.authoring.cases.data_files.hub_tables import tables_of_split
+
+        self.reader.notes.seen = True  # it may hold cases
+        found, reading = tables_of_split(written, node, self.reading), self._of_data(written)
+        if found is not None and all(self._remembered(table.path, reading) for table in found):
+            self._streamed(self._table(found, written.partition("://")[2], written), reading)
+
     def _file(self, path: str, node: Scalar) -> None:
         if path.endswith(STREAMED):
-            self.stream(path)
+            self.stream(path, at=node)
             return
         for item, reading in cases_in(path, node, self._of_data(path)):
             self.collector.add(self.reader.read(item, reading))
@@ -206,6 +274,16 @@ class CaseSources:
         self.called.append(function.called)
         for number, cases in made_cases(function, self.reader, self._of_data(function.path)):
             self.collector.add(cases, f"case {number}: ")
+
+
+def _table_of(path: str, sheet: str | None) -> Table:
+    if path.endswith(EXCEL):
+        from agentv.authoring.cases.data_files.workbook import SheetTable
+
+        return SheetTable(path, sheet)
+    from agentv.authoring.cases.data_files.arrow_file import ArrowTable
+
+    return ArrowTable(path)
 
 
 def _top(path: str) -> Span:

@@ -51,7 +51,7 @@ class JsonLines:
 
     def node(self, number: int, record: bytes, report: Report) -> Node | None:
         """Content of the line."""
-        node = _parsed(record, number, self.path, report)
+        node = parsed_line(record, number, self.path, report)
         if node is None or self._extra is None:
             return node
         return self._extra.kept(node, report, lambda: self._placed(number, record, Report()))
@@ -109,7 +109,8 @@ def _decoded(line: bytes, number: int) -> str | UnicodeDecodeError:
         return error
 
 
-def _parsed(line: bytes, number: int, path: str, report: Report) -> Node | None:
+def parsed_line(line: bytes, number: int, path: str, report: Report) -> Node | None:
+    """The content of a line, all of it at its beginning; None where it cannot be read, which is reported."""
     at = Span(path, number, 1, number, 2)
     text = _decoded(line, number)
     if isinstance(text, UnicodeDecodeError):

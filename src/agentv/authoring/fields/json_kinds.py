@@ -67,6 +67,7 @@ MARKED: Mapping[type, Schema] = {
     declared.AsWritten: TEXT,
     declared.ExistingFile: _WORD,
     declared.ExistingDirectory: _WORD,
+    declared.ExistingPath: _WORD,
     declared.NameOrDirectory: _WORD,
 }
 _VERBATIM = (declared.Verbatim, declared.CallTimeTemplate)

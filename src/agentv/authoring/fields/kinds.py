@@ -135,8 +135,9 @@ def _read_json(node: Node, _reading: Reading, _key: str) -> Any:
     return plain(node)
 
 
-def _read_path(*, directory: bool) -> Read:
-    what = "directory" if directory else "file"
+def _read_path(*, directory: bool | None) -> Read:
+    """What reads a path. `directory`: of a directory, or not; None: either will do."""
+    what = "file or directory" if directory is None else "directory" if directory else "file"
 
     def read(node: Node, reading: Reading, key: str) -> Any:
         if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
@@ -144,7 +145,7 @@ def _read_path(*, directory: bool) -> Read:
         found = reading.find(node, what)
         if found is None:
             return INVALID
-        if not (is_directory(found) if directory else is_file(found)):
+        if not ((directory is not False and is_directory(found)) or (not directory and is_file(found))):
             return refuse(node, reading, key, f"the path of a {what}")
         return found
 
@@ -262,6 +263,7 @@ MARKED: dict[type, FieldType] = {
     declared.AsWritten: TEXT,
     declared.ExistingFile: FILE,
     declared.ExistingDirectory: FieldType("the path of a directory", value_is(str), _read_path(directory=True)),
+    declared.ExistingPath: FieldType("the path of a file or a directory", value_is(str), _read_path(directory=None)),
     declared.NameOrDirectory: FieldType("a name, or the path of a directory", value_is(str), _read_name_or_directory),
     AsNode: NODE,
 }

@@ -55,6 +55,7 @@ class LoadRequest:
         asks: False for `--list`: no call is made, so keys may be missing.
         asks_targets: False: only judges are called.
         allow_outside: also read files outside the repository; their content is not quoted.
+        tests_from: the cases of every suite are these, a path or a dataset of the command line, and not its own.
         trust_data: rows that `tests:` includes, and CSV files, may name code and read the environment.
         for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
     """
@@ -73,6 +74,7 @@ class LoadRequest:
     on_header: Callable[[MapNode], None] | None = None
     on_path: Callable[[str, Span, str], None] | None = None
     cluster: str | None = None
+    tests_from: str | None = None
     makes: bool = False
     workspace_path: str | None = None
     sandbox: SandboxName | None = None

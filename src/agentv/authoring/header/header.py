@@ -13,6 +13,7 @@ from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
 from agentv.authoring.cases.trial_budgets import TrialBudgets, place_of_budget
 from agentv.authoring.fields.clusters import ClusterReader
@@ -243,7 +244,7 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     return found
 
 
-_FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".parquet", ".xlsx")
+_FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", *TABLES)
 
 
 def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]:

@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from agentv.authoring.assertions.unused import unused_templates
+from agentv.authoring.cases.data_files.files import TABLES, split_sheet
 from agentv.authoring.exams.detection import is_exam
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.other_tools import refuse_javascript
@@ -29,7 +30,7 @@ __all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_as
 COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
 """What a directory is searched for (SPEC section 2)."""
 
-SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json")
+SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json", *TABLES)
 """Of files that may be given by name, beside those that a directory is searched for."""
 
 PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
@@ -101,6 +102,9 @@ def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
 
 def _nearest_path(path: Path) -> str | None:
     """The nearest name beside a path that does not exist, or the same path one directory up, as it can be typed."""
+    workbook, sheet = split_sheet(str(path))
+    if sheet is not None and is_file(workbook):
+        return f"name the sheet in 'tests' of an eval file, or: agentv eval FILE --tests-from '{path}'"
     if not path.is_absolute():
         above = next((up for up in (Path("..", path), Path(*path.parts[1:])) if up.parts and up.exists()), None)
         if above is not None:

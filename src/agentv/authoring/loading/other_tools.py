@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.authoring.source.report import Report
@@ -57,7 +58,7 @@ def samples_of_json(path: str, root: Node) -> Diagnostic | None:
 def samples_of_stream(path: str) -> Diagnostic | None:
     """The same for a JSON Lines or CSV file; never for one with a sidecar, which makes it a suite."""
     has_sidecar = any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml"))
-    if has_sidecar or not is_file(path):  # a pipe can be read only once
+    if has_sidecar or path.endswith(TABLES) or not is_file(path):  # a pipe can be read only once
         return None
     from agentv.authoring.convert.datasets.records import first_record
     from agentv.authoring.convert.datasets.sample import Findings

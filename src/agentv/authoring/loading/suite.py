@@ -175,7 +175,8 @@ class SuiteReader:
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         if self.path.endswith(".json") and may_test_skill(data):
             return self._json_root(data)
-        return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream if last else _not_streamed))
+        streams = last and self._context.request.tests_from is None
+        return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream if streams else _not_streamed))
 
     def _json_root(self, data: bytes) -> Result[Node | None]:
         """What programs write as JSON may hold escapes that YAML does not know."""
@@ -195,6 +196,9 @@ class SuiteReader:
         builder = self._builder or self._begin(root)
         key = next((key for key in root.items if key in TESTS), None)
         tests = root.items[key] if key is not None else None
+        if self._context.request.tests_from is not None:
+            builder.sources.from_command_line(self._context.request.tests_from)
+            return builder.build(tests or root, self._not_missing)
         if key not in (None, "tests"):
             self._report.older(str(key), "tests", root.keys[str(key)])
             self._report.spell(root.items[str(key)], str(key), "tests")
@@ -226,6 +230,8 @@ class SuiteReader:
         return self._builder
 
     def _exam_suite(self, root: Node, data: bytes) -> Suite | None:
+        if _has_its_own_cases(self._context, "an exam has cases of its own"):
+            return None
         from agentv.authoring.exams.file import ExamReader  # few suites are exams
         from agentv.authoring.exams.skill_files import skill_exam
 
@@ -266,6 +272,8 @@ class SuiteReader:
     def _streamed_suite(self) -> Suite | None:
         if self._is_of_other_tool(samples_of_stream(self.path)):
             return None
+        if _has_its_own_cases(self._context, "this file holds the cases itself"):
+            return None
         sidecar = read_sidecar(self._context)
         if not sidecar.valid:
             self._not_missing = _TARGET_KEYS
@@ -273,7 +281,7 @@ class SuiteReader:
             self._reading = self._reading.rendering(sidecar.renders)
         self._show_header(sidecar.root)
         builder = self._begin(sidecar.root)
-        builder.sources.stream(self.path, is_data=self.path.endswith(".csv"))
+        builder.sources.stream(self.path, is_data=not self.path.endswith(".jsonl"))
         return builder.build(None, self._not_missing)
 
     def _python_suite(self) -> Suite | None:
@@ -291,6 +299,15 @@ class SuiteReader:
         if context.bytes_of(self.path) is None:
             return None
         return read_python_suite(self.path, self._report, read_made, for_run=context.runs_code)
+
+
+def _has_its_own_cases(context: SuiteContext, why: str) -> bool:
+    """Whether the command line gives other cases to a file that cannot have others, which is then reported."""
+    if context.request.tests_from is None:
+        return False
+    message = f"{why}, so --tests-from does not apply"
+    context.report.error("bad-value", context.top, message, hint="give an eval file in YAML")
+    return True
 
 
 def _misspelt(root: MapNode) -> frozenset[str]:

@@ -80,11 +80,11 @@ def _scores(result: TrialResult) -> str:
     """An object of JSON: the name of each assertion → its score, null where it errored."""
     found: dict[str, Json] = {}
     for score in result.scores:
-        found[_name_beside(found, score)] = None if score.grade.error is not None else score.grade.score
+        found[name_beside(found, score)] = None if score.grade.error is not None else score.grade.score
     return _json(found) if found else ""
 
 
-def _name_beside(found: Mapping[str, Json], score: Score) -> str:
+def name_beside(found: Mapping[str, Json], score: Score) -> str:
     """The name of an assertion; with a number where another has it already."""
     name, number = score.entry.name, 2
     while name in found:

@@ -1,4 +1,4 @@
-"""A JSONL file of recorded answers, found by case and sample without being held in memory.
+"""JSONL files of recorded answers, found by case and sample without being held in memory.
 
 What is held is where each row begins: 16 to 50 bytes a row, whatever its answer weighs, so a million rows fit and a
 file of them may be larger than memory. The price is one read of a row at each call, some 10 µs.
@@ -6,13 +6,15 @@ file of them may be larger than memory. The price is one read of a row at each c
 
 from __future__ import annotations
 
+import os
 from array import array
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -43,6 +45,22 @@ _NONE = msgspec.Raw(b"null")
 
 ALL_ROWS: Mapping[str, str] = MappingProxyType({})
 """What is wanted where every row will do."""
+
+
+class Lines(Protocol):
+    """Lines that can be read again."""
+
+    def seek(self, place: int, /) -> object:
+        """Go to a place."""
+        ...
+
+    def readline(self, limit: int, /) -> bytes:
+        """The next line, or so many bytes of it."""
+        ...
+
+    def close(self) -> None:
+        """Close it."""
+        ...
 
 
 class _RecordedRow(msgspec.Struct):
@@ -111,10 +129,10 @@ class Recordings:
     Of several rows for one case and sample the last one counts. One without `sample` serves every sample.
     """
 
-    def __init__(self, path: str, file: IO[bytes], wanted: Mapping[str, str] = ALL_ROWS) -> None:
+    def __init__(self, path: str, file: Lines, wanted: Mapping[str, str] = ALL_ROWS) -> None:
         self._wanted = wanted
         self.name = Path(path).name
-        self._directory = Path(path).parent
+        self._directory = Path(path) if Path(path).is_dir() else Path(path).parent
         self._file = file
         self._places = _Places()
         self._ids: set[str] | None = set()
@@ -125,11 +143,13 @@ class Recordings:
         """Read a file once, or say in which line it is wrong (code `bad-recording`).
 
         Args:
-            path: of the file.
+            path: of the file, or of a directory of such files.
             wanted: key → value that a row must have to be used.
         """
         try:
-            found = cls(path, Path(path).open("rb"), wanted)  # noqa: SIM115  # kept open until `close`
+            if Path(path).is_dir() and not any(Path(path).glob("*.jsonl")):
+                return Failure("bad-recording", f"the directory {Path(path).name} has no JSONL file")
+            found = cls(path, _opened(path), wanted)
             wrong = found._read()
         except OSError as error:
             return Failure("bad-recording", f"cannot read {Path(path).name}: {error.strerror}")
@@ -239,6 +259,45 @@ class Recordings:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+class _JoinedFiles:
+    """Files one behind the other, as if they were one."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._files = [path.open("rb") for path in paths]
+        self._begins = [0]
+        for file in self._files:
+            self._begins.append(self._begins[-1] + file.seek(0, os.SEEK_END))
+        self.seek(0)
+
+    def seek(self, place: int) -> None:
+        """Go to a place, counted from the beginning of the first file."""
+        self._current = min(bisect_right(self._begins, place) - 1, len(self._files) - 1)
+        self._files[self._current].seek(place - self._begins[self._current])
+
+    def readline(self, limit: int) -> bytes:
+        """The next line; empty at the end of the last file."""
+        while True:
+            line = self._files[self._current].readline(limit)
+            if line or self._current == len(self._files) - 1:
+                return line
+            self._current += 1
+            self._files[self._current].seek(0)
+
+    def close(self) -> None:
+        """Close all of them."""
+        for file in self._files:
+            file.close()
+
+
+def _opened(path: str) -> Lines:
+    """The file, or those of a directory; of a run only its rows."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return folder.open("rb")
+    index = folder / "index.jsonl"
+    return _JoinedFiles([index] if index.is_file() else sorted(folder.glob("*.jsonl")))
 
 
 def _answer(row: dict[str, Any]) -> TargetResponse | Failure:

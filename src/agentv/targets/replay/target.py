@@ -9,7 +9,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Doc, FilePath, Text
+from agentv.registry.fields import Doc, FileOrDirectoryPath, Text
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.once import Once
 
@@ -25,7 +25,11 @@ class Replay(ProviderSettings):
     free: ClassVar[bool] = True
 
     fixtures: Annotated[
-        FilePath, Doc("JSONL of rows with `test_id` (or `id`) and `output`, and optionally `sample`, `token_usage`, …")
+        FileOrDirectoryPath,
+        Doc(
+            "JSONL of rows with `test_id` (or `id`) and `output`, and optionally `sample`, `token_usage`, …; "
+            "or a directory of such files, or of a run"
+        ),
     ]
 
     suite: Annotated[Text | None, Doc("use the rows of this suite only")] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,7 +29,7 @@ class DaemonThreads:
         self._loops: UserLoops | None = None
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
-        """Start the function on a daemon thread; awaiting the result gives its value.
+        """Start the function on a daemon thread; awaiting the result gives its value. It sees our context variables.
 
         Raises:
             BaseException: what the function raised.
@@ -36,11 +37,12 @@ class DaemonThreads:
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[T] = loop.create_future()
         jobs = self._idle.pop() if self._idle else self._start()
+        context = copy_context()
 
         def job() -> None:
             # `foreign_code` inside `function` turns users' errors into values; what is left is ours to pass on
             try:
-                value = function()
+                value = context.run(function)
             except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised where it is awaited
                 _deliver(loop, self._end, jobs, _fail, outcome, error)
             else:

@@ -1,0 +1,34 @@
+"""Names of the files that hold tables, and the libraries that read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.registry.extras import missing_extra
+from agentv.registry.fields import Issue
+
+PARQUET = (".parquet",)
+ARROW = (".arrow", ".feather", ".ipc")
+EXCEL = (".xlsx", ".xlsm")
+TABLES = (*PARQUET, *ARROW, *EXCEL)
+"""Suffixes of files that hold a table whose values have types."""
+
+HUB = ("hf://", "huggingface://")
+"""Prefixes of a dataset of Hugging Face; the second is promptfoo's, which is answered with the first."""
+
+_SHEET = lazy_pattern(r"(?P<path>.+\.(?:xlsx|xlsm))#(?P<sheet>.*)")
+
+
+def split_sheet(written: str) -> tuple[str, str | None]:
+    """The path and the sheet of `FILE.xlsx#SHEET`; None: the reference names no sheet."""
+    found = _SHEET.fullmatch(written)
+    return (written, None) if found is None else (found["path"], found["sheet"].strip())
+
+
+def missing_library(path: str) -> Issue | None:
+    """The Issue `missing-extra` where the library that reads a file is not installed."""
+    suffix = Path(path).suffix
+    if suffix in EXCEL:
+        return missing_extra("openpyxl", "data", "Excel files are read")
+    return missing_extra("pyarrow", "data", f"{'Parquet' if suffix in PARQUET else 'Arrow'} files are read")
