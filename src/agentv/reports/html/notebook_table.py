@@ -7,7 +7,7 @@ from html import escape
 
 from agentv.model.run.trial import TrialResult
 from agentv.reports.run.formatting import check
-from agentv.reports.run.view import trial_view
+from agentv.reports.run.trial_view import trial_view
 from agentv.reports.text.escaping import one_line
 
 SHOWN = 20

@@ -22,6 +22,7 @@ MOST_PATHS = 5
 """Eval files that one command names; of a run of more it names what the run was given."""
 
 _VALUES = {
+    "tests_from": "--tests-from",
     "judge": "--judge",
     "env_file": "--env-file",
     "repeat": "--repeat",
