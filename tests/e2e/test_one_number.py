@@ -129,6 +129,43 @@ def test_every_view_says_the_same_with_and_without_filters(project, tab, kind):
             assert f"{group['judged']:,} judged" in told
 
 
+def test_every_view_of_a_matrix_says_the_same(project):
+    project.write("answers.py", ANSWERS)
+    document = suite("plain")
+    document["prompts"] = [{"id": "plain", "prompt": "{{ input }}"}, {"id": "polite", "prompt": "Please: {{ input }}"}]
+    document["targets"].append({"name": "three", "provider": "python", "function": "answers.py:flaky"})
+    project.write("a.eval.yaml", json.dumps(document))
+    ended = project.run("eval", "a.eval.yaml", "--out", "run", *(f"--out=out.{one}" for one in ("md", "json", "html")))
+    summary = json.loads((project.path / "run" / "summary.json").read_text())
+    matrix = summary["matrix"]
+    assert (matrix["targets"], matrix["prompts"]) == (["one", "two", "three"], ["plain", "polite"])
+    assert (len(matrix["cells"]), len(matrix["comparisons"])) == (6, 3)
+    assert {one["name"]: one["totals"] for one in matrix["by_target"]} == summary["by_target"]
+    assert any(one["totals"]["cases"]["errored"] for one in matrix["cells"])
+
+    page = (project.path / "out.html").read_text()
+    (facts,) = json.loads(re.search(r'class="runs" data-run="0">(.*?)</script>', page)[1])
+    sentences = [one.pop("sentence") for one in facts["matrix"]["comparisons"]]
+    assert facts["matrix"] == matrix
+    assert "matrix" not in facts["summary"]
+    assert json.loads((project.path / "out.json").read_text())["summary"] == summary
+    shown = project.run("results", "show", "run").stdout
+    command = project.run("compare", "run", "--fail-on", "any")
+    markdown = (project.path / "out.md").read_text()
+    for text in (ended.stderr, shown, command.stdout, markdown):
+        assert [sentence for sentence in sentences if sentence not in text] == [], text
+    for cell in matrix["cells"]:
+        rate = shares(" ".join(said(cell["totals"])))[:3]
+        written = f"{rate[0]} of {cell['totals']['judged']} ({rate[1]} to {rate[2]})"
+        assert all(written in text for text in (ended.stderr, shown, markdown)), written
+    compared = json.loads(project.run("compare", "run", "--json").stdout)["comparisons"]
+    assert [{key: one[key] for key in one if key != "lost"} for one in compared] == matrix["comparisons"]
+    assert "passed with one and do not with three" in command.stderr
+    assert (project.run("results", "show", "run", "--matrix", "--json").status, command.status) == (2, 1)
+    side = project.run("results", "show", "run", "--matrix", "--errored", "--limit", "1")
+    assert (side.status, side.stdout.count("1 of ")) == (0, 1), side.stderr
+
+
 def test_the_page_against_another_run_says_the_rates_of_compare(project, tab):
     """Cases that were edited, that are new, or that one run did not judge are in neither."""
     project.write("answers.py", ANSWERS)

@@ -161,6 +161,8 @@ def _measure(each: ComparedMeasure, one: MatrixComparison) -> str:
     mean = each.measure == "mean score"
     scale = 1 if mean else 100
     shown = f"mean score {each.delta:+.3f}" if mean else points(each.delta)
+    if each.measure == "share of cases that passed":  # samples of some ended early, so rates of samples are biased
+        shown += " in cases that passed"
     if each.interval is None or each.p_value is None:
         return shown
     digits = 3 if mean else 1

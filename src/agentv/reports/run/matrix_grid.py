@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import GroupTotals
 from agentv.model.run.matrix import GroupUsage, MatrixCell, MatrixGroup, RunMatrix
-from agentv.model.values.formatting import duration, money
+from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.text.escaping import percent
 
 NONE = "-"
@@ -101,7 +101,7 @@ def _of_usage(side: _Side, shown: Callable[[GroupUsage], str]) -> str:
 
 
 def _rate(side: _Side) -> str:
-    """`71.7% (59.2% to 81.5%)`, and what is in no rate: `, 11 errored`; a dash where nothing ran."""
+    """`71.7% of 60 (59.2% to 81.5%)`, and what is in no rate: `, 11 errored`; a dash where nothing ran."""
     if side is None:
         return NONE
     totals = side.totals
@@ -110,9 +110,12 @@ def _rate(side: _Side) -> str:
     if totals.pass_rate is not None:
         interval = totals.pass_rate_interval
         sure = "" if interval is None else f" ({percent(interval[0])} to {percent(interval[1])})"
-        parts.append(f"{percent(totals.pass_rate)}{sure}")
+        parts.append(f"{percent(totals.pass_rate)} of {totals.judged:,}{sure}")
     others = ((counts.errored, "errored"), (counts.skipped, "not run"), (counts.shown, "shown"))
-    parts += [f"{number:,} {word}" for number, word in others if number]
+    sampled = totals.rule_pass_rate is not None  # then the rate is of samples, and these are cases
+    parts += [
+        f"{plural(number, 'case', ',') if sampled else f'{number:,}'} {word}" for number, word in others if number
+    ]
     return ", ".join(parts) or NONE
 
 

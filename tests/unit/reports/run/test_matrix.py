@@ -57,6 +57,10 @@ def lines(width=200, **changed):
             },
             "b vs a: not enough evidence (fewer than six independent cases): +8.0 points; 3 cases",
         ),
+        (
+            {"measures": (replace(RATE, measure="share of cases that passed"),), "shown_by": ()},
+            "b better than a: +8.0 points in cases that passed (95% CI +2.0 to +14.0, p 0.010); 100 cases",
+        ),
         ({"verdict": None, "cases": 0, "errored": 9}, "b vs a: nothing to compare: 9 errored"),
     ],
 )
@@ -72,7 +76,7 @@ def test_no_difference_is_never_called_equal_without_a_margin():
 
 def test_every_name_and_every_cell_is_shown_once_and_nothing_steers():
     shown = "\n".join(lines())
-    assert shown.count("90.0% (40.0% to 90.0%)") == 1
+    assert shown.count("90.0% of 10 (40.0% to 90.0%)") == 1
     for part in ("claude", "all prompts", "cost per 1,000", "$1.2000", "812 ms", "40 ms", "10 errored"):
         assert part in shown, part
     assert "\x1b" not in shown
@@ -87,7 +91,7 @@ def test_a_table_is_as_wide_as_the_terminal_where_its_columns_can_be():
 def fits(width):
     found = lines(width)
     table = found[1 : found.index(next(one for one in found if one.startswith("compared")))]
-    assert max(map(cells, table)) <= max(width, 54)
+    assert max(map(cells, table)) <= max(width, 60)
     assert sum(line.count("errored") for line in table) == 4  # no cell is lost where columns stand below each other
 
 

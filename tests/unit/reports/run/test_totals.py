@@ -225,7 +225,7 @@ def test_targets_are_shown_side_by_side_where_there_are_several():
     found = lines(matrix=MATRIX)
     assert "of 98 judged, 3 targets and 2 prompts together (95% CI" in found[1]
     assert found[2] == "targets and prompts side by side (pass rate with 95% CI):"
-    assert any("plain" in line and "60.0% (40.0% to 90.0%)" in line for line in found)
+    assert any("plain" in line and "60.0% of 10 (40.0% to 90.0%)" in line for line in found)
     assert found[-2:] == lines()[-2:]
 
 
