@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, S101  # a script, not a module; its asserts tell the type checker what the tables hold
+# ruff: noqa: S101  # its asserts tell the type checker what the tables hold
 """Writes the generated parts of the reference pages: those between `<!-- generated: NAME -->` and `<!-- end -->`.
 
     python docs/generate.py           rewrites what is stale
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import click
+from python_api import module_reference
 
 from agentv.app.authored.explain import explanation
 from agentv.app.authored.schema import schema_text
@@ -365,6 +366,10 @@ def blocks() -> dict[str, str]:
         "codes of runs": codes(RUNS),
         "explained codes of files": explained(FILES),
         "explained codes of runs": explained(RUNS),
+        "python agentv": module_reference("agentv"),
+        "python agentv.plugins": module_reference("agentv.plugins", without=["agentv"]),
+        "python agentv.testing": module_reference("agentv.testing", without=["agentv", "agentv.plugins"]),
+        "python agentv.testing.contract": module_reference("agentv.testing.contract"),
     }
 
 

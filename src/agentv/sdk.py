@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Authored: TypeAlias = "str | Mapping[str, Any]"
-"""An entry of `assert:`: a sentence, or a mapping in any form of SPEC section 7."""
+"""An entry of `assert:`: a sentence, or a mapping in any form that an eval file can have."""
 
 AskedTarget: TypeAlias = "str | Callable[..., Any] | Mapping[str, Any]"
 """A name or `provider:rest`, a function that answers a prompt, or the settings of a target."""
@@ -53,7 +53,7 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One test, as in `tests:` of an eval file; the names are those of SPEC section 4.
+    """One test, as in `tests:` of an eval file; the names are the same, but for `assertions`.
 
     Set either `input` or `turns`.
     """
@@ -83,7 +83,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Cases and their shared settings, as in an eval file; the names are those of SPEC section 3."""
+    """Cases and their shared settings, as in an eval file; the names are the same, but for `assertions`."""
 
     name: str
     tests: Sequence[Case | Mapping[str, Any]]

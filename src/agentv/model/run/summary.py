@@ -133,7 +133,7 @@ class Summary:
         return replace(self, cut=cut, matrix=matrix, **without, **groups)  # type: ignore[arg-type]  # as the fields are
 
     def as_json(self) -> dict[str, Json]:
-        """The object of `summary.json`, its keys in the order of SPEC section 13; some only where they are."""
+        """The object of `summary.json`, always with its keys in the same order; some only where they are known."""
         found = asdict(self)
         if not found["by_variant"]:
             del found["by_variant"]

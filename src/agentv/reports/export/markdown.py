@@ -23,8 +23,8 @@ from agentv.reports.run.trial_view import OUTPUT_KEPT, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line, percent, safe
 
-LONGEST_COMMENT = 65_536
-"""Bytes that GitHub takes as one comment. It counts characters, GitLab a million of them; bytes are never fewer."""
+LONGEST_COMMENT = 65_000
+"""Bytes of a comment. GitHub takes 65,536 characters, GitLab a million; the rest is for whoever posts it."""
 
 _TABLE_ENDS = LONGEST_COMMENT // 2
 """Bytes after which no more trials are listed: the other half is for what they answered."""

@@ -1,0 +1,65 @@
+"""Runs `agentv eval` for the GitHub Action: annotations to the log, reports to a directory, Markdown to the summary.
+
+Inputs of the action are variables; see `action.yml`. The exit status is that of `agentv eval`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+RUNNER_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+"""Variables that name files by which a step changes those after it: nothing that is evaluated needs them."""
+
+NOTHING_RAN = """### agentv: nothing ran
+
+Exit status {status}: a file or the command is wrong. The log of the job lists the mistakes.
+"""
+
+
+def arguments(env: Mapping[str, str], reports: Path) -> list[str]:
+    """The arguments of `agentv eval` for the inputs of the action."""
+    paths = shlex.split(env.get("AGENTV_ACTION_PATHS", ""))
+    targets = [line.strip() for line in env.get("AGENTV_ACTION_TARGETS", "").splitlines() if line.strip()]
+    judge = env.get("AGENTV_ACTION_JUDGE", "").strip()
+    return [
+        "eval",
+        *paths,
+        *(word for target in targets for word in ("--target", target)),
+        *(("--judge", judge) if judge else ()),
+        *(("--cache",) if env.get("AGENTV_ACTION_CACHE") == "true" else ()),
+        "--format",
+        "github",
+        *(word for name in ("report.html", "report.md", "junit.xml") for word in ("--out", str(reports / name))),
+        *shlex.split(env.get("AGENTV_ACTION_ARGUMENTS", "")),
+    ]
+
+
+def main(env: Mapping[str, str]) -> int:
+    """Run the evaluation, and tell the runner where its reports are."""
+    reports = Path(tempfile.mkdtemp(prefix="agentv-report-", dir=env.get("RUNNER_TEMP")))
+    command = [sys.executable, "-m", "agentv", *arguments(env, reports)]
+    inherited = {name: value for name, value in os.environ.items() if name not in RUNNER_FILES}
+    status = subprocess.run(command, env=inherited, check=False).returncode
+    report = reports / "report.md"
+    if not report.is_file():
+        report.write_text(NOTHING_RAN.format(status=status), encoding="utf-8")
+    _append(env.get("GITHUB_OUTPUT"), f"exit-status={status}\ndirectory={reports}\n")
+    _append(env.get("GITHUB_STEP_SUMMARY"), report.read_text(encoding="utf-8"))
+    return status
+
+
+def _append(file: str | None, text: str) -> None:
+    """Add to a file that the runner reads after the step; outside of a runner there is none."""
+    if file:
+        with Path(file).open("a", encoding="utf-8") as stream:
+            stream.write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.environ))

@@ -1,0 +1,89 @@
+"""Hooks of mkdocs: pages of assertion types, marks of fenced blocks, and links that leave the folder `docs`."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from assertion_examples import Example, file_name, run_examples
+from assertion_pages import FOLDER, SOURCE, anchors_of, groups_of, index_page, retarget, type_pages
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+DOCS = Path(__file__).parents[1]
+FENCE = re.compile(r"^```(?P<language>[a-z]+) (?P<marks>[^\n`]+)$", re.MULTILINE)
+LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<path>\.\./[^)#\s]*)(?:#[^)\s]+)?\)")
+
+FOREIGN = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(?P<address>https?:[^\"\s>]+)")
+
+
+@cache
+def _source() -> str:
+    return (DOCS / SOURCE).read_text(encoding="utf-8")
+
+
+@cache
+def _examples() -> dict[str, Example]:
+    with tempfile.TemporaryDirectory() as folder:
+        return run_examples(Path(folder) / "run")
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """List the pages of the types in the navigation, after the page of all of them."""
+    groups = [
+        {group.heading: [{name: f"{FOLDER}/{file_name(name)}.md"} for name in group.sections]}
+        for group in groups_of(_source())
+    ]
+    for section in config.nav or []:
+        for entries in section.values():
+            if isinstance(entries, list) and {"Assertions": SOURCE} in entries:
+                entries[entries.index({"Assertions": SOURCE})] = {"Assertions": [SOURCE, *groups]}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> None:
+    """Add the pages of the types."""
+    for path, text in type_pages(_source(), _examples()):
+        files.append(File.generated(config, path, content=text))
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001  # mkdocs passes them by name
+    """A page as the site shows it."""
+    path = page.file.src_uri
+    if path == SOURCE:
+        markdown = index_page(markdown)
+    elif not path.startswith(f"{FOLDER}/"):
+        start = posixpath.dirname(path) or "."
+        targets = {
+            f"{posixpath.relpath(SOURCE, start)}#{anchor}": posixpath.relpath(f"{FOLDER}/{name}", start)
+            for anchor, name in anchors_of(_source()).items()
+        }
+        markdown = retarget(markdown, targets)
+    return FENCE.sub(_with_title, _without_outside_links(markdown, path))
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> None:  # noqa: ARG001  # as above
+    """Refuse a page that loads anything from another server."""
+    found = FOREIGN.search(output)
+    if found is not None:
+        raise PluginError(f"{page.file.src_uri} loads {found['address']}: the site works without a network")
+
+
+def _with_title(found: re.Match[str]) -> str:
+    """The start of a fenced block without the marks that the tests read, but for the title."""
+    title = re.search(r"title=(\S+)", found["marks"])
+    return f"```{found['language']}" + (f' title="{title[1]}"' if title else "")
+
+
+def _without_outside_links(markdown: str, path: str) -> str:
+    """The page with links to files of the repository that are no part of the site as text."""
+
+    def replaced(found: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), found["path"]))
+        return f"{found['text']} (`{target.removeprefix('../')}`)" if target.startswith("../") else found[0]
+
+    return LINK.sub(replaced, markdown)

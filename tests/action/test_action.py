@@ -1,0 +1,221 @@
+"""The GitHub Action and the release workflow: their scripts as the runner starts them, against a GitHub of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import post_comment
+import pytest
+import run_eval
+import yaml
+
+from agentv.version import __version__
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = '### agentv\n\n`::set-env name=A::b` ${{ secrets.KEY }} "; rm -rf / #\n--> <!-- ü'
+
+
+class GitHub(ThreadingHTTPServer):
+    """The comments of pull request 7 of acme/evals, as GitHub's REST API has them."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.comments: list[dict[str, Any]] = []
+        self.calls: list[str] = []
+        self.status = 200
+        self.tokens: set[str | None] = set()
+
+    def add(self, body: str, kind: str) -> dict[str, Any]:
+        self.comments.append({"id": 100 + len(self.comments), "body": body, "user": {"type": kind}})
+        return self.comments[-1]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: GitHub
+
+    def answer(self) -> Any:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        address = urlsplit(self.path)
+        self.server.calls.append(f"{self.command} {address.path}")
+        self.server.tokens.add(self.headers["authorization"])
+        asked = parse_qs(address.query)
+        match self.command, address.path.removeprefix("/repos/acme/evals/issues/").split("/"):
+            case "GET", ["7", "comments"]:
+                size, page = int(asked["per_page"][0]), int(asked["page"][0])
+                return self.server.comments[size * (page - 1) : size * page]
+            case "POST", ["7", "comments"]:
+                return self.server.add(json.loads(body)["body"], "Bot")
+            case "PATCH", ["comments", number]:
+                found = next(one for one in self.server.comments if one["id"] == int(number))
+                found["body"] = json.loads(body)["body"]
+                return found
+        raise AssertionError(self.path)
+
+    def respond(self) -> None:
+        answer = json.dumps(self.answer()).encode()
+        self.send_response(self.server.status)
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_GET = do_POST = do_PATCH = respond  # noqa: N815  # the names that the library calls
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def github() -> Iterator[GitHub]:
+    with GitHub() as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def environment(github: GitHub, folder: Path, event: dict[str, Any], report: str = HOSTILE) -> dict[str, str]:
+    (folder / "event.json").write_text(json.dumps(event))
+    (folder / "report.md").write_text(report)
+    return {
+        "GITHUB_API_URL": f"http://127.0.0.1:{github.server_port}",
+        "GITHUB_REPOSITORY": "acme/evals",
+        "GITHUB_EVENT_PATH": str(folder / "event.json"),
+        "AGENTV_ACTION_REPORT": str(folder / "report.md"),
+        "AGENTV_ACTION_COMMENT_ID": "evals -->/nightly",
+        "AGENTV_ACTION_TOKEN": "secret",
+    }
+
+
+PULL_REQUEST = {"pull_request": {"number": 7}}
+
+
+def test_the_comment_is_created_then_updated(github: GitHub, tmp_path: Path) -> None:
+    marker = post_comment.marker_of("evals -->/nightly")
+    for number in range(150):  # more than a page; some look like ours, and are not
+        github.add(f"{marker}\nmine {number}" if number % 50 == 0 else f"see {marker}", "User")
+    before = [dict(one) for one in github.comments]
+
+    assert post_comment.main(environment(github, tmp_path, PULL_REQUEST)) == 0
+    assert github.calls[-1] == "POST /repos/acme/evals/issues/7/comments"
+    assert github.comments[-1]["body"] == f"{marker}\n{HOSTILE}"
+    assert marker.count("-->") == 1
+
+    assert post_comment.main(environment(github, tmp_path, PULL_REQUEST, "### now it passes")) == 0
+    assert github.calls[-1] == "PATCH /repos/acme/evals/issues/comments/250"
+    assert github.comments == [*before, {"id": 250, "body": f"{marker}\n### now it passes", "user": {"type": "Bot"}}]
+    assert github.tokens == {"Bearer secret"}
+
+
+def test_a_comment_that_cannot_be_written_is_a_warning(github: GitHub, tmp_path: Path, capsys) -> None:
+    github.status = 403
+    assert post_comment.main(environment(github, tmp_path, PULL_REQUEST)) == 0
+    assert capsys.readouterr().out.startswith("::warning title=agentv::no comment: the token may not write comments")
+    github.status = 500
+    assert post_comment.main(environment(github, tmp_path, PULL_REQUEST)) == 0
+    assert capsys.readouterr().out == "::warning title=agentv::no comment: GitHub responded with 500\n"
+    github.calls.clear()
+    assert post_comment.main(environment(github, tmp_path, {"ref": "refs/heads/main"})) == 0
+    assert github.calls == []
+
+
+def test_inputs_become_arguments(tmp_path: Path) -> None:
+    env = {
+        "AGENTV_ACTION_PATHS": "evals 'more evals'",
+        "AGENTV_ACTION_TARGETS": "openai:gpt-5-mini\n  cli:./agent {PROMPT} $(id)\n",
+        "AGENTV_ACTION_JUDGE": " echo ",
+        "AGENTV_ACTION_ARGUMENTS": "--repeat 3 --filter 'a b'",
+        "AGENTV_ACTION_CACHE": "true",
+    }
+    found = run_eval.arguments(env, tmp_path)
+    assert found[:3] == ["eval", "evals", "more evals"]
+    assert found[3:7] == ["--target", "openai:gpt-5-mini", "--target", "cli:./agent {PROMPT} $(id)"]
+    assert found[7:10] == ["--judge", "echo", "--cache"]
+    assert found[-4:] == ["--repeat", "3", "--filter", "a b"]
+    assert f"{tmp_path}/report.md" in found
+    assert run_eval.arguments({}, tmp_path)[1] == "--format"
+
+
+def test_the_runner_gets_status_reports_and_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    suite = tmp_path / "a.eval.yaml"
+    env = {
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+    }
+    monkeypatch.chdir(tmp_path)
+
+    monkeypatch.setenv("GITHUB_ENV", str(tmp_path / "env"))
+    code = '"GITHUB_ENV" in __import__("os").environ'
+    suite.write_text(f"target: mock:a\ntests:\n- {{id: a, input: x, assert: [python: '{code}']}}\n")
+    assert run_eval.main({**env, "AGENTV_ACTION_PATHS": "a.eval.yaml"}) == 1
+    assert "::error file=a.eval.yaml,line=3" in capfd.readouterr().out
+    output = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
+    assert output["exit-status"] == "1"
+    assert {one.name for one in Path(output["directory"]).iterdir()} == {"report.html", "report.md", "junit.xml"}
+    assert (tmp_path / "summary").read_text().startswith("### agentv: 1 case: 0 passed, 1 failed")
+
+    suite.write_text("tests: 3\n")
+    (tmp_path / "summary").unlink()
+    assert run_eval.main({**env, "AGENTV_ACTION_PATHS": "a.eval.yaml"}) == 2
+    assert (tmp_path / "summary").read_text() == run_eval.NOTHING_RAN.format(status=2)
+
+
+def action() -> Any:
+    return yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+
+
+def workflow() -> Any:
+    return yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
+
+
+def steps() -> list[dict[str, Any]]:
+    return [*action()["runs"]["steps"], *(step for job in workflow()["jobs"].values() for step in job["steps"])]
+
+
+def test_no_script_contains_an_expression() -> None:
+    """The runner puts the value of an expression into the script's text: a hostile one would be a part of the program."""
+    scripts = [step["run"] for step in steps() if "run" in step]
+    assert len(scripts) > 5
+    assert [script for script in scripts if "${{" in script] == []
+
+
+def test_inputs_are_passed_and_documented() -> None:
+    page = (ROOT / "docs" / "how-to" / "github-actions.md").read_text(encoding="utf-8")
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    found = action()
+    assert [name for name in found["inputs"] if f"inputs.{name}" not in text] == []
+    assert [name for name in {**found["inputs"], **found["outputs"]} if f"| `{name}` |" not in page] == []
+    used = set(re.findall(r"\binputs\.([\w-]+)", text))
+    assert used == set(found["inputs"])
+    assert [name for name in re.findall(r"\$GITHUB_ACTION_PATH/(\S+?)\"", text) if not (ROOT / name).is_file()] == []
+    read = set(re.findall(r"AGENTV_ACTION_\w+", "".join(p.read_text() for p in sorted((ROOT / "action").glob("*.py")))))
+    assert read == {name for step in found["runs"]["steps"] for name in step.get("env", {}) if "ACTION" in name}
+
+
+def test_only_the_last_job_can_publish_and_only_a_tag_of_the_version() -> None:
+    jobs = workflow()["jobs"]
+    rights = {name: job["permissions"] for name, job in jobs.items()}
+    assert rights == {"build": {"contents": "read"}, "test": {"contents": "read"}, "publish": {"id-token": "write"}}
+    assert jobs["publish"]["needs"] == ["build", "test"]
+    (script,) = [step["run"] for step in jobs["build"]["steps"] if step.get("name") == "The tag is the version"]
+    for tag, status in ((f"v{__version__}", 0), ("v99.0.0", 1), (__version__, 1)):
+        env = {"PATH": os.environ["PATH"], "GITHUB_REF_NAME": tag}
+        ended = subprocess.run(["bash", "-e", "-c", script], cwd=ROOT, env=env, capture_output=True, check=False)
+        assert (tag, ended.returncode) == (tag, status)
+
+
+def test_the_image_is_built_from_files_that_its_context_has() -> None:
+    kept = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert sorted(" ".join(copied).split()) == sorted(kept)
+    assert [name for name in kept if not (ROOT / name).exists()] == []

@@ -1,0 +1,109 @@
+"""The site's own pages: the names of agentv that they give exist, and their install lines work."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import click
+from python_api import split_docstring
+from screenshots import SHOWN
+
+import agentv
+from agentv.app.authored.schema import schema_text
+from agentv.app.registries import registries
+from agentv.cli.main import COMMANDS, cli
+
+ROOT = Path(__file__).parents[2]
+COMING_FROM = ("deepeval", "inspect", "pydantic-evals", "pytest")
+BARE_INSTALL = re.compile(r"pip install (?:-\S+ )*['\"]?agentv(?! @)(?![\w\[.-])")
+"""Installs a release, of which there is none yet. With an extra, pip adds to the agentv that is installed."""
+
+
+def known_names() -> set[str]:
+    """What a page can call agentv's: types, targets, keys of eval files and their values, flags, the Python API."""
+    schema = schema_text("eval")
+    keys = set(re.findall(r'"(\w+)": \{', schema))
+    values = {value for one in re.findall(r'"enum": \[([^\]]*)\]', schema) for value in re.findall(r'"(\w+)"', one)}
+    return {*registries().assertions, *registries().providers, *keys, *values, *flags(cli), *agentv.__all__}
+
+
+def flags(command: click.Command) -> set[str]:
+    """The options of a command and of all commands below it."""
+    own = {flag for one in command.params for flag in one.opts}
+    if not isinstance(command, click.Group):
+        return own
+    context = click.Context(command)
+    below = (command.get_command(context, name) for name in command.list_commands(context))
+    return own.union(*(flags(one) for one in below if one is not None))
+
+
+def is_known(shown: str, known: set[str]) -> bool:
+    """Whether what a page shows is agentv's: a command with its flags, a call, a line of a file, or a name."""
+    program, *words = shlex.split(shown)
+    if program == "agentv":
+        return words[0] in COMMANDS and {word for word in words if word.startswith("-")} <= known
+    call = re.fullmatch(r"(?:await )?(?:agentv\.)?(\w+)\(.*\)", shown)
+    return (call[1] if call else program.removesuffix(":")) in known
+
+
+def test_what_pages_for_newcomers_call_agentvs_exists() -> None:
+    known = known_names() | {".agentv/assertions/", "pytest"}
+    table = re.compile(r"^\| (?:deepeval|Inspect|pydantic-evals|pytest) \| agentv \|\n((?:\|.*\n)+)", re.MULTILINE)
+    for name in COMING_FROM:
+        text = (ROOT / "docs" / "how-to" / f"from-{name}.md").read_text(encoding="utf-8")
+        cells = [row.split(" | ", 1)[1] for rows in table.findall(text) for row in rows.splitlines()[1:]]
+        words = [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
+        assert len(words) > 10
+        assert [word for word in words if not is_known(word, known)] == [], name
+
+
+def test_install_lines_work_without_a_release() -> None:
+    files = [ROOT / "README.md", ROOT / "action.yml", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+    files += [*ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.md")]
+    assert [str(file) for file in files if BARE_INSTALL.search(file.read_text(encoding="utf-8"))] == []
+    assert BARE_INSTALL.search("- run: pip install agentv\n")
+    assert not BARE_INSTALL.search("pip install 'agentv[claude]', pip install \"agentv @ git+https://x\"")
+
+
+def test_the_install_page_lists_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
+    assert [extra for extra in project["optional-dependencies"] if f"`{extra}`" not in text] == []
+
+
+def test_docstrings_are_read_by_sections() -> None:
+    text, sections = split_docstring(
+        "Does it (SPEC section 4).\n\nMore.\n\nArgs:\n    a: the first,\n        in two lines.\n    b, c: both.\n\n"
+        "Returns:\n    The result: all of it.\n\nRaises:\n    ValueError: never."
+    )
+    assert text == "Does it.\n\nMore."
+    assert sections == {
+        "Args": {"a": "the first, in two lines.", "b": "both.", "c": "both."},
+        "Returns": {"": "The result: all of it."},
+        "Raises": {"ValueError": "never."},
+    }
+
+
+def test_every_public_name_has_an_entry_and_a_description() -> None:
+    for page in ("python", "python-plugins", "python-testing"):
+        text = (ROOT / "docs" / "reference" / f"{page}.md").read_text(encoding="utf-8")
+        entries = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
+        assert len(entries) > 10
+        plain = {name: re.sub(r"```text\n.*?```", "", entry, flags=re.DOTALL) for name, entry in entries.items()}
+        bare = [name for name, entry in plain.items() if "." not in entry and f"\n{name} = " not in entries[name]]
+        assert bare == [], page
+        assert "SPEC" not in text
+
+
+def test_pictures_are_small_and_shown() -> None:
+    files = {file.stem: file for file in (ROOT / "docs" / "assets").glob("*.webp")}
+    assert set(files) == {one.name for one in SHOWN}
+    pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/how-to/*.md"))
+    for name, file in files.items():
+        content = file.read_bytes()
+        assert content[:4] + content[8:12] == b"RIFFWEBP"
+        assert len(content) < 60_000, f"{name}: run python docs/website/screenshots.py"
+        assert f"](../assets/{name}.webp)" in pages
