@@ -94,11 +94,23 @@ def _takes_from(known: list[FileIndex], path: str, other: str) -> bool:
 
 
 def _target(name: Name, new: str, project: Project) -> list[Span]:
+    """Every place in files whose closest targets file is the same one."""
     if any(one.text == new for one in project.targets()):
         raise UsageError(f"there is already a target '{new}'")
-    if not any(one.text == name.text for one in project.targets()):
+    given = _given(name.text, project)
+    if given is None:
         raise UsageError(f"no targets file of this project defines '{name.text}'")
-    return [span for index in project.indexes() for span in _places(index, name)]
+    return [
+        span
+        for index in project.indexes()
+        for span in _places(index, name)
+        if _given(name.text, Project.around(index.path, project.edits)) == given
+    ]
+
+
+def _given(name: str, project: Project) -> Span | None:
+    """Where the target is defined that a name means."""
+    return next((one.span for one in project.targets() if one.text == name), None)
 
 
 def _places(index: FileIndex, name: Name) -> Iterator[Span]:

@@ -35,7 +35,7 @@ class OpenFile:
     Attributes:
         checked: the last result of a check of the whole file, whose lines were `checked_lines`.
         diagnostics: what is shown: of that check, and of the case that has changed since.
-        shown_version: of the text that this holds for.
+        shown_version, whole_version: of the texts that this and the check of the whole file hold for.
         stale: the text has changed since the last check began.
         task, later: the check that runs, and that of the whole of a long file, which waits for a pause.
     """
@@ -48,6 +48,7 @@ class OpenFile:
     checked_lines: list[str] = field(default_factory=list)
     diagnostics: tuple[Diagnostic, ...] = ()
     shown_version: int | None = None
+    whole_version: int | None = None
     stale: bool = True
     task: asyncio.Task[None] | None = None
     later: asyncio.Task[None] | None = None
@@ -188,7 +189,7 @@ class Documents:
             return
         one.checked_lines = lines_of(text)
         index = found.index or (one.checked.index if one.checked is not None else None)
-        one.checked = replace(found, index=index)
+        one.checked, one.whole_version = replace(found, index=index), version
         if one.text == text:
             self._finish(one, found.diagnostics, version)
         else:

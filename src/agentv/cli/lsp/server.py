@@ -88,6 +88,7 @@ def create_server() -> Server:
 
 def serve() -> None:
     """Serve on stdin and stdout until the editor ends it. What anything else prints goes to stderr."""
+    _import_nothing_from_here()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     server = create_server()
@@ -95,6 +96,13 @@ def serve() -> None:
         server.start_io(sys.stdin.buffer, answers)
     finally:
         server.documents.checkers.stop()
+
+
+def _import_nothing_from_here() -> None:
+    """An editor starts the server in the project, whose `random.py` is no module of ours; nor in the checkers."""
+    os.environ["PYTHONSAFEPATH"] = "1"
+    here = str(Path.cwd())
+    sys.path[:] = [one for one in sys.path if one not in {"", here}]
 
 
 def _add_documents(server: Server) -> None:
@@ -189,7 +197,7 @@ def _add_outline(server: Server) -> None:
         index = await _fresh_index(server, file)
         if file is None or index is None:
             return []
-        return symbols_of(index, lines_of(file.text), server.workspace.position_codec)
+        return await _aside(symbols_of, index, lines_of(file.text), server.workspace.position_codec)  # type: ignore[no-any-return]  # as it is declared
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions([types.CodeActionKind.QuickFix]))
     def fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -298,6 +306,8 @@ async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | Non
     """The names of a file as it is now; those that it last had while it cannot be read."""
     if file is None or file.kind is None:
         return None
+    if file.checked is not None and file.checked.index is not None and file.version == file.whole_version:
+        return file.checked.index
     now = await _aside(index_file, file.path, server.documents.edits, file.kind)
     return now or (file.checked.index if file.checked else None)
 
