@@ -56,13 +56,22 @@ class Vocabulary:
 
 
 def json_schema(kind: str, words: Vocabulary) -> Schema:
-    """The schema of one kind of file: a key of `KINDS`.
+    """The schema of one kind of file, a key of `KINDS`, as editors use it.
+
+    Raises:
+        TypeError: a declaration cannot be translated.
+    """
+    return shared(older_as_patterns(full_schema(kind, words)), FAMILIES)
+
+
+def full_schema(kind: str, words: Vocabulary) -> Schema:
+    """The same schema with every key in `properties`, older ones too, and with its description.
 
     Raises:
         TypeError: a declaration cannot be translated.
     """
     title, body, defs = KINDS[kind](words)
-    return shared(older_as_patterns({"$schema": DIALECT, "title": title, **body, "$defs": defs}), FAMILIES)
+    return {"$schema": DIALECT, "title": title, **body, "$defs": defs}
 
 
 _Document = tuple[str, Schema, dict[str, Schema]]
