@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from agentv.lazy_dataclass import dataclass
 
 _KEY = re.compile(
-    r"""(?P<key>"[^"]*"|'[^']*'|[^\s#:{}\[\],'"&*!|>%@`-][^#:{}\[\],]*?|-[^\s:]+)[ ]*:(?:[ ]+(?P<value>.*))?$"""
+    r"""(?P<key>"[^"]*"|'[^']*'|[^\s#:{}\[\],'"&*!|>%@`-](?:[^#:{}\[\],]|:(?=\S))*?|-[^\s:]+)[ ]*:"""
+    r"(?:[ ]+(?P<value>.*))?$"
 )
 _MARKERS = re.compile(r"(?:-[ ]+|-$)+")
 _BLOCK_TEXT = re.compile(r"[|>][+-]?\d*[+-]?[ ]*(?:#.*)?$")
@@ -70,12 +71,12 @@ class _Flow(NamedTuple):
 
     Attributes:
         steps: into what is open.
-        keys: of the innermost mapping, before the end.
+        levels: the keys beside each step, and those of the innermost mapping before the end.
         segment: the text behind the last comma, brace or bracket.
     """
 
     steps: list[str]
-    keys: dict[str, str]
+    levels: list[dict[str, str]]
     segment: str
     opened: bool
 
@@ -98,8 +99,8 @@ class _Walk:
         if not self._climb(at, indent, markers, {} if flow.opened else self._below(at, markers)):
             return None
         path = [*reversed(self._path), *flow.steps]
-        levels = [*reversed(self._levels), *({} for _ in flow.steps)]
-        levels[-1].update(flow.keys)
+        levels = [*reversed(self._levels), *flow.levels[1:]]
+        levels[len(self._path)].update(flow.levels[0])
         if key is not None:
             levels[-1].pop(key, None)
         return Cursor(tuple(path), tuple(levels), key, prefix, len(left) - len(prefix))
@@ -171,17 +172,26 @@ def _flow(content: str) -> _Flow:
     """The braces and brackets that are open at the end of a text."""
     opened = _open_brackets(content)
     steps: list[str] = []
+    levels: list[dict[str, str]] = [{}]
     start = 0
     for letter, at in opened:
-        key, _ = _key_and_prefix(_last_part(content[start:at]), flow=True)
-        steps += [] if key is None else [key]
-        steps += [ITEM] if letter == "[" else []
+        before = content[start:at]
+        levels[-1].update(_pairs(before))
+        key, _ = _key_and_prefix(_last_part(before), flow=True)
+        for step in [*([] if key is None else [key]), *([ITEM] if letter == "[" else [])]:
+            steps.append(step)
+            levels.append({})
         start = at + 1
     if not opened:
-        return _Flow([], {}, content, opened=False)
-    pairs = (_KEY.match(part.strip()) for part in content[start:].split(",")[:-1])
-    keys = {_unquoted(match["key"]): match["value"] or "" for match in pairs if match}
-    return _Flow(steps, keys, _last_part(content[start:]), opened=True)
+        return _Flow([], levels, content, opened=False)
+    levels[-1].update(_pairs(content[start:]))
+    return _Flow(steps, levels, _last_part(content[start:]), opened=True)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """The keys before the last comma, with their values."""
+    found = (_KEY.match(part.strip()) for part in text.split(",")[:-1])
+    return {_unquoted(match["key"]): match["value"] or "" for match in found if match}
 
 
 def _open_brackets(content: str) -> list[tuple[str, int]]:
@@ -221,8 +231,8 @@ def _unquoted(text: str) -> str:
 
 def _plain(text: str) -> Any:
     """What a value on one line most likely is; a mapping, if it goes on below."""
-    value = text.strip()
-    if not value or value.startswith("#"):
+    value = text.strip() if text[:1] in {"'", '"'} else re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
+    if not value:
         return {}
     if value.startswith(("[", "{")):
         return [] if value.startswith("[") else {}

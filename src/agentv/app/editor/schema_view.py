@@ -49,6 +49,7 @@ class SchemaView:
 
     def key(self, path: tuple[str, ...], data: Any, key: str) -> Described | None:
         """One key of a mapping, an older one too."""
+        data = _with(data, path, key)
         listed = next((one for one in self.keys(path, data) if one.name == key), None)
         if listed is not None:
             return listed
