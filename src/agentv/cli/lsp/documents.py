@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -87,8 +89,23 @@ class Checkers:
 
     def _pool(self, name: str) -> ProcessPoolExecutor:
         if name not in self._pools:
-            self._pools[name] = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+            self._pools[name] = ProcessPoolExecutor(
+                1, mp_context=multiprocessing.get_context("spawn"), initializer=end_with_parent
+            )
         return self._pools[name]
+
+
+def end_with_parent() -> None:
+    """Have this process end when the server does, however that ends."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def ready() -> bool:
