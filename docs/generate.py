@@ -23,7 +23,6 @@ import click
 from python_api import module_reference
 
 from agentv.app.authored.explain import explanation
-from agentv.app.authored.schema import schema_text
 from agentv.app.registries import registries
 from agentv.authoring.exams.meta import AuthoredMeta
 from agentv.authoring.exams.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
@@ -32,6 +31,7 @@ from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.json_kinds import doc_of
 from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
 from agentv.authoring.fields.schema import AuthoredSettings, AuthoredTarget
+from agentv.authoring.json_schema.schema import Vocabulary, full_schema
 from agentv.authoring.source.spellings import (
     ASSERTION_TYPES,
     CASE,
@@ -191,7 +191,8 @@ def not_yet(names: Iterable[str]) -> str:
 @cache
 def schema() -> Any:
     """The JSON Schema of eval files."""
-    return json.loads(schema_text("eval"))
+    found = registries()
+    return full_schema("eval", Vocabulary(found.assertions, found.providers))
 
 
 def keys(spellings: Spellings, place: Any) -> str:

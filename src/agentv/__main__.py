@@ -24,6 +24,10 @@ def eva() -> None:
 
 def _run(arguments: list[str]) -> None:
     """Run a command behind a process that runs no code of users, and whose exit status counts."""
+    if arguments[:1] == ["lsp"]:  # runs no code of users itself, and its answers must reach the editor at once
+        from agentv.cli.main import run
+
+        sys.exit(run(arguments))
     # a run makes millions of objects and next to no cycles: looking for them at Python's pace took a third of the time
     gc.set_threshold(100_000, 50, 100)
     from agentv.user_code.processes.supervisor import supervise

@@ -40,6 +40,7 @@ COMMANDS = {
     "check": "agentv.cli.agents.check:command",
     "trace": "agentv.cli.trace:group",
     "import": "agentv.cli.importing:command",
+    "lsp": "agentv.cli.lsp.command:command",
     "completion": "agentv.cli.completion.command:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from agentv.errors import ExitStatus
@@ -15,8 +17,12 @@ def command(kind: str) -> int:
     """Print the JSON Schema of eval files, for editors.
 
     The schema is generated from the declarations that the loader checks files with.
-    """
-    from agentv.app.authored.schema import schema_text
 
-    click.echo(schema_text(kind), nl=False)
+    In a project (a directory with .agentv, or one below it), it lists the assertion types in .agentv/assertions and
+    rejects all other names. Elsewhere, it rejects only names that are one slip away from a known one.
+    """
+    from agentv.app.authored.schema import in_project, schema_text
+
+    here = str(Path.cwd())
+    click.echo(schema_text(kind, here if in_project(here) else None), nl=False)
     return ExitStatus.PASSED

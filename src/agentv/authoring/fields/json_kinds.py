@@ -6,6 +6,7 @@ The two must know the same kinds; a declaration that has no translation here is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
@@ -25,6 +26,9 @@ PLACEHOLDER_DEF: Schema = {"description": "a placeholder: {{ name }}", "type": "
 
 ASSERTIONS: Schema = {"$ref": "#/$defs/assertions"}
 FREE_KEYS: Schema = {"^x-": True}
+OLDER: Schema = {"deprecated": True}
+"""Annotation of what is accepted and not canonical."""
+
 TEXT: Schema = {"type": ["string", "number", "boolean"]}
 """Text for which a number or boolean of the file counts as it is written."""
 
@@ -37,7 +41,7 @@ _PROMPT_COMMAND: Schema = {
     "type": "object",
     "properties": {
         "command": _COMMAND,
-        "script": {"description": "older spelling of 'command'", "deprecated": True, **_COMMAND},
+        "script": {"description": "older spelling of 'command'", **OLDER, **_COMMAND},
         "config": {"type": "object"},
     },
     "patternProperties": FREE_KEYS,
@@ -111,7 +115,7 @@ def properties_of(cls: type, unread: Mapping[str, Schema] | None = None) -> dict
         body = unread[rule.name] if rule.name in unread else schema_for(hints[rule.name])
         doc = doc_of(hints[rule.name])
         if rule.older:
-            found[key] = {"description": f"older spelling of '{rule.name.rstrip('_')}'", "deprecated": True, **body}
+            found[key] = {"description": f"older spelling of '{rule.name.rstrip('_')}'", **OLDER, **body}
         else:
             found[key] = {**({"description": doc} if doc else {}), **_default(defaults[rule.name]), **body}
     return found
@@ -177,7 +181,8 @@ def _bare(annotation: Any, *, rendered: bool) -> Schema:
         elif isinstance(marker, declared.Nonempty):
             schema |= _nonempty(schema)
         elif isinstance(marker, declared.ValueAlias):
-            schema = {"anyOf": [schema, {"enum": list(marker.values), "deprecated": True}]}
+            older = "|".join(map(re.escape, marker.values))  # a pattern, which editors do not complete
+            schema = {"anyOf": [schema, {"type": "string", "pattern": f"^(?:{older})$", **OLDER}]}
     return schema
 
 

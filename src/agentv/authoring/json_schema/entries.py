@@ -1,50 +1,71 @@
-"""The JSON Schema of `assert:` lists: sentences, includes, typed entries and the one-key form (SPEC section 7)."""
+"""The JSON Schema of `assert:` lists: sentences, includes, typed entries and the one-key form (SPEC section 7).
+
+Editors complete what stands in `properties` and `enum`, in that order; what is accepted but not canonical stands in
+patterns. The nesting of `if` decides what is offered: an entry that is still empty is offered the types alone, one with
+a type the keys beside it.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from agentv.authoring.fields.decode import shape_of
-from agentv.authoring.fields.json_kinds import FREE_KEYS, NAME, Schema, object_of, properties_of
+from agentv.authoring.fields.json_kinds import FREE_KEYS, NAME, OLDER, Schema, object_of, properties_of
 from agentv.authoring.fields.schema import AuthoredSettings
+from agentv.authoring.json_schema.type_patterns import misspelt, spelled
 from agentv.authoring.source.spellings import ASSERTION_TYPES
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType
 
 _SETTINGS: Schema = {"$ref": "#/$defs/settings"}
-_REFERENCE_TO_OPTIONS: Schema = {"$ref": "#/$defs/assertion-options"}
+_TYPE_NAMES: Schema = {"$ref": "#/$defs/type-names"}
+_REFERENCE_TO_OPTIONS: Schema = {**OLDER, "$ref": "#/$defs/assertion-options"}
+_OTHER_NAME: Schema = {"$ref": "#/$defs/other-name"}
+_MAPPING: Schema = {"type": "object"}
+_UNKNOWN = "no assertion type has this name"
+_INCLUDE_NAME: Schema = {"description": "the name or path of a template", **NAME}
+_TYPE_KEY = "the name of an assertion type"
 
 
-def assertion_defs(types: Registry[AssertionType], replaceable: Collection[str]) -> dict[str, Schema]:
+def assertion_defs(
+    types: Registry[AssertionType], replaceable: Collection[str], custom: Mapping[str, str] | None = None
+) -> dict[str, Schema]:
     """The definitions that every `assert:` list refers to.
-
-    An unknown name may be a custom type, or belong to a plugin that is broken or not installed here, so it is accepted
-    with any keys.
 
     Args:
         types: the built-in types, and those of plugins.
         replaceable: those that a project's own file may replace, and that therefore accept any keys.
+        custom: the project's own types, with what describes them; any other name is refused. None: the project is not
+            known, so a name is refused only if it is a slip of a known one.
     """
     kinds = [one for name in types.names if (one := types.find(name)) is not None]
-    strict = [kind for kind in kinds if kind.name not in replaceable]
+    strict = [kind for kind in kinds if kind.name not in {*replaceable, *(custom or ())}]
     settings = properties_of(AuthoredSettings)
+    known = [*types.names, *ASSERTION_TYPES]
     return {
         "assertions": {"type": "array", "items": {"$ref": "#/$defs/assertion"}},
         "assertion": _BY_FORM,
-        "sentence": {**_SENTENCE, "not": {"pattern": _spelled([*types.names, *ASSERTION_TYPES, *types.not_yet])}},
+        "sentence": {**_SENTENCE, "not": {"pattern": spelled([*known, *types.not_yet])}},
         "include": _INCLUDE,
         "settings": {"properties": settings},
+        "everywhere": {
+            "properties": {"type": True, **settings, "options": _REFERENCE_TO_OPTIONS},
+            "patternProperties": FREE_KEYS,
+        },
         "assertion-options": {
             "description": "an older place of 'transform'",
-            "deprecated": True,
+            **OLDER,
             "type": "object",
             "properties": {"transform": settings["transform"]},
             "patternProperties": FREE_KEYS,
             "additionalProperties": False,
         },
-        "typed": _typed(strict, types),
-        "one-key": _one_key(strict, types, settings),
+        "type-names": {"properties": {**_described(kinds, custom or {}), **_OTHER_FORMS}},
+        "typed": _typed(strict, [*types.names, *(custom or ())]),
+        "one-key": _one_key(strict, types, settings, custom),
+        **{f"spelled.{kind.name}": {"type": "string", "pattern": _spelling(kind)} for kind in strict},
+        "other-name": {"type": "string", "pattern": _accepted(types, custom), "patternErrorMessage": _UNKNOWN},
+        "beside-a-type": {"pattern": _own_keys(settings), "patternErrorMessage": _UNKNOWN},
         **{f"type.{kind.name}": _options(kind, settings) for kind in kinds},
     }
 
@@ -54,56 +75,90 @@ _BY_FORM: Schema = {
     "then": {"$ref": "#/$defs/sentence"},
     "else": {
         "type": "object",
-        "if": {"required": ["include"]},
+        "if": {**_MAPPING, "required": ["include"]},
         "then": {"$ref": "#/$defs/include"},
-        "else": {"if": {"required": ["type"]}, "then": {"$ref": "#/$defs/typed"}, "else": {"$ref": "#/$defs/one-key"}},
+        "else": {
+            "if": {**_MAPPING, "required": ["type"]},
+            "then": {"$ref": "#/$defs/typed"},
+            "else": {"$ref": "#/$defs/one-key"},
+        },
     },
 }
 _SENTENCE: Schema = {"description": "a sentence; a judge model decides whether it is true", **NAME}
 _INCLUDE: Schema = {
     "type": "object",
-    "properties": {"include": {"description": "the name or path of a template", **NAME}},
+    "properties": {"include": _INCLUDE_NAME},
     "patternProperties": FREE_KEYS,
     "additionalProperties": False,
 }
+_OTHER_FORMS: Mapping[str, Schema] = {"type": {"description": _TYPE_KEY}, "include": _INCLUDE_NAME}
+"""Keys that an entry of another form begins with; offered where an entry is still empty."""
 
 
-def _typed(kinds: Iterable[AssertionType], types: Registry[AssertionType]) -> Schema:
-    """Entries with `type:`."""
-    names: Schema = {
-        "anyOf": [
-            {"enum": list(types.names)},
-            {"enum": list(ASSERTION_TYPES), "deprecated": True},
-            {"type": "string", "not": {"pattern": _spelled(types.not_yet)}},
-        ]
-    }
-    rules = [
-        {"if": {"properties": {"type": {"pattern": _spelling(kind)}}}, "then": {"$ref": f"#/$defs/type.{kind.name}"}}
-        for kind in kinds
-    ]
-    return {
-        "properties": {"type": {"description": "the name of an assertion type", **names}},
-        "allOf": [_SETTINGS, *rules],
-    }
+def _described(kinds: Iterable[AssertionType], custom: Mapping[str, str]) -> dict[str, Schema]:
+    built_in = {kind.name: kind.summary for kind in kinds}
+    return {name: {"description": text} for name, text in {**built_in, **custom}.items()}
 
 
-def _one_key(kinds: Iterable[AssertionType], types: Registry[AssertionType], settings: Iterable[str]) -> Schema:
-    """Entries whose key is a type: `contains: text`. Beside it stand only the keys that every assertion takes."""
-    own = "|".join(re.escape(key) for key in settings)
-    values = {_spelling(kind): _lone_value(kind) for kind in kinds}
+def _typed(kinds: Iterable[AssertionType], names: Iterable[str]) -> Schema:
+    """Entries with `type:`. The options of the type come before the keys that every assertion takes."""
     rules = [
         {
-            "if": {"not": {"propertyNames": {"not": {"pattern": pattern}}}},
-            "then": {"propertyNames": {"pattern": f"{pattern}|^(?:{own})$|^x-"}},
+            "if": {"properties": {"type": {"$ref": f"#/$defs/spelled.{kind.name}"}}},
+            "then": {"$ref": f"#/$defs/type.{kind.name}"},
         }
-        for pattern in values
+        for kind in kinds
     ]
+    named: Schema = {"anyOf": [{"enum": list(dict.fromkeys(names)), "errorMessage": _UNKNOWN}, _OTHER_NAME]}
+    return {"properties": {"type": {"description": _TYPE_KEY, **named}}, "allOf": [*rules, _SETTINGS]}
+
+
+def _one_key(
+    kinds: Iterable[AssertionType],
+    types: Registry[AssertionType],
+    settings: Iterable[str],
+    custom: Mapping[str, str] | None,
+) -> Schema:
+    """Entries whose key is a type: `contains: text`. Beside it stand only the keys that every assertion takes."""
+    strict = list(kinds)
+    own = _own_keys(settings)
+    beside: Schema = {"$ref": "#/$defs/beside-a-type"}
+    alone = [
+        {
+            "if": {"not": {"propertyNames": {"not": {"$ref": name}}}},
+            "then": {"propertyNames": {"anyOf": [{"$ref": name}, beside]}},
+        }
+        for name in (f"#/$defs/spelled.{kind.name}" for kind in strict)
+    ]
+    known = spelled([*types.names, *ASSERTION_TYPES, *(custom or ())])
     return {
-        "properties": {kind.name: {"description": kind.summary} for kind in kinds},
-        "patternProperties": {**values, _spelled(types.not_yet): False},
-        "not": {"propertyNames": {"pattern": f"^(?:{own})$|^x-"}},
-        "allOf": [_SETTINGS, *rules],
+        "if": {"propertyNames": {"pattern": own}},
+        "then": {**_TYPE_NAMES, "not": {}, "errorMessage": "an assertion needs a type"},
+        "else": {
+            "if": {"not": {"propertyNames": {"not": {"pattern": known}}}},
+            "then": {
+                **_SETTINGS,
+                "patternProperties": {_spelling(kind): _lone_value(kind) for kind in strict},
+                "allOf": alone,
+            },
+            "else": {
+                "allOf": [_TYPE_NAMES, _SETTINGS],
+                "propertyNames": {"anyOf": [beside, _OTHER_NAME]},
+            },
+        },
     }
+
+
+def _own_keys(settings: Iterable[str]) -> str:
+    return f"^(?:{'|'.join(settings)})$|^x-"
+
+
+def _accepted(types: Registry[AssertionType], custom: Mapping[str, str] | None) -> str:
+    """A pattern of the names that mean a type, or may mean one where the project is not known."""
+    known = [*types.names, *ASSERTION_TYPES]
+    if custom is not None:
+        return spelled([*known, *custom])
+    return f"{spelled(known)}|^(?!{misspelt(known)}|{spelled(types.not_yet)})"
 
 
 def _lone_value(kind: AssertionType) -> Schema:
@@ -113,27 +168,21 @@ def _lone_value(kind: AssertionType) -> Schema:
     short = kind.options.short
     value: Schema = {"$ref": f"{options['$ref']}/properties/{short.rstrip('_')}"} if short else {"type": "null"}
     if not shape.takes_json:
-        value = {"if": {"type": "object"}, "then": {"allOf": [_SETTINGS, options]}, "else": value}
+        value = {"if": {"type": "object"}, "then": options, "else": value}
     return value if shape.required or not short else {"anyOf": [{"type": "null"}, value]}
 
 
-def _options(kind: AssertionType, settings: Iterable[str]) -> Schema:
+def _options(kind: AssertionType, settings: Collection[str]) -> Schema:
     """The options of one type, with the keys that every assertion takes."""
     options = object_of(kind.options)
     taken = options["properties"].keys() & settings
     if taken:
         raise TypeError(f"'{kind.name}' has options that every assertion takes: {sorted(taken)}")
-    everywhere = dict.fromkeys(["type", *settings], True)
-    properties = {"options": _REFERENCE_TO_OPTIONS, **options["properties"], **everywhere}
-    schema = {"description": kind.summary, **options, "properties": properties}
-    return schema if kind.options.extra_option is None else {**schema, "additionalProperties": True}
+    closed = {} if kind.options.extra_option is not None else {"unevaluatedProperties": False}
+    own = {key: value for key, value in options.items() if key not in {"patternProperties", "additionalProperties"}}
+    allowed = [*own.pop("allOf", []), {"$ref": "#/$defs/everywhere"}]
+    return {"description": kind.summary, **own, "allOf": allowed, **closed}
 
 
 def _spelling(kind: AssertionType) -> str:
-    return _spelled([kind.name, *(older for older, name in ASSERTION_TYPES.items() if name == kind.name)])
-
-
-def _spelled(names: Iterable[str]) -> str:
-    """A pattern of type names as they may be written: with `_` for `-`, and `not-` in front."""
-    written = (re.escape(name).replace(r"\-", "[-_]") for name in sorted(names))
-    return f"^(?:not[-_])*(?:{'|'.join(written)})$"
+    return spelled([kind.name, *(older for older, name in ASSERTION_TYPES.items() if name == kind.name)])

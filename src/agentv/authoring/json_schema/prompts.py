@@ -37,4 +37,7 @@ def input_or_prompts() -> Schema:
     """The keywords that ask every case for its input, unless the suite has prompts."""
     case: Schema = {"type": "object", "not": {"required": ["include"]}}
     schema: Schema = {"items": {"if": case, "then": needed([[*CASE.spelled("input"), "turns"]])}}
-    return {"if": {"required": ["prompts"]}, "else": {"properties": dict.fromkeys(SUITE.spelled("tests"), schema)}}
+    return {
+        "if": {"required": ["prompts"]},
+        "else": {"patternProperties": {f"^(?:{'|'.join(SUITE.spelled('tests'))})$": schema}},
+    }

@@ -23,8 +23,10 @@ from agentv.authoring.fields.schema import AuthoredCase, AuthoredOptions, Author
 from agentv.authoring.json_schema.entries import assertion_defs
 from agentv.authoring.json_schema.exam import exam_body, exam_defs
 from agentv.authoring.json_schema.messages import MESSAGE_DEFS, MESSAGES
+from agentv.authoring.json_schema.older_keys import older_as_patterns
 from agentv.authoring.json_schema.prompts import PROMPTS, input_or_prompts, prompt_defs
-from agentv.authoring.json_schema.spellings import older_spelling, spelled_mapping
+from agentv.authoring.json_schema.sharing import shared
+from agentv.authoring.json_schema.spellings import OLDER_RUN, older_spelling, spelled_mapping
 from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
 from agentv.authoring.json_schema.workspaces import CASE_VALUES, SUITE_VALUES, workspace_defs
 from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
@@ -34,6 +36,8 @@ from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FAMILIES = ("provider.", "type.")
+"""What the definitions of mappings begin with that have many properties in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +46,26 @@ class Vocabulary:
 
     Attributes:
         replaceable: built-in assertion types that a project's own file may replace; they accept any keys.
+        custom: name of each of the project's own assertion types → its description; None: the project is not known.
     """
 
     assertions: Registry[AssertionType]
     providers: Registry[Provider]
     replaceable: Collection[str] = ()
+    custom: Mapping[str, str] | None = None
 
 
 def json_schema(kind: str, words: Vocabulary) -> Schema:
-    """The schema of one kind of file: a key of `KINDS`.
+    """The schema of one kind of file, a key of `KINDS`, as editors use it.
+
+    Raises:
+        TypeError: a declaration cannot be translated.
+    """
+    return shared(older_as_patterns(full_schema(kind, words)), FAMILIES)
+
+
+def full_schema(kind: str, words: Vocabulary) -> Schema:
+    """The same schema with every key in `properties`, older ones too, and with its description.
 
     Raises:
         TypeError: a declaration cannot be translated.
@@ -87,6 +102,7 @@ def _eval_file(words: Vocabulary) -> _Document:
         "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
         **prompt_defs(),
         **workspace_defs(),
+        **{f"run.{key}": schema for key, schema in OLDER_RUN.items()},
         "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
         **_shared(words),
     }
@@ -137,7 +153,7 @@ def _shared(words: Vocabulary) -> dict[str, Schema]:
         "placeholder": PLACEHOLDER_DEF,
         **MESSAGE_DEFS,
         **target_defs(words.providers),
-        **assertion_defs(words.assertions, words.replaceable),
+        **assertion_defs(words.assertions, words.replaceable, words.custom),
     }
 
 
@@ -229,12 +245,9 @@ _OPTIONS_VALUES: Mapping[str, Schema] = {
     "judge": TARGET,
 }
 
+_OLDER_RUN: Mapping[str, str] = {"trials": "repeat", "timeout_ms": "timeout_s", "fail_on_error": "max_errors: 1"}
+"""Keys of `run:` whose older values mean something else → what to write."""
+
 _RUN_VALUES: Mapping[str, Schema] = {
-    "trials": older_spelling(
-        "repeat",
-        {"$ref": "#/$defs/run/properties/repeat"},
-    ),
-    "timeout_ms": older_spelling("timeout_s", {"type": "number", "exclusiveMinimum": 0}),
-    "fail_on_error": older_spelling("max_errors: 1", {"type": ["boolean", "integer"], "minimum": 1}),
+    key: older_spelling(written, {"$ref": f"#/$defs/run.{key}"}) for key, written in _OLDER_RUN.items()
 }
-"""Keys of `run:` whose older values mean something else."""

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from agentv.authoring.fields.json_kinds import FREE_KEYS, Schema, spelled_once
+from agentv.authoring.fields.json_kinds import FREE_KEYS, OLDER, Schema, spelled_once
 from agentv.authoring.source.spellings import RUN, SINGULAR, Spellings
 
-_RUN = {f"run.{key}": f"#/$defs/run/properties/{key}" for key in (*sorted(RUN.canonical), *RUN.older, "cache")}
+OLDER_RUN: Mapping[str, Schema] = {
+    "trials": {"$ref": "#/$defs/run/properties/repeat"},
+    "timeout_ms": {"type": "number", "exclusiveMinimum": 0},
+    "fail_on_error": {"type": ["boolean", "integer"], "minimum": 1},
+}
+"""Older keys of `run:` whose values mean something else → what they may hold."""
+
+_RUN = {
+    **{f"run.{key}": f"#/$defs/run/properties/{key}" for key in sorted(RUN.canonical)},
+    **{f"run.{key}": f"#/$defs/run.{key}" for key in OLDER_RUN},
+}
 """Keys of `run:` as other mappings name them → where their schema stands. `cache: false` is read, and no more of it."""
 
 
@@ -41,7 +51,7 @@ def spelled_mapping(
 
 def older_spelling(canonical: str, schema: Schema) -> Schema:
     """The schema of an older spelling."""
-    return {"description": f"older spelling of '{canonical}'", "deprecated": True, **schema}
+    return {**schema, "description": f"older spelling of '{canonical}'", **OLDER}
 
 
 def _reference(canonical: str, key: str, place: str) -> Schema:
@@ -61,7 +71,7 @@ def _nested(inner: Mapping[str, str], place: str, known: set[str], postponed: Co
             raise TypeError(f"'{key}' means '{canonical}', which is not declared")
     return {
         "description": "an older place of these keys",
-        "deprecated": True,
+        **OLDER,
         "type": ["object", "null"],
         "properties": properties,
         "patternProperties": FREE_KEYS,

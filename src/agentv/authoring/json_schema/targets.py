@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from agentv.authoring.fields.decode import shape_of
-from agentv.authoring.fields.json_kinds import NAME, Schema, needed, object_of, properties_of, spellings_of
+from agentv.authoring.fields.json_kinds import NAME, OLDER, Schema, needed, object_of, properties_of, spellings_of
 from agentv.authoring.fields.pacing import FLAT, AuthoredRetry
 from agentv.authoring.fields.schema import AuthoredTarget
 from agentv.authoring.json_schema.spellings import older_spelling, spelled_mapping
@@ -38,6 +38,7 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
                 "provider": {**common["properties"]["provider"], **_names(found, providers.not_yet)},
             },
         },
+        "every-target": {"patternProperties": {f"^(?:{'|'.join(common['properties'])})$|^x-": True}},
         "target-by-id": _by_id(found),
         "inline-target": {
             "if": {"required": [USE_TARGET]},
@@ -48,7 +49,7 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
                 "else": {"required": ["provider"], "allOf": [{"$ref": "#/$defs/target-keys"}, *rules]},
             },
         },
-        **{f"provider.{provider.name}": _settings(provider, common["properties"]) for provider in found},
+        **{f"provider.{provider.name}": _settings(provider) for provider in found},
     }
 
 
@@ -61,12 +62,12 @@ def _alias(common: Mapping[str, Schema]) -> Schema:
 
 def _flat() -> dict[str, Schema]:
     """Keys of `retry` that may stand beside the others."""
-    marks = {"description": "older place of a key of 'retry'", "deprecated": True}
+    marks = {"description": "older place of a key of 'retry'", **OLDER}
     return {key: {**schema, **marks} for key, schema in properties_of(AuthoredRetry).items() if key in FLAT}
 
 
 def _names(providers: Iterable[Provider], not_yet: Iterable[str]) -> Schema:
-    unbuilt = "|".join(re.escape(name).replace(r"\-", "[-_]") for name in sorted(not_yet))
+    unbuilt = "|".join(_escaped(name).replace("-", "[-_]") for name in sorted(not_yet))
     return {
         "anyOf": [
             {"enum": [provider.name for provider in providers]},
@@ -77,7 +78,7 @@ def _names(providers: Iterable[Provider], not_yet: Iterable[str]) -> Schema:
 
 def _by_id(providers: Iterable[Provider]) -> Schema:
     """A target whose `id` is its provider, for it has no other (newer AgentV)."""
-    names = "|".join(re.escape(provider.name) for provider in providers)
+    names = "|".join(_escaped(provider.name) for provider in providers)
     pattern: Schema = {"type": "string", "pattern": f"^(?:{names})(?::|$)"}
     return {"required": ["id"], "not": {"required": ["provider"]}, "properties": {"id": pattern}}
 
@@ -94,7 +95,7 @@ def _without_id(keys: Schema) -> Schema:
 
 def _rules(provider: Provider, said_by: str) -> Iterable[Schema]:
     """What follows from `provider: NAME`, and what its settings must hold where nothing else fills them."""
-    shape, name = shape_of(provider.settings), re.escape(provider.name)
+    shape, name = shape_of(provider.settings), _escaped(provider.name)
     ours: Schema = {"properties": {said_by: {"pattern": f"^{name}(?::|$)"}}}
     yield {"if": ours, "then": {"$ref": f"#/$defs/provider.{provider.name}"}}
     if shape.required:
@@ -107,16 +108,23 @@ def _keys(spellings: list[str]) -> list[str]:
     return [*spellings, *(older for older, key in SETTINGS.items() if key in spellings and older not in spellings)]
 
 
-def _settings(provider: Provider, common: Iterable[str]) -> Schema:
+def _settings(provider: Provider) -> Schema:
     """The settings of one provider, with the keys of every target. `config:`, if no setting, may hold them too."""
     own = object_of(provider.settings)
     place = f"#/$defs/provider.{provider.name}"
     older = {
-        older: older_spelling(key, {"$ref": f"{place}/properties/{key}"})
+        older: older_spelling(key, own["properties"][key])
         for older, key in SETTINGS.items()
         if key in own["properties"] and older not in own["properties"]
     }
     nested = {"config": {"description": "settings, nested as in newer AgentV versions", "$ref": place}}
-    properties = {**nested, **own["properties"], **older, **dict.fromkeys(common, True)}
-    allowed = {key: value for key, value in own.items() if key not in {"required", "allOf"}}
-    return {"description": provider.summary, **allowed, "properties": properties}
+    left_out = {"required", "allOf", "patternProperties", "additionalProperties"}
+    allowed = {key: value for key, value in own.items() if key not in left_out}
+    properties = {**nested, **own["properties"], **older}
+    closed = {"allOf": [{"$ref": "#/$defs/every-target"}], "unevaluatedProperties": False}
+    return {"description": provider.summary, **allowed, "properties": properties, **closed}
+
+
+def _escaped(name: str) -> str:
+    r"""A name in a pattern; `\-` is none that JavaScript reads outside brackets."""
+    return re.escape(name).replace(r"\-", "-")

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agentv.app.authored.schema import KINDS, schema_text
+from agentv.app.authored.schema import KINDS, in_project, schema_text
 from agentv.app.authored.validate import validate
 from agentv.authoring.fields import decode, json_kinds, kinds
 from agentv.authoring.fields.json_kinds import object_of, properties_of, schema_for
@@ -200,6 +200,8 @@ MISTAKES = {
     "tests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
     "a provider that is not built yet": "target: {provider: vscode, model: m}\n"
     "tests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
+    "a misspelt type": suite("  - {type: contians, value: a}"),
+    "a misspelt type in one key": suite("  - contians: a"),
     "no value": suite("  - type: contains"),
     "an empty value": suite("  - {type: contains, value: ''}"),
     "an empty list": suite("  - contains-any: []"),
@@ -234,10 +236,79 @@ def test_older_spellings_are_right_and_deprecated() -> None:
     )
     assert wrong("eval", text) == []
     schema = json.loads(schema_text("eval"))
-    case = schema["$defs"]["case"]["properties"]
-    older = (schema["properties"]["evalcases"], case["input_messages"], case["expected_outcome"], case["execution"])
-    assert all(spelling["deprecated"] for spelling in older)
-    assert not any("deprecated" in spelling for spelling in (schema["properties"]["target"], case["input"]))
+    offered = {"suite": schema["properties"], "case": schema["$defs"]["case"]["properties"]}
+    assert {"tests", "target"} <= offered["suite"].keys()
+    assert not offered["suite"].keys() & {"evalcases", "providers", "assertions", "execution"}
+    assert not offered["case"].keys() & {"input_messages", "expected_outcome", "execution"}
+    assert older_keys(schema, schema) >= {"evalcases", "providers", "assertions", "execution"}
+    assert older_keys(schema["$defs"]["case"], schema) >= {"input_messages", "expected_outcome", "execution"}
+
+
+def older_keys(mapping: dict[str, Any], schema: dict[str, Any]) -> set[str]:
+    """The keys that the deprecated patterns of a mapping are made of."""
+    found = {}
+    for pattern, one in mapping["patternProperties"].items():
+        reference = one.get("$ref", "") if isinstance(one, dict) else ""
+        found[pattern] = schema["$defs"][reference.rpartition("/")[2]] if "shared." in reference else one
+    older = [pattern for pattern, one in found.items() if isinstance(one, dict) and one.get("deprecated")]
+    return {key for pattern in older for key in re.findall(r"\w+", pattern)}
+
+
+SLIPS = ("contians", "contain", "containss", "contaims", "llm-rubrik", "is-jsn", "not_contians")
+
+
+def test_a_slip_of_a_known_type_is_found_in_any_project() -> None:
+    missed = [
+        entry
+        for name in SLIPS
+        for entry in (f"  - {{type: {name}, value: a}}", f"  - {name}: a")
+        if not wrong("eval", suite(entry))
+    ]
+    assert missed == []
+
+
+def test_other_names_may_be_types_of_a_project() -> None:
+    names = [
+        "min-words",
+        "has-citation",
+        "sentiment",
+        "is-yaml",
+        "is-polite",
+        "contains-city",
+        "context-precision",
+        "tone",
+    ]
+    assert [name for name in names if wrong("eval", suite(f"  - {name}: 5\n  - type: {name}"))] == []
+
+
+def test_in_a_project_only_its_own_types_are_right(tmp_path: Path) -> None:
+    types = tmp_path / ".agentv" / "assertions"
+    types.mkdir(parents=True)
+    (types / "is_yaml.py").write_text("raise SystemExit('a schema needs no project code')\n")
+    check = Draft202012Validator(json.loads(schema_text("eval", str(tmp_path))))
+    assert in_project(str(tmp_path / "evals"))
+    entries = {
+        "  - is-yaml: 1": True,
+        "  - {type: is_yaml}": True,
+        "  - not-is-yaml:": True,
+        "  - contains: a": True,
+        "  - min-words: 5": False,
+        "  - {type: min-words}": False,
+    }
+    assert {entry: check.is_valid(read(suite(entry))) for entry in entries} == entries
+    assert "is-yaml" in json.loads(schema_text("eval", str(tmp_path)))["$defs"]["type-names"]["properties"]
+
+
+def test_an_empty_entry_is_offered_types_before_anything_else() -> None:
+    schema = json.loads(schema_text("eval"))
+    offered = list(schema["$defs"]["type-names"]["properties"])
+    assert offered[0] == "contains"
+    assert offered[-2:] == ["type", "include"]
+    assert not set(offered) & {"llm-judge", "weight", "composite"}
+
+
+def test_it_stays_small() -> None:
+    assert len(schema_text("eval")) < 280_000
 
 
 def test_older_values_of_run() -> None:

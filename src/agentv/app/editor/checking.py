@@ -1,0 +1,101 @@
+"""Mistakes in one file as it is in the editor. Runs no code of the project and makes no connection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agentv.app.editor.changed_case import Change, reduced
+from agentv.app.editor.file_kinds import FileKind
+from agentv.app.editor.index import FileIndex, index_of
+from agentv.app.registries import registries
+from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.loading.check import FileCheck, check_file
+from agentv.errors import Diagnostic
+from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.span import Span
+from agentv.user_code.load_limit import within_limits
+
+OFFLINE = "not-fetched"
+"""Marks what would need a repository from a git host; an editor that opens a file must not fetch it."""
+
+OF_SEVERAL_CASES = frozenset(["unknown-case", "dependency-cycle", "duplicate-id", "missing-cluster", "unused-ignore"])
+"""Codes that one case alone cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathLink:
+    """A path in a file, and the file that it means."""
+
+    span: Span
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditorCheck:
+    """Result of a check.
+
+    Attributes:
+        diagnostics: of the file and of those that it uses, sorted.
+        read: absolute paths of all files that were read.
+        index: None if the YAML is broken.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    read: frozenset[str]
+    index: FileIndex | None
+    links: tuple[PathLink, ...] = ()
+
+
+def check_in_editor(path: str, kind: FileKind, edits: Mapping[str, bytes]) -> EditorCheck:
+    """All mistakes of an open file.
+
+    Args:
+        path: absolute; the file need not be on disk if it is among the edits.
+        kind: of the file.
+        edits: absolute path → text of each open file, which counts in place of what is on disk.
+    """
+    links: list[PathLink] = []
+
+    def on_path(_written: str, span: Span, found: str) -> None:
+        links.append(PathLink(span, found))
+
+    checked = _checked(path, LoadRequest((), process_env=dict(os.environ), edits=edits, on_path=on_path, for_run=False))
+    data = edits.get(path)
+    index = index_of(path, data, kind) if data is not None and path.endswith((".yaml", ".yml")) else None
+    return EditorCheck(checked.diagnostics, checked.read, index, tuple(links))
+
+
+def check_changed_case(
+    path: str, change: Change, edits: Mapping[str, bytes]
+) -> tuple[int, int, tuple[Diagnostic, ...]] | None:
+    """The one case that was changed: its first and last line, and its mistakes as far as it alone can tell.
+
+    None if more was changed, or if it cannot be told apart.
+    """
+    found = reduced(edits[path], change)
+    if found is None:
+        return None
+    data, lines = found
+    request = LoadRequest((), process_env=dict(os.environ), edits={**edits, path: data}, for_run=False)
+    mistakes = (one for one in _checked(path, request).diagnostics if one.code not in OF_SEVERAL_CASES)
+    own = (one for one in mistakes if one.span is not None and one.span.file == path and one.span.line in lines)
+    return lines.start, lines.stop - 1, tuple(own)
+
+
+def _checked(path: str, request: LoadRequest) -> FileCheck:
+    checked = within_limits(lambda: check_file(path, request, _offline(registries())))
+    if not isinstance(checked, FileCheck):
+        file, line = checked.place or (path, 1)
+        message = f"this file {checked.reason}, so checking stopped"
+        return FileCheck((Diagnostic("too-large", message, Span(file, line, 1, line, 2)),), frozenset())
+    return FileCheck(tuple(one for one in checked.diagnostics if one.code != OFFLINE), checked.read)
+
+
+def _offline(known: Registries) -> Registries:
+    def no_checkout(wanted: RepositoryFile, _env: Mapping[str, str]) -> Checkout | Unavailable:
+        return Unavailable(OFFLINE, f"{wanted.name} is not fetched by an editor")
+
+    return replace(known, checkouts=no_checkout, no_docker=lambda: None)

@@ -1,0 +1,1 @@
+"""`agentv lsp`: the language server, which editors start."""

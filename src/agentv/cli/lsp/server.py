@@ -1,0 +1,317 @@
+"""The language server: requests of an editor, answered by `app/editor`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from agentv.app.editor.completing import Completion, complete
+from agentv.app.editor.fixing import quick_fix
+from agentv.app.editor.hovering import explained, hover
+from agentv.app.editor.index import FileIndex, index_file
+from agentv.app.editor.project import Project
+from agentv.app.editor.renaming import Renaming, holds, name_at, rename
+from agentv.cli.lsp.documents import Documents, OpenFile
+from agentv.cli.lsp.messages import as_lsp, symbols_of
+from agentv.cli.lsp.positions import lines_of, lines_of_file, place_in, range_in, range_of, uri_of
+from agentv.errors import UsageError
+from agentv.model.values.span import Span
+from agentv.version import __version__
+
+_REFUSED = -32803
+"""`RequestFailed`: the request is right, and cannot be done."""
+
+_WARM_UP_S = 1.0
+"""Time after which the schema is made: not while the first file is waiting to be checked."""
+
+_ICONS = {
+    "key": types.CompletionItemKind.Property,
+    "value": types.CompletionItemKind.EnumMember,
+    "name": types.CompletionItemKind.Reference,
+    "file": types.CompletionItemKind.File,
+}
+
+
+class Server(LanguageServer):
+    """A language server with the open files of its editor."""
+
+    def __init__(self) -> None:
+        super().__init__("agentv", __version__)
+        self.documents = Documents(self._publish)
+
+    def file_of(self, uri: str) -> OpenFile | None:
+        """An open file of agentv's."""
+        found = self.documents.get(path_of(uri))
+        return found if found is not None and found.kind is not None else None
+
+    def lines(self, path: str) -> list[str]:
+        """The lines of a file, as they are in the editor if it is open there."""
+        known = self.documents.get(path)
+        return lines_of(known.text) if known is not None else lines_of_file(path)
+
+    def range(self, span: Span) -> types.Range:
+        """A span as the editor counts it."""
+        return range_of(span, self.lines(span.file), self.workspace.position_codec)
+
+    def _publish(self, paths: set[str]) -> None:
+        codec = self.workspace.position_codec
+        for path in paths:
+            lines, known = self.lines(path), self.documents.get(path)
+            found = [as_lsp(one, lines, codec) for one in self.documents.diagnostics_of(path)]
+            version = known.shown_version if known is not None else None
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri_of(path), found, version))
+
+
+def path_of(uri: str) -> str:
+    """The absolute path of a file's URI; empty for a text that is no file yet."""
+    return os.path.normpath(to_fs_path(uri) or "") if uri.startswith("file:") else ""
+
+
+def create_server() -> Server:
+    """A server that does not listen yet."""
+    server = Server()
+    _add_documents(server)
+    _add_questions(server)
+    _add_outline(server)
+    _add_renaming(server)
+    return server
+
+
+def serve() -> None:
+    """Serve on stdin and stdout until the editor ends it. What anything else prints goes to stderr."""
+    _import_nothing_from_here()
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    server = create_server()
+    try:
+        server.start_io(sys.stdin.buffer, answers)
+    finally:
+        server.documents.checkers.stop()
+
+
+def _import_nothing_from_here() -> None:
+    """An editor starts the server in the project, whose `random.py` is no module of ours; nor in the checkers."""
+    os.environ["PYTHONSAFEPATH"] = "1"
+    here = str(Path.cwd())
+    sys.path[:] = [one for one in sys.path if one not in {"", here}]
+
+
+def _add_documents(server: Server) -> None:
+    documents = server.documents
+
+    @server.feature(types.INITIALIZED)
+    def initialized(_params: types.InitializedParams) -> None:
+        documents.checkers.start("whole")
+        loop, root = asyncio.get_running_loop(), path_of(server.workspace.root_uri or "") or str(Path.cwd())
+        loop.call_later(_WARM_UP_S, loop.run_in_executor, None, _warm_up, root)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        _take(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        _take(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        documents.close(path_of(params.text_document.uri))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def saved(params: types.DidSaveTextDocumentParams) -> None:
+        documents.files_changed({path_of(params.text_document.uri)})
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def changed_on_disk(_params: types.DidChangeWatchedFilesParams) -> None:
+        documents.check_all()
+
+    def _take(uri: str) -> None:
+        path = path_of(uri)
+        if path:
+            document = server.workspace.get_text_document(uri)
+            documents.put(path, document.source, document.version)
+
+
+def _warm_up(directory: str) -> None:
+    """Make the schema before the first key asks for it."""
+    Project.around(str(Path(directory, "eval.yaml")), {}).schema("eval")
+
+
+def _add_questions(server: Server) -> None:
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", ":", "/", "-"]))
+    async def completion(params: types.CompletionParams) -> types.CompletionList:
+        file = server.file_of(params.text_document.uri)
+        if file is None or file.kind is None:
+            return types.CompletionList(is_incomplete=False, items=[])
+        codec, lines = server.workspace.position_codec, lines_of(file.text)
+        place = place_in(lines, params.position, codec)
+        project = Project.around(file.path, server.documents.edits)
+        known = file.checked.index if file.checked else None
+        found = await _aside(complete, lines, place, file.kind, project, known)
+        word = range_in(place[0], found.start, place[1], lines, codec)
+        items = [_item(number, one, word) for number, one in enumerate(found.items)]
+        return types.CompletionList(is_incomplete=False, items=items)
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def hovered(params: types.HoverParams) -> types.Hover | None:
+        file = server.file_of(params.text_document.uri)
+        if file is None or file.kind is None:
+            return None
+        codec, lines = server.workspace.position_codec, lines_of(file.text)
+        line, column = place_in(lines, params.position, codec)
+        project = Project.around(file.path, server.documents.edits)
+        found = await _aside(hover, lines, (line, column), file.kind, project)
+        here = [
+            one
+            for one in server.documents.diagnostics_of(file.path)
+            if one.span and holds(one.span, line + 1, column + 1)
+        ]
+        text = "\n\n".join(part for part in (found.text if found else "", explained(here)) if part)
+        where = range_in(line, found.start, found.end, lines, codec) if found else None
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where) if text else None
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    async def defined(params: types.DefinitionParams) -> list[types.Location]:
+        file = server.file_of(params.text_document.uri)
+        if file is None:
+            return []
+        lines = lines_of(file.text)
+        line, column = place_in(lines, params.position, server.workspace.position_codec)
+        found = await _aside(_definitions, file, (line, column), lines, server.documents.edits)
+        return [types.Location(uri_of(span.file), server.range(span)) for span in found]
+
+
+def _add_outline(server: Server) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    async def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        file = server.file_of(params.text_document.uri)
+        index = await _fresh_index(server, file)
+        if file is None or index is None:
+            return []
+        return await _aside(symbols_of, index, lines_of(file.text), server.workspace.position_codec)  # type: ignore[no-any-return]  # as it is declared
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions([types.CodeActionKind.QuickFix]))
+    def fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
+        file = server.file_of(params.text_document.uri)
+        if file is None:
+            return []
+        lines, codec = lines_of(file.text), server.workspace.position_codec
+        found = []
+        for one in server.documents.diagnostics_of(file.path):
+            told = as_lsp(one, lines, codec)
+            at = one.span.line - 1 if one.span else len(lines)
+            fix = quick_fix(one, lines[at]) if at < len(lines) else None
+            if fix is not None and params.range.start <= told.range.end and told.range.start <= params.range.end:
+                edit = types.TextEdit(range_of(fix.span, lines, codec), fix.text)
+                change = types.WorkspaceEdit({params.text_document.uri: [edit]})
+                found.append(
+                    types.CodeAction(fix.title, types.CodeActionKind.QuickFix, [told], is_preferred=True, edit=change)
+                )
+        return found
+
+
+def _item(number: int, one: Completion, word: types.Range) -> types.CompletionItem:
+    return types.CompletionItem(
+        one.label,
+        kind=_ICONS[one.what],
+        documentation=one.text or None,
+        sort_text=f"{number:04d}",
+        filter_text=one.label,
+        text_edit=types.TextEdit(word, one.insert),
+    )
+
+
+def _definitions(file: OpenFile, place: tuple[int, int], lines: Sequence[str], edits: dict[str, bytes]) -> list[Span]:
+    """Where what stands at a place is defined."""
+    line, column = place
+    project = Project.around(file.path, edits)
+    index = index_file(file.path, edits, file.kind) if file.kind else None
+    name = name_at(index, line + 1, column + 1) if index is not None else None
+    if name is not None:
+        found = list(project.definitions(name.kind, name.text, file.path))
+        if found:
+            return found
+    links = file.checked.links if file.checked else ()
+    files = [link.target for link in links if link.span.file == file.path and holds(link.span, line + 1, column + 1)]
+    types_ = project.assertion_types()
+    files += [path for word, path in types_.items() if _is_on(word, lines[line] if line < len(lines) else "", column)]
+    return [Span(path, 1, 1, 1, 1) for path in dict.fromkeys(files)]
+
+
+def _is_on(word: str, line: str, column: int) -> bool:
+    at = line.replace("_", "-").find(word)
+    return at >= 0 and at <= column <= at + len(word)
+
+
+def _add_renaming(server: Server) -> None:
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    async def prepared(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+        file = server.file_of(params.text_document.uri)
+        index = await _fresh_index(server, file)
+        if file is None or index is None:
+            return None
+        line, column = place_in(lines_of(file.text), params.position, server.workspace.position_codec)
+        name = name_at(index, line + 1, column + 1)
+        return types.PrepareRenamePlaceholder(server.range(name.span), name.text) if name is not None else None
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    async def renamed(params: types.RenameParams) -> types.WorkspaceEdit:
+        file = server.file_of(params.text_document.uri)
+        index = await _fresh_index(server, file)
+        if file is None or index is None:
+            raise JsonRpcException("this file cannot be read; fix its mistakes first", _REFUSED)
+        line, column = place_in(lines_of(file.text), params.position, server.workspace.position_codec)
+        name = name_at(index, line + 1, column + 1)
+        if name is None:
+            raise JsonRpcException("there is no case, target or template here to rename", _REFUSED)
+        project = Project.around(file.path, server.documents.edits)
+        try:
+            found = await _aside(rename, name, params.new_name, file.path, project)
+        except UsageError as error:
+            raise JsonRpcException(str(error), _REFUSED) from None
+        return _edit(server, found)
+
+
+def _edit(server: Server, found: Renaming) -> types.WorkspaceEdit:
+    """The edit of all files; with versions and moved files where the editor can do that."""
+    changes: dict[str, list[types.TextEdit]] = {}
+    for span in found.spans:
+        changes.setdefault(span.file, []).append(types.TextEdit(server.range(span), found.text))
+    workspace = server.client_capabilities.workspace
+    able = workspace.workspace_edit if workspace is not None else None
+    moves = able is not None and types.ResourceOperationKind.Rename in (able.resource_operations or ())
+    if found.files and not moves:
+        raise JsonRpcException("this editor cannot rename the file of the template", _REFUSED)
+    if able is None or not able.document_changes:
+        return types.WorkspaceEdit({uri_of(path): edits for path, edits in changes.items()})
+    listed: list[Any] = []
+    for path, edits in changes.items():
+        known = server.documents.get(path)
+        document = types.OptionalVersionedTextDocumentIdentifier(uri_of(path), known.version if known else None)
+        listed.append(types.TextDocumentEdit(document, list(edits)))
+    listed += [types.RenameFile(uri_of(old), uri_of(new)) for old, new in found.files.items()]
+    return types.WorkspaceEdit(document_changes=listed)
+
+
+async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | None:
+    """The names of a file as it is now; those that it last had while it cannot be read."""
+    if file is None or file.kind is None:
+        return None
+    if file.checked is not None and file.checked.index is not None and file.version == file.whole_version:
+        return file.checked.index
+    now = await _aside(index_file, file.path, server.documents.edits, file.kind)
+    return now or (file.checked.index if file.checked else None)
+
+
+async def _aside(work: Any, *given: Any) -> Any:
+    """Work in a thread, so that the server's loop goes on."""
+    return await asyncio.get_running_loop().run_in_executor(None, work, *given)

@@ -1,0 +1,143 @@
+"""Where a cursor is, and what the schema says of that place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agentv.app.authored.schema import schema_text
+from agentv.app.editor.cursor import cursor_at
+from agentv.app.editor.file_kinds import kind_of
+from agentv.app.editor.schema_view import SchemaView
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.model.values.span import Span
+
+ROOT = Path(__file__).parents[4]
+OWN_KEYS = {
+    *("vars", "metadata", "env", "input", "expected_output", "value", "schema", "headers", "body", "config"),
+    *(
+        "responses",
+        "args",
+        "output",
+        "minimums",
+        "score_ranges",
+        "files",
+        "hidden",
+        "overlay",
+        "tools",
+        "tags",
+        "content",
+    ),
+    *("sidecar", "governance", "faults"),
+}
+"""Keys under which everybody writes keys of their own."""
+
+OTHERS = {
+    *("agentv-project", "agentv-providers", "agentv-provider-of-a-file", "a-prompt-of-the-library"),
+    *("custom-assertions", "custom-named-as-a-built-in", "config-of-a-script", "five-forms-of-an-entry", "quickstart"),
+}
+"""Folders with keys of other programs, or of assertion types of their own."""
+
+
+@cache
+def view(kind: str) -> SchemaView:
+    return SchemaView(json.loads(schema_text(kind)))
+
+
+def keys_in(node: Node, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str, Span]]:
+    if isinstance(node, MapNode):
+        for key, value in node.items.items():
+            yield path, key, span_of(node.keys[key])
+            yield from keys_in(value, (*path, key))
+    elif isinstance(node, ListNode):
+        for item in node.items:
+            yield from keys_in(item, (*path, "-"))
+
+
+def files() -> Iterator[tuple[str, str, str]]:
+    for path in [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("tests/cases/valid/*/**/*.yaml")]:
+        text = path.read_text(encoding="utf-8")
+        kind = kind_of(str(path), text) if path.name not in {"expected.yaml", "request.yaml"} else None
+        uses_anchors = "&" in text and "*" in text
+        if kind not in {None, "config"} and not uses_anchors and not OTHERS & {*path.parts}:
+            yield str(path.relative_to(ROOT)), kind, text
+
+
+def test_every_key_of_every_right_file_is_known_where_it_stands() -> None:
+    seen = 0
+    wrong = []
+    for name, kind, text in files():
+        lines = text.split("\n")
+        root = read_yaml(name, text.encode(), Report()).value
+        for path, key, span in keys_in(root) if root is not None else ():
+            seen += 1
+            cursor = cursor_at(lines, span.line - 1, span.column - 1)
+            if cursor is None or cursor.path != path:
+                if path[-2:] != ("-", "-"):  # a list directly in a list
+                    wrong.append((name, span.line, key, path, cursor and cursor.path))
+            elif OWN_KEYS & set(path) or key.startswith("x-"):
+                continue
+            elif view(kind).key(path, cursor.skeleton(), key) is None:
+                wrong.append((name, span.line, key, path, "unknown"))
+    assert wrong == []
+    assert seen > 3000
+
+
+CASE = "tests:\n- id: a\n  assert:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "key", "prefix"),
+    [
+        ("|", (), None, ""),
+        ("run: |", (), "run", ""),
+        ("run:\n  wor|\n", ("run",), None, "wor"),
+        (f"{CASE}  - type: 'con|", ("tests", "-", "assert", "-"), "type", "con"),
+        (f"{CASE}  - trajectory:tool-used: |", ("tests", "-", "assert", "-"), "trajectory:tool-used", ""),
+        (f"{CASE}  - |\n  - contains: b\n", ("tests", "-", "assert", "-"), None, ""),
+        (f"{CASE}  - {{type: x, expected: [{{to|", ("tests", "-", "assert", "-", "expected", "-"), None, "to"),
+        ("tests:\n- id: a\n  input: |-\n    te|xt".replace("|-", ">-"), None, None, None),
+        ("target: echo # no|", None, None, None),
+        ("\ttests:|", ("\ttests",), None, None),
+    ],
+)
+def test_the_place_of_a_cursor(text, path, key, prefix) -> None:
+    before, after = text.split("|", 1)
+    lines = (before + after).split("\n")
+    at = before.split("\n")
+    cursor = cursor_at(lines, len(at) - 1, len(at[-1]))
+    if path is None:
+        assert cursor is None
+    elif prefix is not None:
+        assert cursor is not None
+        assert (cursor.path, cursor.key, cursor.prefix) == (path, key, prefix)
+
+
+def test_keys_beside_the_cursor_are_those_of_its_mapping() -> None:
+    lines = ["tests:", "- id: a", "  input: hi", "  ", "  # note", "  threshold: 1", "- id: b", "  tags: x", ""]
+    cursor = cursor_at(lines, 3, 2)
+    assert cursor is not None
+    assert cursor.beside == {"id": "a", "input": "hi", "threshold": "1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("a.eval.yaml", "", "eval"),
+        ("compose.yaml", "services: {}\ntests: 5\n", None),
+        ("any.yaml", "tests:\n- id: a\n  input: b\n", "eval"),
+        ("any.txt", "tests:\n- id: a\n  input: b\n", None),
+        (".agentv/targets.yaml", "", "targets"),
+        (".agentv/config.local.yaml", "", "config"),
+        (".agentv/templates/safe.yaml", "", "template"),
+        (".github/workflows/ci.yaml", "jobs:\n  tests:\n    input: x\n", None),
+    ],
+)
+def test_kinds_of_files(name, text, kind) -> None:
+    assert kind_of(f"/project/{name}", text) == kind

@@ -1,0 +1,25 @@
+"""`agentv lsp`, started by a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.cli.lsp.command import command
+from agentv.errors import UsageError
+from agentv.registry import extras
+
+
+def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    extras._is_installed.cache_clear()
+    monkeypatch.setattr(extras, "find_spec", lambda _module: None)
+    with pytest.raises(UsageError, match="pygls, which is not installed") as raised:
+        command.callback(stdio=False)
+    extras._is_installed.cache_clear()
+    assert raised.value.hint == "pip install 'agentv[lsp]'"
+
+
+def test_in_a_terminal_it_says_that_an_editor_starts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    with pytest.raises(UsageError, match="an editor starts this command") as raised:
+        command.callback(stdio=False)
+    assert "agentv validate" in raised.value.hint
