@@ -67,6 +67,7 @@ NOT_IN_TEMPLATES = {
             "missing-input",
             "nearly-a-column",
             "extra-keys",
+            "no-gateway",
             "no-tests",
             "reference-beside-turns",
             "torn-conversation",

@@ -10,6 +10,7 @@ import pytest
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError
+from agentv.registry import extras
 
 SUITE = """\
 target: echo
@@ -131,3 +132,15 @@ def test_a_link_counts_by_where_it_leads(project):
     Path("repo/link").unlink()
     Path("repo/link").symlink_to("b.py")
     assert specs()["plain"].sha256 != before
+
+
+def test_without_the_library_of_scripted_tools_nothing_runs(project, monkeypatch):
+    tools = "tools: {shop: {refund: {returns: done}}}\n"
+    case = "  - {id: more, input: hello, tools: {shop: {other: {returns: x}}}, assert: [contains: hello]}\n"
+    (project / "a.eval.yaml").write_text(tools + SUITE + case)
+    monkeypatch.setattr(extras, "_is_installed", lambda module: module != "mcp")
+    with pytest.raises(LoadError) as raised:
+        loaded()
+    found = [(one.code, one.span.line, one.hint) for one in raised.value.diagnostics]
+    assert ("missing-extra", 1, "pip install 'agentv[agents]'") in found
+    assert [code for code, *_ in found].count("missing-extra") == 1
