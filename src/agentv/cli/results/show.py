@@ -25,7 +25,7 @@ SHOWN = 20
     "--json", "as_json", is_flag=True, help="Print run.json, summary.json and the rows to stdout as one JSON object."
 )
 def command(run: str, limit: int | None, *, full: bool, partial: bool, as_json: bool, **chosen: Any) -> int:
-    """Show the trials of a run (default: the last).
+    """Show the trials of a run (default: the last), failures first.
 
     Shows each answer, every check with its evidence, what the judge said, and the difference from the reference answer.
 
@@ -36,7 +36,7 @@ def command(run: str, limit: int | None, *, full: bool, partial: bool, as_json: 
 
     found = open_run(run, action="show", partial=partial)
     wanted = limit if limit is not None or as_json else SHOWN
-    picked = chosen_of(found, selection_of(chosen), wanted)
+    picked = chosen_of(found, selection_of(chosen), wanted, failures_first=not as_json)
     if as_json:
         from agentv.app.exports import export_text
 
