@@ -65,7 +65,7 @@ class _Run:
     def label(self) -> RunLabel:
         targets = tuple(dict.fromkeys(place.target for place in self.cases.places))
         variants = tuple(dict.fromkeys(one.variant for one in self.cases.places if one.variant is not None))
-        return RunLabel(self.stored.run_id, str(self.stored.path), targets, len(self.cases), self.missing, variants)
+        return RunLabel(self.stored.run_id, str(self.stored.path), targets, self.cases.distinct, self.missing, variants)
 
     def trials(self, places: Sequence[int]) -> Iterator[TrialResult]:
         """The trials whose rows begin there."""
