@@ -123,7 +123,7 @@ def test_a_case_with_several_prompts_is_told_apart_wherever_it_is_shown(project)
     assert [one["prompt_id"] for one in shown["not_passed"]] == ["long"]
     assert {name: group["pass_rate"] for name, group in shown["by_prompt"].items()} == {"brief": 1.0, "long": 0.0}
     replayed = project.run("eval", "a.eval.yaml", "--target", "replay:run/index.jsonl", "--out", "replayed", "-q")
-    assert "2 cases: 1 passed, 1 failed, 0 errored" in replayed.stderr
+    assert "1 case: 0 passed, 1 failed, 0 errored" in replayed.stderr
 
 
 def test_what_lists_stand_for_can_be_named_alone_or_all_together(project):
