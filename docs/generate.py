@@ -290,7 +290,11 @@ def command(name: str) -> str:
     arguments = [usage_of(one) for one in found.params if isinstance(one, click.Argument)]
     group = ["COMMAND", "[ARGS]..."] if isinstance(found, click.Group) else []
     usage = " ".join(["agentv", name, *group] if group else ["agentv", name, "[OPTIONS]", *arguments])
-    rows = [[f"`{flag_of(one)}`", one.help or ""] for one in found.params if isinstance(one, click.Option)]
+    rows = [
+        [f"`{flag_of(one)}`", one.help or ""]
+        for one in found.params
+        if isinstance(one, click.Option) and not one.hidden
+    ]
     epilog = (found.epilog or "").removeprefix("Example: ")
     said = "\n\n".join(" ".join(part.split()) for part in cleandoc(found.help or "").split("\n\n"))
     options = table(["option", "meaning"], rows) if rows else ""

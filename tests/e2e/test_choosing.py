@@ -30,21 +30,21 @@ def test_the_list_is_for_programs_and_its_totals_are_for_people(many):
     assert ended.stdout.splitlines() == [
         f"a: {case} with {prompt} on echo" for case in ("c0", "c1") for prompt in ("prompt-1", "prompt-2")
     ]
-    assert "4 cases, 4 trials: 4 calls of targets, 0 calls of judges\ncost unknown" in ended.stderr
+    assert "2 cases, 4 trials: 4 calls of targets, 0 calls of judges\ncost unknown" in ended.stderr
     assert not (many.path / ".agentv").exists(), "nothing is written"
 
 
 def test_the_list_as_json(many):
     ended = many.run("eval", "a.jsonl", "--list", "--json", "--filter", "c1?")
     found = json.loads(ended.stdout)
-    assert len(found["cases"]) == found["totals"]["cases"] == 20
+    assert (len(found["cases"]), found["totals"]["cases"], found["totals"]["trials"]) == (20, 10, 20)
     assert found["cases"][0]["source"] == "a.jsonl:11"
 
 
 def test_a_quiet_list_is_its_totals(many):
     ended = many.run("eval", "a.jsonl", "--list", "-q")
     assert ended.stdout == ""
-    assert ended.stderr.startswith("400 cases")
+    assert ended.stderr.startswith("200 cases, 400 trials")
 
 
 def test_a_list_whose_reader_goes_away_ends_without_a_word(project):
@@ -84,7 +84,7 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
     resumed = many.run("eval", "a.jsonl", "--sample", "5", "--out", "run", "--resume", "-q")
     assert resumed.status == 0, resumed.stderr
     assert chosen(many.rows("run")) == chosen(rows)
-    assert "10 cases: 10 passed" in resumed.stderr
+    assert "5 cases: 5 passed" in resumed.stderr
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_case_with_several_prompts_is_told_apart_wherever_it_is_shown(project)
     assert [one["prompt_id"] for one in shown["not_passed"]] == ["long"]
     assert {name: group["pass_rate"] for name, group in shown["by_prompt"].items()} == {"brief": 1.0, "long": 0.0}
     replayed = project.run("eval", "a.eval.yaml", "--target", "replay:run/index.jsonl", "--out", "replayed", "-q")
-    assert "2 cases: 1 passed, 1 failed, 0 errored" in replayed.stderr
+    assert "1 case: 0 passed, 1 failed, 0 errored" in replayed.stderr
 
 
 def test_what_lists_stand_for_can_be_named_alone_or_all_together(project):

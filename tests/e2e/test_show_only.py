@@ -21,11 +21,11 @@ def test_shown_cases_are_counted_and_never_pass(project):
     project.write("a.eval.yaml", SUITE)
     ended = project.run("eval", "a.eval.yaml", "-o", "run.xml", "-o", "run.json")
     assert ended.status == 1, ended.stderr
-    assert "6 cases: 2 passed, 0 failed, 0 errored, 4 shown" in ended.stderr
-    assert "4 cases were shown, not checked; --allow-unchecked accepts this" in ended.stderr
+    assert "3 cases: 1 passed, 0 failed, 0 errored, 2 shown" in ended.stderr
+    assert "2 cases were shown, not checked; --allow-unchecked accepts this" in ended.stderr
     assert "SHOWN ann with prompt-1: Greet Ann." in ended.stderr
     written = json.loads((project.path / "run.json").read_text())
-    assert written["summary"]["cases"]["shown"] == 4
+    assert written["summary"]["cases"]["shown"] == 2
     assert (written["summary"]["judged"], written["summary"]["pass_rate"]) == (2, 1.0)
     statuses = {(row["test_id"], row["status"], row["score"]) for row in written["rows"]}
     assert statuses == {("ann", "shown", None), ("bob", "passed", 1.0), ("cyd", "shown", None)}
@@ -61,7 +61,7 @@ def test_a_run_whose_checks_were_taken_away_does_not_compare_as_well(project):
 def test_samples_of_a_shown_case_are_all_made_and_shown(project):
     project.write("a.eval.yaml", SUITE)
     repeated = project.run("eval", "a.eval.yaml", "--repeat", "3", "--filter", "ann", "--json")
-    assert json.loads(repeated.stdout)["cases"]["shown"] == 2
+    assert json.loads(repeated.stdout)["cases"]["shown"] == 1
     early = project.run("eval", "a.eval.yaml", "--repeat", "3", "--until", "decided", "--filter", "ann", "--json")
     assert json.loads(early.stdout)["trials"] == json.loads(repeated.stdout)["trials"]
 

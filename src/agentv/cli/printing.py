@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -25,7 +25,8 @@ PIPED = 200
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
     """Write diagnostics to stderr, in the form of SPEC section 14."""
     if found:
-        click.echo(render_diagnostics(found, source_of), err=True)
+        color = takes_color(sys.stderr)
+        click.echo(render_diagnostics(found, source_of, color=color), err=True, color=color)
 
 
 def print_error(error: AgentvError) -> None:
@@ -76,4 +77,17 @@ def width_and_color() -> tuple[int, bool]:
 
     is_terminal = sys.stdout.isatty()
     width = get_terminal_size().columns if is_terminal else PIPED
-    return width, is_terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return width, takes_color(sys.stdout)
+
+
+def takes_color(stream: TextIO | None) -> bool:
+    """Whether a stream takes colours: a terminal does, unless NO_COLOR is set; FORCE_COLOR colours any other, too.
+
+    Source: https://no-color.org, https://force-color.org.
+    """
+    if stream is None or os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR")
+    if forced:
+        return forced != "0"
+    return stream.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"

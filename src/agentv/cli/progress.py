@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import time
@@ -19,7 +18,7 @@ from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
-from agentv.cli.printing import for_people, print_diagnostics, print_sample
+from agentv.cli.printing import for_people, print_diagnostics, print_sample, takes_color
 from agentv.cli.redacted_stream import redacted
 from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.lazy_dataclass import dataclass
@@ -118,7 +117,8 @@ def _followed(prepared: Prepared, options: ProgressOptions) -> int:
     exams = _exams(outcome, here, promotes=options.promotes, quiet=quiet and form != "json")
     _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if exams is not None and form != "json":
-        click.echo(exams.text(color=for_people() and "NO_COLOR" not in os.environ), err=True)
+        color = takes_color(sys.stderr)
+        click.echo(exams.text(color=color), err=True, color=color)
     if outcome.exports and not quiet:
         click.echo(f"exports: {', '.join(map(one_line, outcome.exports))}", err=True)
     if outcome.interrupted:
@@ -302,12 +302,12 @@ def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, 
         click.echo(render_json(view, outcome.summary, here=here, results=results, exams=exams_json))
     elif quiet:
         click.echo("\n".join(totals(outcome.summary, view.noted, results)), err=True)
-    elif for_people():
+    elif for_people() or takes_color(sys.stderr):
         from shutil import get_terminal_size
 
         from agentv.reports.run.terminal import render_terminal
 
-        width, color = get_terminal_size().columns, "NO_COLOR" not in os.environ
+        width, color = get_terminal_size().columns, takes_color(sys.stderr)
         page = render_terminal(view, outcome.summary, here=here, results=results, width=width, color=color)
         click.echo(page, err=True, color=color)
     else:

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 import click
 
-from agentv.cli.printing import print_diagnostics
+from agentv.cli.printing import print_diagnostics, takes_color
 from agentv.errors import ExitStatus
 from agentv.user_code.functions.guard import apart_from_output
 
@@ -56,6 +56,6 @@ def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: 
     else:
         watched = sys.stdout.isatty()
         width = get_terminal_size().columns if watched else PIPED
-        color = watched and "NO_COLOR" not in os.environ
+        color = takes_color(sys.stdout)
         click.echo(render_targets(found.listing, here=here, width=width, color=color), color=color)
     return ExitStatus.ERRORED if found.listing.failed else ExitStatus.PASSED

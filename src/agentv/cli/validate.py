@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from agentv.app.authored.validate import Checked, Validation
 from agentv.app.planning.excerpts import source_of
 from agentv.cli.completion.values import files
 from agentv.cli.formats import chosen_format, format_options, print_as
-from agentv.cli.printing import paths_of_project
+from agentv.cli.printing import paths_of_project, takes_color
 from agentv.errors import Diagnostic, ExitStatus, LoadError
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import safe
@@ -67,7 +68,9 @@ def _print_file(one: Checked) -> None:
     if one.diagnostics:
         from agentv.reports.diagnostics.diagnostics import render_diagnostics
 
-        click.echo(render_diagnostics(one.diagnostics, source_of, counted=False) + "\n", err=True)
+        color = takes_color(sys.stderr)
+        shown = render_diagnostics(one.diagnostics, source_of, counted=False, color=color)
+        click.echo(f"{shown}\n", err=True, color=color)
 
 
 def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: bool) -> str:

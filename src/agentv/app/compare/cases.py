@@ -150,6 +150,14 @@ class ChosenCases:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    @property
+    def distinct(self) -> int:
+        """Number of distinct cases: one may have several targets, prompts and variants."""
+        if len({(place.suite, place.path) for place in self.places}) == len(self.places):
+            return len(self.numbers)
+        of = self.cases
+        return len({(of.case_id(one), of.place(one).suite, of.place(one).path) for one in self.numbers})
+
     def of(self, by: Dimension, name: str) -> ChosenCases:
         """Those with this target, prompt or variant."""
         return self.among(by, (name,))

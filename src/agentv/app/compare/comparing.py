@@ -75,7 +75,7 @@ class _Run:
         variants = tuple(dict.fromkeys(one.variant for one in self.cases.places if one.variant is not None))
         prompts = (self.part[1],) if self.part is not None and self.part[0] == "prompt" else ()
         path = str(self.stored.path)
-        return RunLabel(self.stored.run_id, path, targets, len(self.cases), self.missing, variants, prompts)
+        return RunLabel(self.stored.run_id, path, targets, self.cases.distinct, self.missing, variants, prompts)
 
     def trials(self, places: Sequence[int]) -> Iterator[TrialResult]:
         """The trials whose rows begin there."""

@@ -37,8 +37,16 @@ class SelectedTrials:
     wanted: int
 
 
-def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> SelectedTrials:
+def choose(
+    run: StoredRun, selection: Selection, limit: int | None = None, *, failures_first: bool = False
+) -> SelectedTrials:
     """The trials of a run that match a selection, at most `limit`, in the order in which they ended.
+
+    Args:
+        run: the run.
+        selection: of its trials.
+        limit: at most so many; None: all.
+        failures_first: those that failed or errored come first, and those that passed last.
 
     Raises:
         UsageError: a given name does not occur in the run.
@@ -46,7 +54,7 @@ def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Se
     """
     with checked_index(run, selection) as index:
         counts = index.counts(selection)
-        places = array("q", index.places(selection, limit))
+        places = array("q", index.places(selection, limit, failures_first=failures_first))
     return SelectedTrials(replace(run, places=places), counts, len(places))
 
 

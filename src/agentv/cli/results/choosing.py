@@ -48,11 +48,13 @@ def selection_of(chosen: dict[str, Any]) -> Selection:
     return Selection(statuses, **{field: tuple(chosen[name]) for name, field in _NAMES.items()})
 
 
-def chosen_of(run: StoredRun, selection: Selection, limit: int | None) -> SelectedTrials:
+def chosen_of(
+    run: StoredRun, selection: Selection, limit: int | None, *, failures_first: bool = False
+) -> SelectedTrials:
     """The chosen trials of a run. A person who has to wait for it sees why."""
     from agentv.app.results.selecting import bytes_to_index, choose
 
     size = bytes_to_index(run)
     if size > _LONG:
         click.echo(f"reading {size / 1e9:.1f} GB of rows into a search index; this happens once", err=True)
-    return choose(run, selection, limit)
+    return choose(run, selection, limit, failures_first=failures_first)

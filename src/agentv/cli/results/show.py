@@ -37,7 +37,7 @@ SHOWN = 20
 def command(
     run: str, limit: int | None, *, partial: bool, as_json: bool, matrix: bool, full: bool, **chosen: Any
 ) -> int:
-    """Show the trials of a run (default: the last).
+    """Show the trials of a run (default: the last), failures first.
 
     Shows each answer, every check with its evidence, what the judge said, and the difference from the reference answer.
     With --matrix, shows the answers to each case side by side; --failed and the like then select cases with such a
@@ -55,7 +55,7 @@ def command(
     if matrix:
         _show_matrix(found, selection_of(chosen), wanted, full=full)
         return ExitStatus.PASSED
-    picked = chosen_of(found, selection_of(chosen), wanted)
+    picked = chosen_of(found, selection_of(chosen), wanted, failures_first=not as_json)
     if as_json:
         from agentv.app.exports import export_text
 

@@ -270,7 +270,11 @@ def basis_lines(found: Comparison) -> Iterator[str]:
         yield ", ".join(parts)
     if one.tested > 1:
         yield f"p-values and intervals are corrected for {one.tested} tests (Holm)"
-    yield f"based on {plural(one.pairs, 'case')}: {_moves(one, found.question.alpha)}"
+    cases = min(found.base.cases, found.candidate.cases)
+    counted = (
+        plural(one.pairs, "case") if one.pairs <= cases else f"{one.pairs} pairs of results of {plural(cases, 'case')}"
+    )
+    yield f"based on {counted}: {_moves(one, found.question.alpha)}"
     flips = one.moves
     if flips.same_rule and (flips.fixed or flips.broken):
         mcnemar = "" if flips.flips_p is None else f" (McNemar's exact {p_value(flips.flips_p)})"

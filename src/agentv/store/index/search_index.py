@@ -63,6 +63,8 @@ _NAMES = {
     "targets": "SELECT DISTINCT target FROM groups",
     "tags": "SELECT DISTINCT value FROM groups, json_each(tags)",
 }
+_RANKS = {"failed": 0, "errored": 0, "skipped": 1, "shown": 2, "passed": 3}
+_FAILURES_FIRST = f"CASE status {' '.join(f'WHEN {code} THEN {_RANKS[one]}' for code, one in enumerate(STATUSES))} END"
 _BATCH = 1000
 _SPECIAL = frozenset("*?[")
 _RANGE = re.compile(r"(.)-(.)")
@@ -122,10 +124,17 @@ class RowIndex:
             numbers = self._database.execute(f"SELECT {sums} FROM trials{where}", values).fetchone()  # noqa: S608  # made of constants
         return Counts(sum(numbers), *numbers)
 
-    def places(self, selection: Selection, limit: int | None = None) -> Iterator[int]:
-        """Where the rows of the chosen trials begin, in bytes, in the order of the file."""
+    def places(self, selection: Selection, limit: int | None = None, *, failures_first: bool = False) -> Iterator[int]:
+        """Where the rows of the chosen trials begin, in bytes, in the order of the file.
+
+        Args:
+            selection: of the trials.
+            limit: at most so many.
+            failures_first: trials that passed come after all others, and those that failed or errored before them.
+        """
         where, values = self._where(selection)
-        question = f"SELECT place FROM trials{where} ORDER BY place LIMIT ?"  # noqa: S608  # as above
+        order = f"{_FAILURES_FIRST}, place" if failures_first else "place"
+        question = f"SELECT place FROM trials{where} ORDER BY {order} LIMIT ?"  # noqa: S608  # as above
         with self._refusals():
             for (place,) in self._database.execute(question, (*values, -1 if limit is None else limit)):
                 yield place

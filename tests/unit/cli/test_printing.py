@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from agentv.cli.printing import print_diagnostics, takes_color
+from agentv.errors import Diagnostic
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("env", "terminal", "pipe"),
+    [
+        ({}, True, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"NO_COLOR": ""}, True, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "0"}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"CI": "true"}, False, False),
+        ({"CI": "true", "FORCE_COLOR": "3"}, True, True),
+    ],
+)
+def test_what_takes_colours(monkeypatch, env, terminal, pipe):
+    for name in ("NO_COLOR", "FORCE_COLOR", "CI", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert (takes_color(Terminal()), takes_color(io.StringIO()), takes_color(None)) == (terminal, pipe, False)
+
+
+def test_diagnostics_are_coloured_and_what_they_quote_colours_nothing(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    print_diagnostics([Diagnostic("bad-value", "found \x1b[41mred")])
+    shown = capsys.readouterr().err
+    assert "\x1b[" in shown
+    assert "\\x1b[41mred" in shown
+    assert "\x1b[41m" not in shown

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import shlex
+import subprocess
+from fnmatch import fnmatchcase
+
+from agentv.reports.run.failures import FailureGroups
+from agentv.reports.run.rerun import MOST_CASES, RerunOptions
+from doubles.trials import finished, trial
+
+ROOT = "/repo"
+
+
+def options(*, targets=("gpt",), here=ROOT, **settings):
+    suite = {"name": "refunds", "path": "evals/refund.eval.yaml", "targets": [{"name": name} for name in targets]}
+    return RerunOptions.of({"settings": settings, "suites": [suite]}, here=here, root=ROOT)
+
+
+def command(given, *trials):
+    found = FailureGroups()
+    for one in trials:
+        found.add(finished("failed", trial=one))
+    (group,) = found.groups()
+    rerun = given.rerun(group)
+    return None if rerun is None else (shlex.split(rerun.command)[2:], rerun.cases)
+
+
+def test_the_path_is_that_from_here_and_the_target_is_named_where_the_file_has_others():
+    assert command(options(), trial("a")) == (["evals/refund.eval.yaml", "--filter", "a"], 1)
+    assert command(options(here="/repo/evals"), trial("a"))[0][0] == "refund.eval.yaml"
+    two = options(targets=("gpt", "claude"))
+    assert command(two, trial("a"))[0][3:] == ["--target", "gpt"]
+    assert command(two, trial("a"), trial("a", target="claude"))[0][3:] == []
+    assert command(two, trial("a", target="own"))[0][3:] == []  # a case with a target of its own keeps it
+
+
+def test_what_shapes_answers_and_grades_is_repeated_and_what_chose_cases_is_not():
+    given = options(
+        targets=("gpt",), judge="openai:gpt-5", threshold=0.75, repeat=3, variables={"lang": "de ch"},
+        env_file=".env.ci", trust_data=True, filter="x*", limit=3, workers=9,
+    )  # fmt: skip
+    words, _ = command(given, trial("a"))
+    assert words[3:] == [
+        *("--var", "lang=de ch", "--judge", "openai:gpt-5", "--env-file", ".env.ci"),
+        *("--repeat", "3", "--threshold", "0.75", "--trust-data"),
+    ]
+    on_the_command_line = RerunOptions.of(
+        {"settings": {"targets": ["a", "b"]}, "suites": [{"name": "s", "path": "evals/refund.eval.yaml"}]},
+        here=ROOT,
+        root=ROOT,
+    )
+    assert command(on_the_command_line, trial("x", target="b"))[0][3:] == ["--target", "b"]
+
+
+def test_of_many_cases_one_runs_and_the_number_says_so():
+    many = [trial(f"c{number:02}", line=number) for number in range(1, MOST_CASES + 2)]
+    assert command(options(), *many[:-1])[1] == MOST_CASES
+    assert command(options(), *many) == (["evals/refund.eval.yaml", "--filter", "c01"], 1)
+
+
+def test_a_shell_gives_back_every_id_and_no_pattern_selects_another():
+    ids = ["it's", "a b", "$(rm -rf x)", "\x1b[2J", "back\\slash'\n", "\u202eevil", "x*", "a[b]*", "-x", "`id`", "ü"]
+    for identity in ids:
+        found = FailureGroups()
+        found.add(finished("failed", trial=trial(identity)))
+        line = options().rerun(found.groups()[0]).command
+        assert line.isprintable()
+        script = f"agentv() {{ printf '%s\\0' \"$@\"; }}; {line}"
+        words = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout.decode().split("\0")
+        pattern = words[words.index("--filter") + 1]
+        assert pattern == identity or fnmatchcase(identity, pattern)
+        assert not fnmatchcase("xyz", pattern)
+
+
+def test_a_suite_without_a_file_has_no_command():
+    assert RerunOptions.of({"settings": {}, "suites": []}, here=ROOT, root=ROOT).rerun_all() is None
