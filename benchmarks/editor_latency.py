@@ -51,9 +51,8 @@ async def measure(client: LanguageClient, published: dict, path: Path, cases: in
         position = types.Position(line, 9)
         await client.text_document_completion_async(types.CompletionParams(types.TextDocumentIdentifier(uri), position))
         completions.append(time.perf_counter() - begin)
-    print(
-        f"{cases:6} cases: opened in {opened:.2f} s; key to diagnostics {_shown(keys)}; completion {_shown(completions)}"
-    )
+    print(f"{cases:6} cases: opened in {opened:.2f} s")
+    print(f"       key to diagnostics {_shown(keys)}; completion {_shown(completions)}")
 
 
 def _shown(seconds: list[float]) -> str:
