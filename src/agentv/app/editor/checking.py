@@ -18,8 +18,8 @@ from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.span import Span
 from agentv.user_code.load_limit import within_limits
 
-OFFLINE = "not-fetched"
-"""Marks what would need a repository from a git host; an editor that opens a file must not fetch it."""
+OFFLINE = "git-failed"
+"""Of what needs a repository from a git host; opening a file in an editor must not fetch it, so it is not reported."""
 
 OF_SEVERAL_CASES = frozenset(["unknown-case", "dependency-cycle", "duplicate-id", "missing-cluster", "unused-ignore"])
 """Codes that one case alone cannot tell."""

@@ -86,6 +86,9 @@ def index_of(path: str, data: bytes, kind: FileKind) -> FileIndex | None:
 
 
 def _tests_of(root: Node) -> Node | None:
+    """The cases of a suite, or of a file that is a list of them."""
+    if isinstance(root, ListNode):
+        return root
     if not isinstance(root, MapNode):
         return None
     return next((root.items[key] for key in TESTS if key in root.items), None)

@@ -89,10 +89,16 @@ class Project:
         return {path: kind for path, kind in found.items() if path.endswith(_SUFFIXES)}
 
     def indexes(self) -> Iterator[FileIndex]:
-        """The names of each authored file of the project that can be read."""
-        for path, kind in self.files().items():
-            if (found := index_file(path, self.edits, kind)) is not None:
+        """The names of each authored file of the project that can be read, and of files that suites take cases from."""
+        waiting = list(self.files().items())
+        seen: set[str] = set()
+        while waiting:
+            path, kind = waiting.pop()
+            found = index_file(path, self.edits, kind) if path not in seen else None
+            seen.add(path)
+            if found is not None:
                 yield found
+                waiting += [(source, "eval") for source in sources_of(found, self.root) if source not in seen]
 
     def template_of(self, name: str, path: str) -> str | None:
         """The file of the template that a name means in a file."""
@@ -121,6 +127,15 @@ class Project:
 def _view(kind: str, directory: str, _types: tuple[str, ...]) -> SchemaView:
     """Made once, until the project gets another assertion type."""
     return SchemaView(json.loads(schema_text(kind, directory)))
+
+
+def sources_of(index: FileIndex, root: str) -> Iterator[str]:
+    """The YAML files of a project that a suite takes cases from."""
+    folder = Path(index.path).parent
+    for source in index.sources:
+        path = os.path.relpath(os.path.normpath(folder / source.removeprefix("file://")), root)
+        if path.endswith(_SUFFIXES) and not path.startswith(os.pardir):
+            yield from (map(str, Path(root).glob(path)) if "*" in path else [str(Path(root, path))])
 
 
 def _agentv_folders(root: str) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from agentv.app.editor.index import FileIndex, Name
-from agentv.app.editor.project import Project
+from agentv.app.editor.project import Project, sources_of
 from agentv.authoring.assertions.includes import NAME
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
@@ -76,21 +76,14 @@ def rename(name: Name, new: str, path: str, project: Project) -> Renaming:
 def _case(name: Name, new: str, path: str, project: Project) -> list[Span]:
     """Cases of one suite: those of the file, and of files that take cases from it or that it takes cases from."""
     known = list(project.indexes())
-    suite = [one for one in known if one.path == path or _takes(one, path) or _takes_from(known, path, one.path)]
+    taken_from = {source for one in known if one.path == path for source in sources_of(one, project.root)}
+    suite = [
+        one for one in known if one.path == path or path in sources_of(one, project.root) or one.path in taken_from
+    ]
     taken = next((one for index in suite for one in index.cases if one.id == new), None)
     if taken is not None:
         raise UsageError(f"there is already a case '{new}', in line {taken.first_line} of {Path(taken.name.file).name}")
     return [one.span for index in suite for one in index.names if (one.kind, one.text) == ("case", name.text)]
-
-
-def _takes(index: FileIndex, path: str) -> bool:
-    """Whether a suite names a file among its tests."""
-    folder = Path(index.path).parent
-    return any((folder / source.removeprefix("file://")).resolve() == Path(path).resolve() for source in index.sources)
-
-
-def _takes_from(known: list[FileIndex], path: str, other: str) -> bool:
-    return any(one.path == path and _takes(one, other) for one in known)
 
 
 def _target(name: Name, new: str, project: Project) -> list[Span]:

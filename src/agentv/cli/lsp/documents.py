@@ -21,7 +21,7 @@ from agentv.errors import Diagnostic
 DEBOUNCE_S = 0.03
 """Time without a key that ends a burst of them."""
 
-LONG_LINES = 2_000
+LONG_LINES = 300
 """Lines of a file that takes longer to check than people wait: its changed case is checked first."""
 
 LONG_DEBOUNCE_S = 0.4

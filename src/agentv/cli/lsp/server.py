@@ -15,6 +15,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from agentv.app.editor.completing import Completion, complete
+from agentv.app.editor.cursor import ITEM, cursor_at
 from agentv.app.editor.fixing import quick_fix
 from agentv.app.editor.hovering import explained, hover
 from agentv.app.editor.index import FileIndex, index_file
@@ -242,14 +243,16 @@ def _definitions(file: OpenFile, place: tuple[int, int], lines: Sequence[str], e
             return found
     links = file.checked.links if file.checked else ()
     files = [link.target for link in links if link.span.file == file.path and holds(link.span, line + 1, column + 1)]
-    types_ = project.assertion_types()
-    files += [path for word, path in types_.items() if _is_on(word, lines[line] if line < len(lines) else "", column)]
+    files += [found for name, found in project.assertion_types().items() if _is_type(name, lines, line, column)]
     return [Span(path, 1, 1, 1, 1) for path in dict.fromkeys(files)]
 
 
-def _is_on(word: str, line: str, column: int) -> bool:
-    at = line.replace("_", "-").find(word)
-    return at >= 0 and at <= column <= at + len(word)
+def _is_type(name: str, lines: Sequence[str], line: int, column: int) -> bool:
+    """Whether a place is in the name of an assertion type, in an entry of a list of assertions."""
+    text = lines[line].replace("_", "-") if line < len(lines) else ""
+    at = text.find(name)
+    cursor = cursor_at(lines, line, at) if 0 <= at <= column <= at + len(name) else None
+    return cursor is not None and cursor.path[-1:] == (ITEM,) and cursor.key in {None, "type"}
 
 
 def _add_renaming(server: Server) -> None:
