@@ -143,6 +143,9 @@ def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -
     several = {by: names for by, names in found.items() if len(names) > 1 and asked in (None, by)}
     if several:
         return several
+    if asked is None and targets:
+        message = f"the run {run.stored.run_id} has one prompt and no variants to compare on the target '{targets[0]}'"
+        raise UsageError(message, "to compare two targets, name both: --target BASE --target CANDIDATE")
     if asked is None:
         message = f"the run {run.stored.run_id} has one target, one prompt and no variants to compare"
         raise UsageError(message, "compare it with another run: agentv compare BASE CANDIDATE")
