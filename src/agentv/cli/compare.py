@@ -13,8 +13,8 @@ from agentv.cli.completion.values import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
+    from agentv.model.run.compared.run_comparison import RunComparison
     from agentv.model.run.comparison import Comparison, Matrix, Requirement
-    from agentv.model.run.run_comparison import RunComparison
 
 _AT_ONCE = 1000
 """Pieces of a text."""

@@ -19,6 +19,7 @@ from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
@@ -31,7 +32,6 @@ from agentv.model.run.comparison import (
     RunLabel,
 )
 from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison
-from agentv.model.run.run_comparison import RunComparison
 from agentv.model.run.trial import TrialResult
 from agentv.store.files.directory import INDEX
 from agentv.store.rows.current import replaced_lines
