@@ -13,8 +13,8 @@ from agentv.cli.completion.values import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
+    from agentv.model.run.compared.run_comparison import RunComparison
     from agentv.model.run.comparison import Comparison, Matrix, Requirement
-    from agentv.model.run.run_comparison import RunComparison
 
 _AT_ONCE = 1000
 """Pieces of a text."""
@@ -62,7 +62,10 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--by",
     type=click.Choice(("suite", "tag", "target", "prompt", "variant")),
-    help="Also compare each suite, or the cases of each tag or variant; of one run: its targets, prompts or variants.",
+    help=(
+        "Also compare each suite, or the cases of each tag or variant."
+        " With one run: compare its targets, prompts or variants in pairs."
+    ),
 )
 @click.option("--cluster", metavar="KEY", help="Metadata key whose equal values make cases dependent.")
 @click.option(
@@ -70,7 +73,10 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "targets",
     multiple=True,
     metavar="NAME",
-    help="Compare only this target: once for all runs, or once for each run in order; of one run: the base first.",
+    help=(
+        "Compare only this target: once for all runs, or once for each run in order."
+        " With one run: the targets to compare, base first."
+    ),
 )
 @click.option("--edited", is_flag=True, help="Include cases that were edited between the runs.")
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
@@ -88,8 +94,8 @@ def command(
     """Compare a candidate run with a base run: better, worse, equivalent, non-inferior, or cannot tell.
 
     A run is an id, a directory, or 'last'. Cases are matched by suite and id. Cases in only one run and cases that
-    were edited between the runs are listed but not counted. More than two runs are compared in pairs. Of one run, its
-    targets, its prompts and its variants are compared, each with the first.
+    were edited between the runs are listed but not counted. More than two runs are compared in pairs. With one run,
+    its targets, prompts and variants are compared, each with the first.
 
     Exit status: 0 the requirement holds, which by default also means 'cannot tell'; 1 it does not; 2 the runs cannot be
     compared; 3 no case was graded in both runs.

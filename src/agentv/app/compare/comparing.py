@@ -19,6 +19,7 @@ from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
@@ -31,7 +32,6 @@ from agentv.model.run.comparison import (
     RunLabel,
 )
 from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison
-from agentv.model.run.run_comparison import RunComparison
 from agentv.model.run.trial import TrialResult
 from agentv.store.files.directory import INDEX
 from agentv.store.rows.current import replaced_lines
@@ -143,6 +143,9 @@ def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -
     several = {by: names for by, names in found.items() if len(names) > 1 and asked in (None, by)}
     if several:
         return several
+    if asked is None and targets:
+        message = f"the run {run.stored.run_id} has one prompt and no variants to compare on the target '{targets[0]}'"
+        raise UsageError(message, "to compare two targets, name both: --target BASE --target CANDIDATE")
     if asked is None:
         message = f"the run {run.stored.run_id} has one target, one prompt and no variants to compare"
         raise UsageError(message, "compare it with another run: agentv compare BASE CANDIDATE")

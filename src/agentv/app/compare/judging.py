@@ -18,6 +18,7 @@ from statistics import NormalDist, fmean
 from agentv.app.compare.measuring import Measurement, claimed, measured
 from agentv.app.compare.settings import Settings, same_rate, same_rule
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.comparison import (
     CaseOutcome,
     CasePair,
@@ -28,7 +29,6 @@ from agentv.model.run.comparison import (
     MeasureResult,
     Moves,
 )
-from agentv.model.run.comparison_verdicts import Measure, Verdict, Withheld
 from agentv.stats.comparison.difference import ROUNDING, Differences, fewest_for
 from agentv.stats.comparison.paired import mcnemar_exact
 from agentv.stats.intervals.proportion import wilson_interval

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.compared.verdicts import Measure, Verdict
 from agentv.model.run.comparison import ComparisonSettings, MeasureResult
-from agentv.model.run.comparison_verdicts import Measure, Verdict
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.comparison.holm import rejection_levels
 from agentv.stats.comparison.joint import JointTest

@@ -17,8 +17,8 @@ from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match, without
 from agentv.app.compare.records import planned_names
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.compared.verdicts import Measure
 from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, Loss, MeasureResult
-from agentv.model.run.comparison_verdicts import Measure
 from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, Dimension, MatrixComparison, MatrixGroup, RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from agentv.app.compare.judging import verdict_of
 from agentv.app.compare.measuring import Measurement
+from agentv.model.run.compared.verdicts import Verdict
 from agentv.model.run.comparison import ComparisonSettings
-from agentv.model.run.comparison_verdicts import Verdict
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.power.power_simulation import Rehearsal, Rehearsed
 

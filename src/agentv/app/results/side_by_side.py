@@ -8,9 +8,9 @@ from dataclasses import replace
 from agentv.app.compare.records import planned_names
 from agentv.app.results.selecting import checked_index
 from agentv.app.results.stored import StoredRun
+from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySide
 from agentv.model.run.matrix import Dimension
 from agentv.model.run.selection import Selection
-from agentv.model.run.side_by_side import CaseAnswers, Place, SideBySide
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 

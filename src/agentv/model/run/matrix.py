@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.comparison_verdicts import Measure, Verdict, Withheld
+from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.group_totals import GroupTotals, Interval
 
 Dimension = Literal["target", "prompt", "variant"]

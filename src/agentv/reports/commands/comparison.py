@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from agentv.model.run.compared.verdicts import Verdict, Withheld
 from agentv.model.run.comparison import (
     CaseKey,
     CasePair,
@@ -17,7 +18,6 @@ from agentv.model.run.comparison import (
     RunLabel,
     SampleEvidence,
 )
-from agentv.model.run.comparison_verdicts import Verdict, Withheld
 from agentv.model.values.formatting import plural
 from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line, percent

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Interval, Judgement, Matrix, MovedCase, RunLabel
-from agentv.model.run.run_comparison import RunComparison
 from agentv.model.values.values import Json
 from agentv.reports.commands.run_comparison import run_comparison_json
 from agentv.reports.text.json_pieces import Piecewise, indented

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from shlex import quote
 
+from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import RunLabel
 from agentv.model.run.matrix import MatrixComparison
-from agentv.model.run.run_comparison import RunComparison
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.commands.comparison import case_label, listed

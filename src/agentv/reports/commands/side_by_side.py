@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
+from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySide
 from agentv.model.run.grade import Grade
-from agentv.model.run.side_by_side import CaseAnswers, Place, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import plural
 from agentv.reports.commands.columns import paint

@@ -89,6 +89,9 @@ def test_one_run_with_one_of_each_is_refused(runs):
     message, hint = refused(runs[0])
     assert message == "the run base has one target, one prompt and no variants to compare"
     assert hint == "compare it with another run: agentv compare BASE CANDIDATE"
+    assert refused(runs[0], targets=("gpt",))[1] == (
+        "to compare two targets, name both: --target BASE --target CANDIDATE"
+    )
     assert refused(runs[0], by="target")[0] == "the run base has one target, 'gpt'"
     assert refused(runs[0], by="variant")[0] == "the run base has no variants"
     assert refused(runs[0], by="suite")[0] == "--by suite needs two runs"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import CaseKey, ComparisonSettings, RunLabel
-from agentv.model.run.run_comparison import RunComparison
 from agentv.reports.commands.comparison_json import comparison_json
 from agentv.reports.commands.run_comparison import lost_lines, render_run_comparison, run_warnings
 from doubles.matrix import HOSTILE, MATRIX

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agentv.model.run.side_by_side import CaseAnswers, SideBySide
+from agentv.model.run.compared.side_by_side import CaseAnswers, SideBySide
 from agentv.reports.commands.side_by_side import render_case, render_rest
 from agentv.reports.commands.stored_run import ShowOptions
 from agentv.reports.text.escaping import cells

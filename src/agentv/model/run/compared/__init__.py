@@ -1,0 +1,1 @@
+"""What is compared within a run, and what comparisons say."""
