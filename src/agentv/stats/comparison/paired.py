@@ -1,16 +1,20 @@
 """Tests of whether two runs of the same cases differ, case by case: McNemar's, and sign-flip permutation.
 
-Numpy and scipy are imported here, so no module of `agentv eval` may import this one.
+Numpy is imported here: `agentv eval` imports this module only for runs that compare.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import ceil
+from math import ceil, comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from agentv.stats.intervals.incomplete_beta import incomplete_beta
+
+_COUNTED = 500
+"""Throws of a coin up to which the ways are counted, so that a p-value is exactly what it is."""
 
 Numbers = NDArray[np.float64]
 
@@ -48,8 +52,10 @@ def mcnemar_exact(wins: int, losses: int) -> float:
     changed, rarer = wins + losses, min(wins, losses)
     if changed == 2 * rarer:
         return 1.0
+    if changed <= _COUNTED:
+        return min(1.0, 2 * sum(comb(changed, count) for count in range(rarer + 1)) / 2**changed)
     # P(X ≤ k) of a fair coin thrown n times is the incomplete beta function at one half
-    return min(1.0, 2 * float(special.betainc(changed - rarer, rarer + 1, 0.5)))
+    return min(1.0, 2 * incomplete_beta(changed - rarer, rarer + 1, 0.5, 0.5))
 
 
 def permutation_test(differences: Sequence[float], *, seed: int = 0, rounds: int = ROUNDS) -> float:

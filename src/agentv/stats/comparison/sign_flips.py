@@ -1,6 +1,6 @@
 """Sign-flip permutation test of a mean paired difference, at zero and at every other value, with its interval.
 
-Numpy and scipy are imported here, so no module of `agentv eval` may import this one.
+Numpy is imported here: `agentv eval` imports this module only for runs that compare.
 """
 
 from __future__ import annotations
