@@ -12,8 +12,8 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_files import cases_in, in_directory, matching
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.data_files.files import EXCEL, HUB, TABLES, missing_library, split_sheet
+from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts, transcripts_in
-from agentv.authoring.cases.jsonl import JsonLines
 from agentv.authoring.cases.streamed import Format, StreamedCases
 from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.fields.reading import Reading
@@ -30,7 +30,7 @@ from agentv.model.values.replacement import varied
 from agentv.model.values.span import Span
 
 if TYPE_CHECKING:
-    from agentv.authoring.cases.csv_header import Column
+    from agentv.authoring.cases.data_files.csv_header import Column
     from agentv.authoring.cases.data_files.rows import Table
 
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
@@ -162,13 +162,13 @@ class CaseSources:
             return JsonLines(path, CASE.spelled("id"), self.disk.open, RowKeys(types.knows) if is_data else None)
         if path.endswith(TABLES):
             return self._table([_table_of(path, sheet)], f"{Path(path).stem}-{sheet}" if sheet else Path(path).stem)
-        from agentv.authoring.cases.csv_cases import CsvCases  # most suites have none
-        from agentv.authoring.cases.csv_expected import Expectations
+        from agentv.authoring.cases.data_files.csv_cases import CsvCases  # most suites have none
+        from agentv.authoring.cases.data_files.csv_expected import Expectations
 
         return CsvCases(path, Expectations(types), self._prefix(Path(path).stem), self._unfit)
 
     def _table(self, tables: Sequence[Table], stem: str, name: str = "") -> Format[Any]:
-        from agentv.authoring.cases.csv_expected import Expectations
+        from agentv.authoring.cases.data_files.csv_expected import Expectations
         from agentv.authoring.cases.data_files.table_cases import TableCases
 
         expectations = Expectations(self.reader.context.assertions.types)

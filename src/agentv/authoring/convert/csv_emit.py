@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
-from agentv.authoring.cases.csv_expected import DOCUMENTS, LIST_TYPES
+from agentv.authoring.cases.data_files.csv_expected import DOCUMENTS, LIST_TYPES
 from agentv.authoring.convert.emit import jsonl_text
 from agentv.authoring.convert.rebased_paths import messages_of
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, plain

@@ -174,18 +174,9 @@ class SuiteReader:
         last = line is not None and not _OTHER_LINE.search(data, line.end())
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         if self.path.endswith(".json") and may_test_skill(data):
-            return self._json_root(data)
+            return _json_root(self.path, data, self._report)
         streams = last and self._context.request.tests_from is None
         return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream if streams else _not_streamed))
-
-    def _json_root(self, data: bytes) -> Result[Node | None]:
-        """What programs write as JSON may hold escapes that YAML does not know."""
-        from agentv.authoring.source.json_text import read_json
-
-        try:
-            return read_json(self.path, data.decode("utf-8-sig"), self._report)
-        except UnicodeDecodeError:
-            return read_yaml(self.path, data, self._report)  # which tells it
 
     def _stream(self, header: MapNode) -> Sink | None:
         return self._begin(header).sources.add
@@ -299,6 +290,16 @@ class SuiteReader:
         if context.bytes_of(self.path) is None:
             return None
         return read_python_suite(self.path, self._report, read_made, for_run=context.runs_code)
+
+
+def _json_root(path: str, data: bytes, report: Report) -> Result[Node | None]:
+    """What programs write as JSON may hold escapes that YAML does not know."""
+    from agentv.authoring.source.json_text import read_json
+
+    try:
+        return read_json(path, data.decode("utf-8-sig"), report)
+    except UnicodeDecodeError:
+        return read_yaml(path, data, report)  # which tells it
 
 
 def _has_its_own_cases(context: SuiteContext, why: str) -> bool:

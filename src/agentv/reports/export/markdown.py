@@ -14,6 +14,7 @@ from itertools import islice
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money, plural
+from agentv.reports.export.markdown_code import cell, code, fenced
 from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
@@ -21,7 +22,7 @@ from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_w
 from agentv.reports.run.totals import outcomes, selected_words
 from agentv.reports.run.trial_view import OUTPUT_KEPT, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
-from agentv.reports.text.escaping import one_line, percent, safe
+from agentv.reports.text.escaping import one_line, percent
 
 LONGEST_COMMENT = 65_000
 """Bytes of a comment. GitHub takes 65,536 characters, GitLab a million; the rest is for whoever posts it."""
@@ -50,8 +51,6 @@ _VERDICTS: dict[Kind, str] = {
 }
 
 _LISTED: tuple[Kind, ...] = ("failed", "errored", "skipped", "shown")
-
-_BACKTICKS = re.compile("`+")
 
 _COMMAND = re.compile(r"^(?P<indent>[^\S\n]*):(?=:)|#(?=#\[)", re.MULTILINE)
 """Where a job of GitHub Actions that prints the comment would read a command: `::` after white space, `##[` anywhere.
@@ -111,7 +110,7 @@ def _add_failures(page: _MarkdownPage, view: RunView, words: FailureWords) -> No
     if lines:
         page.add(
             "\n<details><summary>Run them again</summary>\n\n"
-            + _fenced("".join(lines).rstrip(), "sh")
+            + fenced("".join(lines).rstrip(), "sh")
             + "\n\n</details>\n"
         )
 
@@ -229,7 +228,7 @@ def _details(trial: TrialView, here: str, words: FailureWords) -> str:
         parts.append("\n".join(_finding(finding, here) for finding in trial.findings))
     if trial.output is not None:
         cut = " (its beginning)" if len(trial.output) >= OUTPUT_KEPT else ""
-        parts.append(f"Answer{cut}:\n\n{_fenced(trial.output)}")
+        parts.append(f"Answer{cut}:\n\n{fenced(trial.output)}")
     return "\n\n".join([*parts, "</details>\n"])
 
 
@@ -240,30 +239,7 @@ def _finding(finding: Finding, here: str) -> str:
     return f"- {finding.state}: {code(check(finding), LONGEST)}{evidence}{at}"
 
 
-def _fenced(text: str, language: str = "text") -> str:
-    """The text between fences longer than any that stands in it."""
-    fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}{language}\n{safe(text)}\n{fence}"
-
-
 def _no_command(found: re.Match[str]) -> str:
     r"""The first character of a command spelled out: `\x3a:error`."""
     indent = found["indent"]
     return r"\x23" if indent is None else rf"{indent}\x3a"
-
-
-def code(text: str, longest: int) -> str:
-    """The text as code on one line, cut to so many characters."""
-    line = one_line(text, longest) or " "
-    fence = "`" * (_longest_run(line) + 1)
-    room = " " if line[0] in "` " or line[-1] in "` " else ""  # one space at each end is no part of the code
-    return f"{fence}{room}{line}{room}{fence}"
-
-
-def cell(text: str, longest: int) -> str:
-    r"""The text as code in a table, where a `|` ends the cell unless a lone `\\` stands before it."""
-    return re.sub(r"\\+(?=\|)", lambda found: f"{found[0]} ", code(text, longest)).replace("|", "\\|")
-
-
-def _longest_run(text: str) -> int:
-    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from agentv.authoring.cases.csv_cases import Filling
-from agentv.authoring.cases.csv_expected import Expectations
-from agentv.authoring.cases.csv_header import Column, read_columns
-from agentv.authoring.cases.csv_rows import Cell
+from agentv.authoring.cases.data_files.csv_cases import Filling
+from agentv.authoring.cases.data_files.csv_expected import Expectations
+from agentv.authoring.cases.data_files.csv_header import Column, read_columns
+from agentv.authoring.cases.data_files.csv_rows import Cell
 from agentv.authoring.cases.data_files.rows import Table, TableRow, WrongValue
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, written
 from agentv.authoring.source.report import Report

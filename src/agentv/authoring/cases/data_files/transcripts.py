@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.cases.jsonl import parsed_line
+from agentv.authoring.cases.data_files.jsonl import parsed_line
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Scalar, plain
 from agentv.authoring.source.report import Report

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from agentv.authoring.cases.csv_rows import CsvRow, read_rows
-from agentv.authoring.cases.jsonl import JsonLines
+from agentv.authoring.cases.data_files.csv_rows import CsvRow, read_rows
+from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.convert.datasets.sample import Findings, mapping, text
 from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of

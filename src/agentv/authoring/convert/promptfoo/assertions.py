@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from agentv.authoring.cases.csv_expected import LIST_TYPES
+from agentv.authoring.cases.data_files.csv_expected import LIST_TYPES
 from agentv.authoring.convert.promptfoo.code_scores import may_score
 from agentv.authoring.convert.promptfoo.options import judge_prompt_of
 from agentv.authoring.convert.promptfoo.providers.targets import embedder_of, named_judge_of

@@ -9,7 +9,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.cases.jsonl import JsonLines
+from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.convert.promptfoo.calls import CallCode
 from agentv.authoring.convert.promptfoo.tables import ORDER
 from agentv.authoring.convert.promptfoo.templates import COMMENT, check_template, converted_template

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentv.authoring.cases.jsonl import JsonLines
+from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.cases.streamed import SHOWN, StreamedCases
 from agentv.authoring.fields.extra_keys import KEPT_NAMES
 from agentv.authoring.source.json_text import nested_too_deep

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agentv.authoring.cases.csv_rows import Cell, CsvRow
+from agentv.authoring.cases.data_files.csv_rows import Cell, CsvRow
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.report import Report
 from agentv.lazy_dataclass import dataclass

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentv.authoring.cases import csv_rows
-from agentv.authoring.cases.csv_rows import read_rows
+from agentv.authoring.cases.data_files import csv_rows
+from agentv.authoring.cases.data_files.csv_rows import read_rows
 from agentv.authoring.source.report import Report
 
 

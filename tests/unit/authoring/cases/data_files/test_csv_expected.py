@@ -6,7 +6,7 @@ import pytest
 
 from agentv.app.registries import registries
 from agentv.authoring.assertions.type_names import AssertionTypes
-from agentv.authoring.cases.csv_expected import Expectations
+from agentv.authoring.cases.data_files.csv_expected import Expectations
 from agentv.authoring.source.nodes import ListNode, plain
 from agentv.authoring.source.report import Report
 from agentv.model.values.span import Span

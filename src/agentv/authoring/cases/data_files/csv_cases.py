@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from agentv.authoring.cases.csv_expected import Expectations
-from agentv.authoring.cases.csv_header import Column, read_header
-from agentv.authoring.cases.csv_rows import Cell, CsvRow, read_rows
+from agentv.authoring.cases.data_files.csv_expected import Expectations
+from agentv.authoring.cases.data_files.csv_header import Column, read_header
+from agentv.authoring.cases.data_files.csv_rows import Cell, CsvRow, read_rows
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.scalars import resolve
