@@ -55,7 +55,7 @@ def compared(compare: Path, work: str, peers: str, rounds: int) -> dict[str, Med
     """Measurements of each tool."""
     before = RESULTS.stat().st_size if RESULTS.exists() else 0
     command = [sys.executable, str(compare), work, "--rounds", str(rounds), "--peers", peers, "--ours", AGENTV]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # a peer that fails is told in the table
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # the table says which peers failed
     runs: dict[str, list[dict[str, object]]] = defaultdict(list)
     with RESULTS.open("rb") as file:
         file.seek(before)

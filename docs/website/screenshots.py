@@ -3,7 +3,7 @@
     python docs/website/screenshots.py
 
 The pictures are committed: GitHub shows the README and the guides without a build, and building the site needs no
-browser. They are small: a test holds each below 60 kB. Take them anew when the report looks different.
+browser. They are small: a test holds each below 60 kB. Take them again when the report looks different.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class StreamRedaction:
         return data[: len(data) - begun]
 
     def end(self) -> bytes:
-        """What was held back."""
+        """The rest of the stream."""
         held, self._held = self._held, b""
         return held
 
