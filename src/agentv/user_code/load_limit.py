@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
@@ -17,7 +19,7 @@ SECONDS = 30.0
 """Of computing without a case or record that was finished."""
 
 MEMORY = 2_000_000_000
-"""Bytes of data that the process may hold while it checks a file."""
+"""Bytes of data that checking a file may take, beside what the process holds already."""
 
 T = TypeVar("T")
 
@@ -87,6 +89,14 @@ def _limited_time(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
+def _held() -> int:
+    """Bytes of data that the process holds, counted as the limit counts them. Source: proc(5), /proc/pid/statm."""
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 @contextmanager
 def _limited_memory(most: int) -> Iterator[None]:
     if sys.platform != "linux":  # elsewhere this limit is not kept, or not only for data
@@ -95,7 +105,7 @@ def _limited_memory(most: int) -> Iterator[None]:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    allowed = [one for one in (soft, hard, most) if one != resource.RLIM_INFINITY]
+    allowed = [one for one in (soft, hard, _held() + most) if one != resource.RLIM_INFINITY]
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_DATA, (min(allowed), hard))
     try:

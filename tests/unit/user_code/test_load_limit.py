@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import mmap
 import signal
 import threading
 import time
@@ -60,6 +61,13 @@ def test_memory_ends_without_a_crash() -> None:
     found = within_limits(hoard, memory=1_000_000_000)
     assert found == GivenUp("uses more than 1,000 MB of memory", None)
     assert len(bytearray(1_100_000_000)) == 1_100_000_000  # and the limit is gone
+
+
+@pytest.mark.skipif("sys.platform != 'linux'")
+def test_what_the_process_holds_already_does_not_count() -> None:
+    with mmap.mmap(-1, 500_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # never written, so it costs nothing
+        assert within_limits(lambda: len(bytearray(50_000_000)), memory=100_000_000) == 50_000_000
+        assert isinstance(within_limits(lambda: len(bytearray(150_000_000)), memory=100_000_000), GivenUp)
 
 
 def test_a_thread_has_no_limits() -> None:
