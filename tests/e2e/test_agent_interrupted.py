@@ -65,7 +65,7 @@ def test_one_ctrl_c_keeps_what_the_agents_did_and_their_trials_run_again(shop):
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130, stderr
-    assert "ERRORED a: interrupted: the run was interrupted" in stderr
+    assert "ERRORED 2 cases: interrupted: the run was interrupted" in stderr
     assert "--resume=out" in stderr
     assert not any(map(alive, agents))
     rows = project.rows("out")

@@ -149,7 +149,7 @@ def test_one_cause_is_told_once(shop):
     ended = shop.run("eval", "a.eval.yaml", "--out", "out")
     assert ended.status == 3
     assert ended.stderr.count("setup-failed") == 1
-    assert "(and 3 more trials)" in ended.stderr
+    assert "ERRORED 2 cases (4 trials): setup-failed" in ended.stderr
 
 
 def test_workspaces_stay_on_this_machine(shop):

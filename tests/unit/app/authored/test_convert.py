@@ -38,8 +38,8 @@ NO_WORD_FOR = {
 """Suites that JSON Lines cannot say → what it has no word for."""
 
 
-ELSEWHERE = ("tests-as-a-glob", "git-files")
-"""The pattern of the one would match what is written beside it, and the other needs git hosts."""
+ELSEWHERE = ("tests-as-a-glob", "git-files", "transcripts")
+"""The pattern of the one would match what is written beside it; the others need git hosts, and are no files of cases."""
 
 
 @pytest.mark.parametrize("name", sorted({*SUITES} - {*NO_WORD_FOR, *ELSEWHERE}))

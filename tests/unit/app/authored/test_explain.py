@@ -38,6 +38,7 @@ WITHOUT_EXAMPLE = {
         "it is about a prompt of the library, and no eval file",
     ),
     **dict.fromkeys(["bad-plugin", "shadowed-plugin"], "it needs an installed package"),
+    "other-sheets": "it needs a workbook",
     "more-bad-lines": "it takes more than a hundred lines",
     "not-utf-8": "what is no text cannot stand in one",
     "ambiguous-ref": "it needs a repository on a git host",
@@ -93,6 +94,7 @@ WITHOUT_EXAMPLE = {
 """Codes that no short text can show → why."""
 
 WITHOUT_RIGHT_FILES = {
+    "bad-dataset": "right ones name a dataset of Hugging Face",
     "bad-git-url": "right ones name a repository on a git host",
     "connection": "right ones name a server",
     "agent-protocol": "right ones name an agent",

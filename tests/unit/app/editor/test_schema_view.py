@@ -34,7 +34,7 @@ OWN_KEYS = {
         "tags",
         "content",
     ),
-    *("sidecar", "governance", "faults"),
+    *("sidecar", "governance", "faults", "json-schema", "json-match"),
 }
 """Keys under which everybody writes keys of their own."""
 

@@ -29,7 +29,7 @@ TRACE = Trace(
         MessageStep("user", "refund it"),
         UsageStep("m", TokenUsage(10, 5, 15), 0.5),
         MessageStep("assistant", "first the order"),
-        ToolCallStep("skill", {"skill": "refund"}, "Skill"),
+        ToolCallStep("skill", {"skill": "refund"}, "Skill", status="completed"),
         ToolCallStep("shop.get_order", {"id": 7}, "mcp__shop__get_order", "c1", {"status": "shipped"}, status="completed"),
         ToolCallStep("shell", {"command": "cat .codex/skills/tax/SKILL.md"}, "Bash", "c2", error="exit 1", status="failed"),
         ToolCallStep("shop.get_order", {"id": 8}, "mcp__shop__get_order", "c3", status="completed"),
