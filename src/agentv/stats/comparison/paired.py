@@ -53,7 +53,7 @@ def mcnemar_exact(wins: int, losses: int) -> float:
     if changed == 2 * rarer:
         return 1.0
     if changed <= _COUNTED:
-        return min(1.0, 2 * sum(comb(changed, count) for count in range(rarer + 1)) / 2**changed)
+        return min(1.0, 2 * sum(comb(changed, count) for count in range(rarer + 1)) / (1 << changed))
     # P(X ≤ k) of a fair coin thrown n times is the incomplete beta function at one half
     return min(1.0, 2 * incomplete_beta(changed - rarer, rarer + 1, 0.5, 0.5))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ _KINDS = {
     ".json": "a JSON Lines file",
     ".parquet": "a Parquet file",
 }
+
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+"""The end of an Arrow stream."""
 
 ROWS = 1024
 """Rows that are turned into values at once."""
@@ -130,14 +134,26 @@ def _opened(path: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         return _text(path, suffix)
     import pyarrow as pa
 
-    source = pa.memory_map(path)
+    source = pa.OSFile(path)  # not mapped: a file that gets shorter would end the process
     try:
         file = pa.ipc.open_file(source)
     except pa.ArrowInvalid:
         source.seek(0)
         stream = pa.ipc.open_stream(source)
-        return stream.schema, iter(stream)
+        return stream.schema, _to_its_end(path, stream)
     return file.schema, (file.get_batch(place) for place in range(file.num_record_batches))
+
+
+def _to_its_end(path: str, stream: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
+    """The batches of a stream, which ends with a mark: one that was cut between two batches would read as whole.
+
+    Source: Arrow columnar format, "IPC streaming format".
+    """
+    yield from stream
+    with Path(path).open("rb") as file:
+        file.seek(-min(len(_END), Path(path).stat().st_size), os.SEEK_END)
+        if file.read() != _END:
+            raise ValueError("it has no end mark: it was cut off, or its writer was not closed")
 
 
 def _text(path: str, suffix: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

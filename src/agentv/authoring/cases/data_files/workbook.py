@@ -10,13 +10,14 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
+from xml.parsers import expat
 
 from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
 from agentv.authoring.source.nearest import did_you_mean
@@ -44,15 +45,13 @@ MOST_MERGED = 100
 
 _ROWS = 512
 _BLOCK = 1 << 20
-_OVERLAP = 64
-_MERGED = re.compile(rb'<mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
-_FORMULA = re.compile(rb"<f[\s/>]")
 _TIMES = re.compile(r"[hs]")
 _QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 _ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     ParseError,
+    expat.ExpatError,
     EOFError,
     OSError,
     MemoryError,
@@ -274,21 +273,46 @@ def _of_older_format(data: bytes) -> tuple[str, str | None]:
 
 
 def _scanned(path: str, part: str) -> tuple[Sequence[_Merged], bool]:
-    """The merged ranges of a sheet, and whether it has formulas: what openpyxl does not say of one that it streams."""
-    from openpyxl.utils import column_index_from_string
+    """The merged ranges of a sheet, and whether it has formulas: what openpyxl does not say of one that it streams.
 
-    merged: dict[str, _Merged] = {}
-    has_formulas, tail = False, b""
+    Raises:
+        ExpatError: the sheet is no XML.
+        ValueError: it declares entities, or a range is none.
+    """
+    scan = _Scan()
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = scan.begin
+    parser.EntityDeclHandler = scan.refuse
     with zipfile.ZipFile(path) as parts, parts.open(part) as file:
         while block := file.read(_BLOCK):
-            data = tail + block
-            has_formulas = has_formulas or _FORMULA.search(data) is not None
-            for found in _MERGED.finditer(data) if len(merged) < MOST_MERGED else ():
-                left, first, right, last = (one.decode() for one in found.groups())
-                ref = f"{left}{first}:{right}{last}"
-                merged[ref] = _Merged(column_index_from_string(left), int(first), int(last), ref)
-            tail = data[-_OVERLAP:]
-    return list(merged.values())[:MOST_MERGED], has_formulas
+            parser.Parse(block, False)
+    parser.Parse(b"", True)
+    return list(scan.merged.values()), scan.has_formulas
+
+
+class _Scan:
+    """What is noticed of a sheet while its XML is read, whatever prefixes, quotes and encoding it is written with."""
+
+    def __init__(self) -> None:
+        self.merged: dict[str, _Merged] = {}
+        self.has_formulas = False
+
+    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        if name.endswith(" f"):
+            self.has_formulas = True
+        elif name.endswith(" mergeCell") and len(self.merged) < MOST_MERGED:
+            from openpyxl.utils import range_boundaries
+
+            ref = attributes.get("ref", "")
+            left, first, _, last = range_boundaries(ref)
+            if None in (left, first, last):
+                raise ValueError(f"'{ref}' is no range of cells")
+            self.merged[ref] = _Merged(left, first, last, ref)
+
+    def refuse(self, *_: object) -> None:
+        """An entity is declared, which no sheet needs."""
+        raise ValueError("it declares entities")
 
 
 def _value(cell: Any, has_formula: bool) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 from decimal import Decimal
 
 import pyarrow as pa
@@ -186,6 +187,20 @@ def test_a_damaged_file_is_an_error_and_never_a_crash(tmp_path):
         _, found = loaded(tmp_path / f"{suffix}short", data[: len(data) // 2], suffix)
         assert found[0][0] == "bad-table", (suffix, found)
     assert "this is not a Parquet file that can be read" in loaded(tmp_path / "text", b"q\na\n")[1][0][2]
+
+
+def test_a_stream_that_was_cut_between_two_batches_is_not_whole(tmp_path):
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, pa.schema({"q": pa.string()})) as writer:
+        for _ in range(3):
+            writer.write_batch(pa.record_batch({"q": ["a", "b"]}))
+    whole = sink.getvalue()
+    assert [len(loaded(tmp_path / "whole", whole, ".arrow")[0]), loaded(tmp_path / "whole", whole, ".arrow")[1]] == [
+        6,
+        [],
+    ]
+    _, found = loaded(tmp_path / "cut", whole[:-8], ".arrow")
+    assert "it has no end mark" in str(found)
 
 
 def test_a_long_file_is_read_again_and_a_changed_one_refused(tmp_path, monkeypatch):

@@ -153,6 +153,22 @@ def test_formulas_count_by_their_stored_results(tmp_path):
     assert [(one.vars["sum"], one.vars["none"]) for one in cases] == [(2, ""), (5, "x")]
 
 
+def test_prefixes_and_quotes_of_the_xml_change_nothing(tmp_path):
+    workbook(tmp_path / "f", [["q", "sum"], ["a", "=1+1"]])
+    rewritten(
+        tmp_path / "f",
+        SHEET,
+        r"<f>1\+1</f>",
+        "<x:f xmlns:x='http://schemas.openxmlformats.org/spreadsheetml/2006/main'>1+1</x:f>",
+    )
+    assert "this formula has no stored result" in str(loaded(tmp_path / "f")[1])
+    book = workbook(tmp_path / "m", [["q", "n"], ["a", "b"], ["c", "d"]])
+    book.active.merge_cells("B2:B3")
+    book.save(tmp_path / "m" / "cases.xlsx")
+    rewritten(tmp_path / "m", SHEET, r'<mergeCell ref="B2:B3"', "<mergeCell ref='B2:B3'")
+    assert "merged" in str(loaded(tmp_path / "m")[1])
+
+
 def test_a_lie_about_the_size_of_a_sheet_costs_nothing(tmp_path):
     workbook(tmp_path, [["q"], ["a"]])
     rewritten(tmp_path, SHEET, r'<dimension ref="[^"]*"', '<dimension ref="A1:XFD1048576"')
