@@ -6,7 +6,7 @@ verdict, so that interval, p-value and verdict never disagree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agentv.lazy_dataclass import dataclass
@@ -43,10 +43,27 @@ def measured(found: Sequence[Measurement], question: ComparisonSettings) -> list
         question: its alpha applies to all of them together.
     """
     claiming = [one for one in found if one.may_claim(question)]
-    levels = rejection_levels([_p_of_difference(one, question.margin) for one in claiming], question.alpha)
+    p_values = [_p_of_difference(one, question.margin) for one in claiming]
+    levels = rejection_levels(p_values, question.alpha)
     level_of = {id(one): level for one, level in zip(claiming, levels, strict=True)}
-    shown = (_measured(one, level_of.get(id(one), question.alpha), question) for one in found)
-    return [replace(one, tests=max(1, len(claiming))) for one in shown]
+    shown = [
+        replace(_measured(one, level_of.get(id(one), question.alpha), question), tests=max(1, len(claiming)))
+        for one in found
+    ]
+    return shown if question.margin else _in_order(shown, dict(zip(map(id, claiming), p_values, strict=True)), found)
+
+
+def _in_order(
+    shown: Sequence[MeasureResult], p_values: Mapping[int, float], found: Sequence[Measurement]
+) -> list[MeasureResult]:
+    """The results, where no corrected p-value is below that of a smaller uncorrected one, as in `holm.adjusted`."""
+    raised, largest = list(shown), 0.0
+    claiming = [place for place, one in enumerate(found) if id(one) in p_values]
+    for place in sorted(claiming, key=lambda place: p_values[id(found[place])]):
+        result = raised[place]
+        largest = max(largest, result.p or 0.0)
+        raised[place] = replace(result, p=largest, p_of_claim=max(largest, result.p_of_claim or 0.0))
+    return raised
 
 
 def claimed(found: Sequence[Measurement], question: ComparisonSettings) -> list[Verdict]:

@@ -111,3 +111,10 @@ def test_the_verdicts_without_intervals_are_those_with_them(values, verdicts, ma
     other = scores(*[float(value > 0) - float(value < 0) for value in values]) if verdicts else scores(*values, size=2)
     question = ComparisonSettings(margin=margin)
     assert claimed([one, other], question) == [shown.verdict for shown in measured([one, other], question)]
+
+
+def test_the_same_differences_have_the_same_corrected_p_value():
+    """As R: `p.adjust(c(p, p), "holm")`."""
+    both = measured([scores(*[0.5] * 7, *[0.0] * 9), scores(*[0.5] * 7, *[0.0] * 9)], ComparisonSettings())
+    assert both[0].p == both[1].p == pytest.approx(2 * 2 / 2**7)
+    assert [one.verdict for one in both] == ["better", "better"]
