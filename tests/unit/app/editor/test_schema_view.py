@@ -39,10 +39,16 @@ OWN_KEYS = {
 """Keys under which everybody writes keys of their own."""
 
 OTHERS = {
-    *("agentv-project", "agentv-providers", "agentv-provider-of-a-file", "a-prompt-of-the-library"),
+    *(
+        "agentv-project",
+        "assertions-of-promptfoo",
+        "agentv-providers",
+        "agentv-provider-of-a-file",
+        "a-prompt-of-the-library",
+    ),
     *("custom-assertions", "custom-named-as-a-built-in", "config-of-a-script", "five-forms-of-an-entry", "quickstart"),
 }
-"""Folders with keys of other programs, or of assertion types of their own."""
+"""Folders with keys of other programs, or of assertion types of their own; a project may replace `word-count`."""
 
 
 @cache
