@@ -39,6 +39,7 @@ OWN_KEYS = {
 """Keys under which everybody writes keys of their own."""
 
 OTHERS = {
+    "word-count.eval.yaml",
     *(
         "agentv-project",
         "assertions-of-promptfoo",
