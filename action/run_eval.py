@@ -1,6 +1,7 @@
 """Runs `agentv eval` for the GitHub Action: annotations to the log, reports to a directory, Markdown to the summary.
 
-Inputs of the action are variables; see `action.yml`. The exit status is that of `agentv eval`.
+Inputs of the action are variables; see `action.yml`. The exit status is that of `agentv eval`, or 3 if it
+ended without a report.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from pathlib import Path
 RUNNER_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name files by which a step changes those after it: nothing that is evaluated needs them."""
 
-NOTHING_RAN = """### agentv: nothing ran
+WRONG, INCOMPLETE, INTERRUPTED = 2, 3, 130
+"""Exit statuses. Without a report no case is known to have passed or failed, whatever the command returned."""
 
-Exit status {status}: a file or the command is wrong. The log of the job lists the mistakes.
+NOTHING_RAN = """### agentv: no report
+
+Exit status {status}: `agentv eval` wrote no report. The log of the job says why.
 """
 
 
@@ -43,11 +47,13 @@ def arguments(env: Mapping[str, str], reports: Path) -> list[str]:
 def main(env: Mapping[str, str]) -> int:
     """Run the evaluation, and tell the runner where its reports are."""
     reports = Path(tempfile.mkdtemp(prefix="agentv-report-", dir=env.get("RUNNER_TEMP")))
-    command = [sys.executable, "-m", "agentv", *arguments(env, reports)]
+    # -P: a file of the project that is called agentv.py is not what runs
+    command = [sys.executable, "-P", "-m", "agentv", *arguments(env, reports)]
     inherited = {name: value for name, value in os.environ.items() if name not in RUNNER_FILES}
     status = subprocess.run(command, env=inherited, check=False).returncode
     report = reports / "report.md"
     if not report.is_file():
+        status = status if status in (WRONG, INTERRUPTED) else INCOMPLETE
         report.write_text(NOTHING_RAN.format(status=status), encoding="utf-8")
     _append(env.get("GITHUB_OUTPUT"), f"exit-status={status}\ndirectory={reports}\n")
     _append(env.get("GITHUB_STEP_SUMMARY"), report.read_text(encoding="utf-8"))

@@ -153,6 +153,7 @@ def test_the_runner_gets_status_reports_and_summary(tmp_path: Path, monkeypatch:
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
     }
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "agentv.py").write_text("")  # what would run instead passes everything
 
     monkeypatch.setenv("GITHUB_ENV", str(tmp_path / "env"))
     code = '"GITHUB_ENV" in __import__("os").environ'
@@ -168,6 +169,10 @@ def test_the_runner_gets_status_reports_and_summary(tmp_path: Path, monkeypatch:
     (tmp_path / "summary").unlink()
     assert run_eval.main({**env, "AGENTV_ACTION_PATHS": "a.eval.yaml"}) == 2
     assert (tmp_path / "summary").read_text() == run_eval.NOTHING_RAN.format(status=2)
+
+    (tmp_path / "summary").unlink()
+    assert run_eval.main({**env, "AGENTV_ACTION_ARGUMENTS": "--help"}) == 3
+    assert (tmp_path / "summary").read_text() == run_eval.NOTHING_RAN.format(status=3)
 
 
 def action() -> Any:
