@@ -11,9 +11,10 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 PER_PAGE = 100
@@ -43,8 +44,11 @@ class Comments:
         page = 1
         while True:
             comments = self._call("GET", f"{self._number}/comments?per_page={PER_PAGE}&page={page}")
+            if not isinstance(comments, list) or not all(isinstance(one, dict) for one in comments):
+                raise ValueError("no list of comments")
             for one in comments:
-                if one["body"].startswith(marker) and one["user"]["type"] == "Bot":
+                # GitHub's schema allows null for both, such as the user of an account that is deleted
+                if (one.get("body") or "").startswith(marker) and (one.get("user") or {}).get("type") == "Bot":
                     return int(one["id"])
             if len(comments) < PER_PAGE:
                 return None
@@ -82,8 +86,10 @@ def main(env: Mapping[str, str]) -> int:
     except HTTPError as error:
         reason = FORBIDDEN if error.code in (401, 403, 404) else f"GitHub responded with {error.code}"
         sys.stdout.write(f"::warning title=agentv::no comment: {reason}\n")
-    except (URLError, TimeoutError):
+    except (OSError, HTTPException):
         sys.stdout.write("::warning title=agentv::no comment: no response from GitHub\n")
+    except (ValueError, LookupError):
+        sys.stdout.write("::warning title=agentv::no comment: GitHub's response is malformed\n")
     return 0
 
 

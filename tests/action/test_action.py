@@ -32,6 +32,7 @@ class GitHub(ThreadingHTTPServer):
         self.comments: list[dict[str, Any]] = []
         self.calls: list[str] = []
         self.status = 200
+        self.broken: tuple[int, bytes] | None = None  # a length and a body that is sent instead
         self.tokens: set[str | None] = set()
 
     def add(self, body: str, kind: str) -> dict[str, Any]:
@@ -62,8 +63,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def respond(self) -> None:
         answer = json.dumps(self.answer()).encode()
+        length, answer = self.server.broken or (len(answer), answer)
+        if not length:
+            return  # the connection ends without a response
         self.send_response(self.server.status)
-        self.send_header("content-length", str(len(answer)))
+        self.send_header("content-length", str(length))
         self.end_headers()
         self.wfile.write(answer)
 
@@ -126,6 +130,22 @@ def test_a_comment_that_cannot_be_written_is_a_warning(github: GitHub, tmp_path:
     github.calls.clear()
     assert post_comment.main(environment(github, tmp_path, {"ref": "refs/heads/main"})) == 0
     assert github.calls == []
+
+
+def test_a_response_that_is_none_is_a_warning(github: GitHub, tmp_path: Path, capsys) -> None:
+    env = environment(github, tmp_path, PULL_REQUEST)
+    for body in (b"<html>down for maintenance</html>", b'{"message": "moved"}', b'["a"]', b"\xff", b""):
+        for length in {len(body), 1000}:
+            github.broken = (length, body)
+            assert post_comment.main(env) == 0, body
+            assert capsys.readouterr().out.startswith("::warning title=agentv::no comment: "), (length, body)
+    github.broken = None
+    github.comments += [
+        {"id": 1, "body": None, "user": None},
+        {"id": 2, "body": post_comment.marker_of("evals -->/nightly"), "user": None},
+    ]
+    assert post_comment.main(env) == 0
+    assert (github.calls[-1], capsys.readouterr().out) == ("POST /repos/acme/evals/issues/7/comments", "")
 
 
 def test_inputs_become_arguments(tmp_path: Path) -> None:
