@@ -227,6 +227,20 @@ def test_inputs_are_passed_and_documented() -> None:
     assert read == {name for step in found["runs"]["steps"] for name in step.get("env", {}) if "ACTION" in name}
 
 
+def test_hooks_run_at_every_commit() -> None:
+    """pre-commit skips a hook without `always_run` where no file is left to check, such as when one is deleted."""
+    page = (ROOT / "docs" / "how-to" / "validate-before-each-commit.md").read_text(encoding="utf-8")
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    configs = [
+        yaml.safe_load(text) for text in re.findall(r"```yaml title=.pre-commit-config.yaml\n(.*?)```", page, re.S)
+    ]
+    local = [one for config in configs for repo in config["repos"] if repo["repo"] == "local" for one in repo["hooks"]]
+    assert len(local) == 1
+    for one in (hook, *local):
+        assert (one["always_run"], one["pass_filenames"]) == (True, False)
+        assert not {"files", "types", "types_or", "exclude"} & set(one)
+
+
 def test_only_the_last_job_can_publish_and_only_a_tag_of_the_version() -> None:
     jobs = workflow()["jobs"]
     rights = {name: job["permissions"] for name, job in jobs.items()}
