@@ -232,7 +232,7 @@ def test_hooks_run_at_every_commit() -> None:
     page = (ROOT / "docs" / "how-to" / "validate-before-each-commit.md").read_text(encoding="utf-8")
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     configs = [
-        yaml.safe_load(text) for text in re.findall(r"```yaml title=.pre-commit-config.yaml\n(.*?)```", page, re.S)
+        yaml.safe_load(text) for text in re.findall(r"```yaml title=.pre-commit-config.yaml\n(.*?)```", page, re.DOTALL)
     ]
     local = [one for config in configs for repo in config["repos"] if repo["repo"] == "local" for one in repo["hooks"]]
     assert len(local) == 1
