@@ -27,8 +27,12 @@ Exit status {status}: `agentv eval` wrote no report. The log of the job says why
 
 
 def arguments(env: Mapping[str, str], reports: Path) -> list[str]:
-    """The arguments of `agentv eval` for the inputs of the action."""
-    paths = shlex.split(env.get("AGENTV_ACTION_PATHS", ""))
+    """The arguments of `agentv eval` for the inputs of the action.
+
+    Raises:
+        ValueError: a quote in an input is not closed.
+    """
+    paths = _words("paths", env.get("AGENTV_ACTION_PATHS", ""))
     targets = [line.strip() for line in env.get("AGENTV_ACTION_TARGETS", "").splitlines() if line.strip()]
     judge = env.get("AGENTV_ACTION_JUDGE", "").strip()
     return [
@@ -40,17 +44,25 @@ def arguments(env: Mapping[str, str], reports: Path) -> list[str]:
         "--format",
         "github",
         *(word for name in ("report.html", "report.md", "junit.xml") for word in ("--out", str(reports / name))),
-        *shlex.split(env.get("AGENTV_ACTION_ARGUMENTS", "")),
+        *_words("arguments", env.get("AGENTV_ACTION_ARGUMENTS", "")),
     ]
+
+
+def _words(name: str, text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"input `{name}`: {str(error).lower()}") from error
 
 
 def main(env: Mapping[str, str]) -> int:
     """Run the evaluation, and tell the runner where its reports are."""
     reports = Path(tempfile.mkdtemp(prefix="agentv-report-", dir=env.get("RUNNER_TEMP")))
-    # -P: a file of the project that is called agentv.py is not what runs
-    command = [sys.executable, "-P", "-m", "agentv", *arguments(env, reports)]
-    inherited = {name: value for name, value in os.environ.items() if name not in RUNNER_FILES}
-    status = subprocess.run(command, env=inherited, check=False).returncode
+    try:
+        status = _run(arguments(env, reports))
+    except ValueError as error:
+        sys.stdout.write(f"::error title=agentv::{error}\n")
+        status = WRONG
     report = reports / "report.md"
     if not report.is_file():
         status = status if status in (WRONG, INTERRUPTED) else INCOMPLETE
@@ -58,6 +70,13 @@ def main(env: Mapping[str, str]) -> int:
     _append(env.get("GITHUB_OUTPUT"), f"exit-status={status}\ndirectory={reports}\n")
     _append(env.get("GITHUB_STEP_SUMMARY"), report.read_text(encoding="utf-8"))
     return status
+
+
+def _run(words: list[str]) -> int:
+    # -P: a file of the project that is called agentv.py is not what runs
+    command = [sys.executable, "-P", "-m", "agentv", *words]
+    inherited = {name: value for name, value in os.environ.items() if name not in RUNNER_FILES}
+    return subprocess.run(command, env=inherited, check=False).returncode
 
 
 def _append(file: str | None, text: str) -> None:

@@ -194,6 +194,13 @@ def test_the_runner_gets_status_reports_and_summary(tmp_path: Path, monkeypatch:
     assert run_eval.main({**env, "AGENTV_ACTION_ARGUMENTS": "--help"}) == 3
     assert (tmp_path / "summary").read_text() == run_eval.NOTHING_RAN.format(status=3)
 
+    for name in ("paths", "arguments"):
+        (tmp_path / "summary").unlink()
+        capfd.readouterr()
+        assert run_eval.main({**env, f"AGENTV_ACTION_{name.upper()}": "evals 'more"}) == 2
+        assert capfd.readouterr().out == f"::error title=agentv::input `{name}`: no closing quotation\n"
+        assert (tmp_path / "summary").read_text() == run_eval.NOTHING_RAN.format(status=2)
+
 
 def action() -> Any:
     return yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
