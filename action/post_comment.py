@@ -6,6 +6,7 @@ comment that begins like that. A failure is a warning: it changes no verdict.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -70,8 +71,9 @@ def pull_request(env: Mapping[str, str]) -> int | None:
 
 
 def marker_of(name: str) -> str:
-    """The marker of a comment: a comment of HTML, which no name can end."""
-    return f"<!-- agentv report: {re.sub(r'[^A-Za-z0-9 ._]', '_', name)} -->"
+    """The marker of a comment: a comment of HTML, which no name can end. Every name has its own."""
+    shown, digest = re.sub(r"[^A-Za-z0-9 ._]", "_", name), hashlib.sha256(name.encode()).hexdigest()
+    return f"<!-- agentv report: {shown} {digest[:16]} -->"
 
 
 def main(env: Mapping[str, str]) -> int:

@@ -113,6 +113,8 @@ def test_the_comment_is_created_then_updated(github: GitHub, tmp_path: Path) -> 
     assert github.calls[-1] == "POST /repos/acme/evals/issues/7/comments"
     assert github.comments[-1]["body"] == f"{marker}\n{HOSTILE}"
     assert marker.count("-->") == 1
+    names = ("日本", "中国", "gpt-5-mini", "gpt_5/mini", "a", "a ")
+    assert len({post_comment.marker_of(name) for name in names}) == len(names)
 
     assert post_comment.main(environment(github, tmp_path, PULL_REQUEST, "### now it passes")) == 0
     assert github.calls[-1] == "PATCH /repos/acme/evals/issues/comments/250"
