@@ -72,7 +72,10 @@ def pull_request(env: Mapping[str, str]) -> int | None:
 
 def marker_of(name: str) -> str:
     """The marker of a comment: a comment of HTML, which no name can end. Every name has its own."""
-    shown, digest = re.sub(r"[^A-Za-z0-9 ._]", "_", name), hashlib.sha256(name.encode()).hexdigest()
+    shown, digest = (
+        re.sub(r"[^A-Za-z0-9 ._]", "_", name),
+        hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest(),
+    )
     return f"<!-- agentv report: {shown} {digest[:16]} -->"
 
 

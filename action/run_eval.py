@@ -6,6 +6,7 @@ ended without a report.
 
 from __future__ import annotations
 
+import codecs
 import os
 import shlex
 import subprocess
@@ -13,12 +14,21 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Thread
+from typing import IO
+
+from agentv.cli.actions_log import ActionsStream
 
 RUNNER_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name files by which a step changes those after it: nothing that is evaluated needs them."""
 
 WRONG, INCOMPLETE, INTERRUPTED = 2, 3, 130
 """Exit statuses. Without a report no case is known to have passed or failed, whatever the command returned."""
+
+LEFT_BEHIND_S = 5
+"""Seconds that the end of the step waits for what programs print that outlive the run."""
+
+PIECE = 65536
 
 NOTHING_RAN = """### agentv: no report
 
@@ -76,7 +86,29 @@ def _run(words: list[str]) -> int:
     # -P: a file of the project that is called agentv.py is not what runs
     command = [sys.executable, "-P", "-m", "agentv", *words]
     inherited = {name: value for name, value in os.environ.items() if name not in RUNNER_FILES}
-    return subprocess.run(command, env=inherited, check=False).returncode
+    process = subprocess.Popen(command, env=inherited, stderr=subprocess.PIPE)
+    relay = Thread(target=_relay, args=(process.stderr,), daemon=True)
+    relay.start()
+    try:
+        status = process.wait()
+    except BaseException:
+        process.kill()
+        raise
+    relay.join(LEFT_BEHIND_S)
+    return status
+
+
+def _relay(printed: IO[bytes]) -> None:
+    """Print to stderr what users' code and its programs print, none of it as a command of the runner.
+
+    On stdout is only what agentv prints itself, with its annotations.
+    """
+    log = ActionsStream(sys.stderr)
+    decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+    with printed:
+        while piece := os.read(printed.fileno(), PIECE):
+            log.write(decoder.decode(piece))
+            log.flush()
 
 
 def _append(file: str | None, text: str) -> None:

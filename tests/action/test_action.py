@@ -178,10 +178,13 @@ def test_the_runner_gets_status_reports_and_summary(tmp_path: Path, monkeypatch:
     (tmp_path / "agentv.py").write_text("")  # what would run instead passes everything
 
     monkeypatch.setenv("GITHUB_ENV", str(tmp_path / "env"))
-    code = '"GITHUB_ENV" in __import__("os").environ'
+    code = 'os.system("echo ::error::PWN && echo ::stop-commands::x") or "GITHUB_ENV" in os.environ'
+    code = f'(os := __import__("os")) and {code}'
     suite.write_text(f"target: mock:a\ntests:\n- {{id: a, input: x, assert: [python: '{code}']}}\n")
     assert run_eval.main({**env, "AGENTV_ACTION_PATHS": "a.eval.yaml"}) == 1
-    assert "::error file=a.eval.yaml,line=3" in capfd.readouterr().out
+    out, err = capfd.readouterr()
+    assert "::error file=a.eval.yaml,line=3" in out
+    assert err.splitlines()[:2] == [r":\u003aerror::PWN", r":\u003astop-commands::x"]
     output = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
     assert output["exit-status"] == "1"
     assert {one.name for one in Path(output["directory"]).iterdir()} == {"report.html", "report.md", "junit.xml"}
