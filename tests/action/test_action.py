@@ -239,6 +239,22 @@ def test_inputs_are_passed_and_documented() -> None:
     assert read == {name for step in found["runs"]["steps"] for name in step.get("env", {}) if "ACTION" in name}
 
 
+def test_what_is_installed_has_a_version() -> None:
+    (install,) = [step["run"] for step in action()["runs"]["steps"] if step.get("name") == "Install agentv"]
+    script = f'python() {{ printf "%s\\n" "$@"; }}\n{install}'
+    for version, constrained in (("3.12", ["--constraint", "/a b/constraints.txt"]), ("", [])):
+        env = {"PATH": os.environ["PATH"], "GITHUB_ACTION_PATH": "/a b", "PYTHON_VERSION": version, "EXTRAS": "metrics"}
+        words = subprocess.run(["bash", "-e", "-c", script], env=env, capture_output=True, check=True, text=True).stdout
+        assert words.splitlines()[5:] == [*constrained, "/a b[metrics]"]
+    jobs = workflow()["jobs"]
+    build = "".join(step.get("run", "") for step in jobs["build"]["steps"])
+    (packages,) = re.findall(r"pip install --quiet ([a-z].*)", build)
+    assert all(re.fullmatch(r"\w+==[\d.]+", one) for one in packages.split()), packages
+    others = [step["uses"] for step in steps() if not step.get("uses", "actions/").startswith("actions/")]
+    assert others
+    assert [one for one in others if not re.search(r"@[0-9a-f]{40}$", one)] == []
+
+
 def test_hooks_run_at_every_commit() -> None:
     """pre-commit skips a hook without `always_run` where no file is left to check, such as when one is deleted."""
     page = (ROOT / "docs" / "how-to" / "validate-before-each-commit.md").read_text(encoding="utf-8")
