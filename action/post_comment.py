@@ -6,14 +6,16 @@ comment that begins like that. A failure is a warning: it changes no verdict.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import sys
 from collections.abc import Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 PER_PAGE = 100
@@ -43,8 +45,11 @@ class Comments:
         page = 1
         while True:
             comments = self._call("GET", f"{self._number}/comments?per_page={PER_PAGE}&page={page}")
+            if not isinstance(comments, list) or not all(isinstance(one, dict) for one in comments):
+                raise ValueError("no list of comments")
             for one in comments:
-                if one["body"].startswith(marker) and one["user"]["type"] == "Bot":
+                # GitHub's schema allows null for both, such as the user of an account that is deleted
+                if (one.get("body") or "").startswith(marker) and (one.get("user") or {}).get("type") == "Bot":
                     return int(one["id"])
             if len(comments) < PER_PAGE:
                 return None
@@ -66,8 +71,12 @@ def pull_request(env: Mapping[str, str]) -> int | None:
 
 
 def marker_of(name: str) -> str:
-    """The marker of a comment: a comment of HTML, which no name can end."""
-    return f"<!-- agentv report: {re.sub(r'[^A-Za-z0-9 ._]', '_', name)} -->"
+    """The marker of a comment: a comment of HTML, which no name can end. Every name has its own."""
+    shown, digest = (
+        re.sub(r"[^A-Za-z0-9 ._]", "_", name),
+        hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest(),
+    )
+    return f"<!-- agentv report: {shown} {digest[:16]} -->"
 
 
 def main(env: Mapping[str, str]) -> int:
@@ -82,8 +91,10 @@ def main(env: Mapping[str, str]) -> int:
     except HTTPError as error:
         reason = FORBIDDEN if error.code in (401, 403, 404) else f"GitHub responded with {error.code}"
         sys.stdout.write(f"::warning title=agentv::no comment: {reason}\n")
-    except (URLError, TimeoutError):
+    except (OSError, HTTPException):
         sys.stdout.write("::warning title=agentv::no comment: no response from GitHub\n")
+    except (ValueError, LookupError):
+        sys.stdout.write("::warning title=agentv::no comment: GitHub's response is malformed\n")
     return 0
 
 

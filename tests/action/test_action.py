@@ -32,6 +32,7 @@ class GitHub(ThreadingHTTPServer):
         self.comments: list[dict[str, Any]] = []
         self.calls: list[str] = []
         self.status = 200
+        self.broken: tuple[int, bytes] | None = None  # a length and a body that is sent instead
         self.tokens: set[str | None] = set()
 
     def add(self, body: str, kind: str) -> dict[str, Any]:
@@ -62,8 +63,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def respond(self) -> None:
         answer = json.dumps(self.answer()).encode()
+        length, answer = self.server.broken or (len(answer), answer)
+        if not length:
+            return  # the connection ends without a response
         self.send_response(self.server.status)
-        self.send_header("content-length", str(len(answer)))
+        self.send_header("content-length", str(length))
         self.end_headers()
         self.wfile.write(answer)
 
@@ -109,6 +113,8 @@ def test_the_comment_is_created_then_updated(github: GitHub, tmp_path: Path) -> 
     assert github.calls[-1] == "POST /repos/acme/evals/issues/7/comments"
     assert github.comments[-1]["body"] == f"{marker}\n{HOSTILE}"
     assert marker.count("-->") == 1
+    names = ("日本", "中国", "gpt-5-mini", "gpt_5/mini", "a", "a ")
+    assert len({post_comment.marker_of(name) for name in names}) == len(names)
 
     assert post_comment.main(environment(github, tmp_path, PULL_REQUEST, "### now it passes")) == 0
     assert github.calls[-1] == "PATCH /repos/acme/evals/issues/comments/250"
@@ -126,6 +132,22 @@ def test_a_comment_that_cannot_be_written_is_a_warning(github: GitHub, tmp_path:
     github.calls.clear()
     assert post_comment.main(environment(github, tmp_path, {"ref": "refs/heads/main"})) == 0
     assert github.calls == []
+
+
+def test_a_response_that_is_none_is_a_warning(github: GitHub, tmp_path: Path, capsys) -> None:
+    env = environment(github, tmp_path, PULL_REQUEST)
+    for body in (b"<html>down for maintenance</html>", b'{"message": "moved"}', b'["a"]', b"\xff", b""):
+        for length in {len(body), 1000}:
+            github.broken = (length, body)
+            assert post_comment.main(env) == 0, body
+            assert capsys.readouterr().out.startswith("::warning title=agentv::no comment: "), (length, body)
+    github.broken = None
+    github.comments += [
+        {"id": 1, "body": None, "user": None},
+        {"id": 2, "body": post_comment.marker_of("evals -->/nightly"), "user": None},
+    ]
+    assert post_comment.main(env) == 0
+    assert (github.calls[-1], capsys.readouterr().out) == ("POST /repos/acme/evals/issues/7/comments", "")
 
 
 def test_inputs_become_arguments(tmp_path: Path) -> None:
@@ -153,12 +175,16 @@ def test_the_runner_gets_status_reports_and_summary(tmp_path: Path, monkeypatch:
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
     }
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "agentv.py").write_text("")  # what would run instead passes everything
 
     monkeypatch.setenv("GITHUB_ENV", str(tmp_path / "env"))
-    code = '"GITHUB_ENV" in __import__("os").environ'
+    code = 'os.system("echo ::error::PWN && echo ::stop-commands::x") or "GITHUB_ENV" in os.environ'
+    code = f'(os := __import__("os")) and {code}'
     suite.write_text(f"target: mock:a\ntests:\n- {{id: a, input: x, assert: [python: '{code}']}}\n")
     assert run_eval.main({**env, "AGENTV_ACTION_PATHS": "a.eval.yaml"}) == 1
-    assert "::error file=a.eval.yaml,line=3" in capfd.readouterr().out
+    out, err = capfd.readouterr()
+    assert "::error file=a.eval.yaml,line=3" in out
+    assert err.splitlines()[:2] == [r":\u003aerror::PWN", r":\u003astop-commands::x"]
     output = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
     assert output["exit-status"] == "1"
     assert {one.name for one in Path(output["directory"]).iterdir()} == {"report.html", "report.md", "junit.xml"}
@@ -168,6 +194,17 @@ def test_the_runner_gets_status_reports_and_summary(tmp_path: Path, monkeypatch:
     (tmp_path / "summary").unlink()
     assert run_eval.main({**env, "AGENTV_ACTION_PATHS": "a.eval.yaml"}) == 2
     assert (tmp_path / "summary").read_text() == run_eval.NOTHING_RAN.format(status=2)
+
+    (tmp_path / "summary").unlink()
+    assert run_eval.main({**env, "AGENTV_ACTION_ARGUMENTS": "--help"}) == 3
+    assert (tmp_path / "summary").read_text() == run_eval.NOTHING_RAN.format(status=3)
+
+    for name in ("paths", "arguments"):
+        (tmp_path / "summary").unlink()
+        capfd.readouterr()
+        assert run_eval.main({**env, f"AGENTV_ACTION_{name.upper()}": "evals 'more"}) == 2
+        assert capfd.readouterr().out == f"::error title=agentv::input `{name}`: no closing quotation\n"
+        assert (tmp_path / "summary").read_text() == run_eval.NOTHING_RAN.format(status=2)
 
 
 def action() -> Any:
@@ -200,6 +237,36 @@ def test_inputs_are_passed_and_documented() -> None:
     assert [name for name in re.findall(r"\$GITHUB_ACTION_PATH/(\S+?)\"", text) if not (ROOT / name).is_file()] == []
     read = set(re.findall(r"AGENTV_ACTION_\w+", "".join(p.read_text() for p in sorted((ROOT / "action").glob("*.py")))))
     assert read == {name for step in found["runs"]["steps"] for name in step.get("env", {}) if "ACTION" in name}
+
+
+def test_what_is_installed_has_a_version() -> None:
+    (install,) = [step["run"] for step in action()["runs"]["steps"] if step.get("name") == "Install agentv"]
+    script = f'python() {{ printf "%s\\n" "$@"; }}\n{install}'
+    for version, constrained in (("3.12", ["--constraint", "/a b/constraints.txt"]), ("", [])):
+        env = {"PATH": os.environ["PATH"], "GITHUB_ACTION_PATH": "/a b", "PYTHON_VERSION": version, "EXTRAS": "metrics"}
+        words = subprocess.run(["bash", "-e", "-c", script], env=env, capture_output=True, check=True, text=True).stdout
+        assert words.splitlines()[5:] == [*constrained, "/a b[metrics]"]
+    jobs = workflow()["jobs"]
+    build = "".join(step.get("run", "") for step in jobs["build"]["steps"])
+    (packages,) = re.findall(r"pip install --quiet ([a-z].*)", build)
+    assert all(re.fullmatch(r"\w+==[\d.]+", one) for one in packages.split()), packages
+    others = [step["uses"] for step in steps() if not step.get("uses", "actions/").startswith("actions/")]
+    assert others
+    assert [one for one in others if not re.search(r"@[0-9a-f]{40}$", one)] == []
+
+
+def test_hooks_run_at_every_commit() -> None:
+    """pre-commit skips a hook without `always_run` where no file is left to check, such as when one is deleted."""
+    page = (ROOT / "docs" / "how-to" / "validate-before-each-commit.md").read_text(encoding="utf-8")
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    configs = [
+        yaml.safe_load(text) for text in re.findall(r"```yaml title=.pre-commit-config.yaml\n(.*?)```", page, re.DOTALL)
+    ]
+    local = [one for config in configs for repo in config["repos"] if repo["repo"] == "local" for one in repo["hooks"]]
+    assert len(local) == 1
+    for one in (hook, *local):
+        assert (one["always_run"], one["pass_filenames"]) == (True, False)
+        assert not {"files", "types", "types_or", "exclude"} & set(one)
 
 
 def test_only_the_last_job_can_publish_and_only_a_tag_of_the_version() -> None:

@@ -117,9 +117,9 @@ def _directories(paths: tuple[str, ...], here: str) -> tuple[str, ...]:
 
 def run_agentv(words: Sequence[str]) -> int:
     """Run agentv in a process group of its own, which gets every Ctrl-C once; its exit status."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agentv", *words], stdin=subprocess.DEVNULL, process_group=0
-    )  # ourselves
+    # -P: a file of the project that is called agentv.py is not what runs
+    command = [sys.executable, "-P", "-m", "agentv", *words]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
     while True:
         try:
             return process.wait()
