@@ -10,6 +10,7 @@ import msgspec
 
 from agentv.app.results.finding import runs_in
 from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.planned import planned_counts
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.runs import ListedRun, RunState
@@ -21,7 +22,7 @@ from agentv.store.files.lines import count_lines
 from agentv.store.index.search_index import RowIndex
 from agentv.store.rows.history import replaced_rows
 from agentv.store.rows.reading import RowFacts, count_interrupted, read_rows
-from agentv.store.totals.summary import PlannedCounts, read_summary, summarize
+from agentv.store.totals.summary import read_summary, summarize
 
 _LARGE = 8_000_000
 """Bytes of rows that are not read at every look: their totals are kept in their index."""
@@ -128,7 +129,7 @@ def _outcome(summary: Summary) -> tuple[object, ...]:
 
 def _from_rows(path: Path, record: JsonObject) -> Summary:
     run_id = str(record.get("run_id", path.name))
-    planned = PlannedCounts(cases=_number(record, "cases") or 0, trials=_number(record, "trials") or 0)
+    planned = planned_counts(record)
 
     def summing(rows: Iterator[RowFacts]) -> Summary:
         replaced = replaced_rows(path)
