@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,7 +84,15 @@ def _listed(path: Path) -> ListedRun:
     whole = planned is not None and done >= planned - spared
     timing = summary.duration_ms if timed else None
     state: RunState = "finished" if whole else "interrupted"
+    if whole:  # only a part of its suites, on a part of their targets, may have been selected
+        suites, targets = _ran(began.suites, summary.by_suite), _ran(began.targets, summary.by_target)
+        began = replace(began, suites=suites, targets=targets)
     return replace(began, state=state, done=done, summary=summary, duration_ms=timing)
+
+
+def _ran(names: tuple[str, ...], results: Collection[str]) -> tuple[str, ...]:
+    """Those with results, in their order; all of them where no result has one of these names."""
+    return tuple(name for name in names if name in results) or names
 
 
 def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
