@@ -24,7 +24,7 @@ def trend(suite: str | None, last: int, measure: Measure) -> Trend:
     """The last runs of a suite, out of those of the working directory's repository, and how they moved.
 
     Runs that are still being written, were killed, or judged nothing are passed over and counted; so are those whose
-    answers were there before, and of mean scores those whose samples ended early.
+    answers were there before, those of `--last-failed`, and of mean scores those whose samples ended early.
 
     Args:
         suite: its name; None: the only one that there is.
@@ -41,7 +41,7 @@ def trend(suite: str | None, last: int, measure: Measure) -> Trend:
     found = list(islice(runs.points(name, measure), last))
     if not found:
         raise _nothing(runs, name, results)
-    context = Context(runs.passed_over, runs.not_new, runs.ended_early, tuple(reversed(runs.changes)))
+    context = Context(runs.passed_over, runs.not_new, runs.ended_early, runs.last_failed, tuple(reversed(runs.changes)))
     return Trend.of(name, measure, list(reversed(found)), context, runs.paired(len(found), measure))
 
 
@@ -52,6 +52,7 @@ class _Runs:
         passed_over: runs that were met and have nothing to say.
         not_new: those whose answers were another run's, or a cassette's.
         ended_early: those whose samples ended as soon as a case was decided.
+        last_failed: those of `--last-failed`.
         changes: from each run to the one before it, the newest first.
     """
 
@@ -61,7 +62,7 @@ class _Runs:
         self._begin()
 
     def _begin(self) -> None:
-        self.passed_over = self.not_new = self.ended_early = 0
+        self.passed_over = self.not_new = self.ended_early = self.last_failed = 0
         self.changes: list[Change] = []
         self._judged_inputs: list[SuiteInputs] = []
 
@@ -100,6 +101,8 @@ class _Runs:
             run = _TrendRun.of(path, suite, self._cache)
             if run.is_not_new:
                 self.not_new += 1
+            elif run.is_of_failures:  # its rate is that of the hardest cases
+                self.last_failed += 1
             elif run.inputs.ends_early and measure == "mean score":
                 self.ended_early += 1
             elif (point := _point(run, group, measure)) is None:
@@ -130,12 +133,14 @@ class _TrendRun:
 
     Attributes:
         is_not_new: its answers were another run's, or a cassette's.
+        is_of_failures: only cases ran that had not passed before.
         targets: how they are set up, as `run.json` has it, and how they are named.
     """
 
     run_id: str
     inputs: SuiteInputs
     is_not_new: bool
+    is_of_failures: bool
     targets: tuple[object, ...]
 
     @classmethod
@@ -151,7 +156,7 @@ class _TrendRun:
             or (recorded.get("cache") and inputs.hashes and inputs.is_reused)
         )
         targets = (_targets(record, suite), frozenset(inputs.targets))
-        return cls(path.name, inputs, bool(copies), targets)
+        return cls(path.name, inputs, bool(copies), isinstance(recorded.get("last_failed"), list), targets)
 
     def change_from(self, before: _TrendRun) -> Change:
         """Changes since another run; empty if either has no rows."""
@@ -221,6 +226,7 @@ def _nothing(runs: _Runs, suite: str | None, results: Path) -> UsageError:
         "unfinished, interrupted or without a verdict": runs.passed_over,
         "with reused answers": runs.not_new,
         "with samples that ended early": runs.ended_early,
+        "of --last-failed": runs.last_failed,
     }
     over = "; ".join(f"{count} {why}" for why, count in reasons.items() if count)
     over = f" ({over})" if over else ""

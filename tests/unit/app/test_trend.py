@@ -125,6 +125,14 @@ def test_a_run_is_passed_over_where_all_its_answers_came_from_the_cache(store):
     assert ([point.value for point in found.points], found.context.not_new) == ([0.2], 1)
 
 
+def test_runs_of_cases_that_had_failed_are_no_points(store):
+    for number in (1, 2):
+        store(number, refunds=7)
+    record(store(3, refunds=0), settings={"last_failed": [["", "refunds", "a", None, "gpt", None]]})
+    found = trend("refunds", 20, "pass rate")
+    assert ([point.value for point in found.points], found.context.last_failed) == ([0.7, 0.7], 1)
+
+
 def test_samples_that_ended_early_are_left_out_of_mean_scores_only(store):
     for number, more in ((1, {}), (2, {"alpha": 0.05, "repeat": 9})):
         rows(store(number, refunds=number), ("a", "1"), **more)

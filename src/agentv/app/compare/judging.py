@@ -123,10 +123,14 @@ class _Tally:
 
     @cached_property
     def measurements(self) -> list[Measurement]:
-        """The mean score and the pass rate, which are one where every score moved just as its verdict did."""
+        """The mean score and the pass rate, which are one where every score is 1 or 0 as its verdict.
+
+        Where scores only moved as verdicts did, their interval is still another: it depends on how far they can move.
+        """
         measure: Measure = "share of cases that passed" if self.by_verdict else "mean score"
         score = Measurement(measure, Differences(self.deltas, self.before.scores, self.clusters))
-        if not self.same_rate or self.deltas == self.moved:
+        as_one = self.deltas == self.moved and self.before.scores == self.before.rates
+        if not self.same_rate or as_one:
             return [score]
         return [score, Measurement("pass rate", Differences(self.moved, self.before.rates, self.clusters))]
 

@@ -174,7 +174,7 @@ def _measures(one: Judgement) -> Iterator[ComparedMeasure]:
     if score.measure != "mean score":
         yield _measure(score, one.before.score, one.after.score)
         return
-    if one.rates_compare:  # where the two moved alike, they were tested as one
+    if one.rates_compare:  # where scores are verdicts, the two were tested as one
         yield _measure(replace(one.rate or score, measure="pass rate"), one.before.rate, one.after.rate)
     yield _measure(score, one.before.score, one.after.score)
 

@@ -41,7 +41,8 @@ def _measurements(runs: Rehearsed) -> list[Measurement]:
     scores = _differences(runs.before, runs.after, runs.clusters)
     rates = _differences(runs.passed_before, runs.passed_after, runs.clusters)
     measures = [Measurement("mean score", scores)]
-    return measures if scores.values == rates.values else [*measures, Measurement("pass rate", rates)]
+    as_one = scores.values == rates.values and scores.before == rates.before
+    return measures if as_one else [*measures, Measurement("pass rate", rates)]
 
 
 def _differences(before: list[float], after: list[float], clusters: list[int]) -> Differences:

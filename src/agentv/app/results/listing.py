@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import msgspec
 
 from agentv.app.results.finding import runs_in
 from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.planned import planned_counts
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.runs import ListedRun, RunState
@@ -21,7 +22,7 @@ from agentv.store.files.lines import count_lines
 from agentv.store.index.search_index import RowIndex
 from agentv.store.rows.history import replaced_rows
 from agentv.store.rows.reading import RowFacts, count_interrupted, read_rows
-from agentv.store.totals.summary import PlannedCounts, read_summary, summarize
+from agentv.store.totals.summary import read_summary, summarize
 
 _LARGE = 8_000_000
 """Bytes of rows that are not read at every look: their totals are kept in their index."""
@@ -83,7 +84,15 @@ def _listed(path: Path) -> ListedRun:
     whole = planned is not None and done >= planned - spared
     timing = summary.duration_ms if timed else None
     state: RunState = "finished" if whole else "interrupted"
+    if whole:  # only a part of its suites, on a part of their targets, may have been selected
+        suites, targets = _ran(began.suites, summary.by_suite), _ran(began.targets, summary.by_target)
+        began = replace(began, suites=suites, targets=targets)
     return replace(began, state=state, done=done, summary=summary, duration_ms=timing)
+
+
+def _ran(names: tuple[str, ...], results: Collection[str]) -> tuple[str, ...]:
+    """Those with results, in their order; all of them where no result has one of these names."""
+    return tuple(name for name in names if name in results) or names
 
 
 def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
@@ -128,7 +137,7 @@ def _outcome(summary: Summary) -> tuple[object, ...]:
 
 def _from_rows(path: Path, record: JsonObject) -> Summary:
     run_id = str(record.get("run_id", path.name))
-    planned = PlannedCounts(cases=_number(record, "cases") or 0, trials=_number(record, "trials") or 0)
+    planned = planned_counts(record)
 
     def summing(rows: Iterator[RowFacts]) -> Summary:
         replaced = replaced_rows(path)

@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from agentv.app.planning.preparation import caches, root_of
+from agentv.app.results.planned import planned_counts
 from agentv.app.running.budget import notes_on
 from agentv.app.running.drive import DrivenRun
 from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs
@@ -18,7 +19,6 @@ from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, read_document
 from agentv.store.files.private_files import Mark, mark
-from agentv.store.totals.summary import PlannedCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
     run, finished, (cases, trials) = started.open, driven.finished, driven.counts
     summary = run.totals.counts.summary(
         run_id=run.directory.run_id,
-        planned=PlannedCounts(cases=cases, trials=trials),
+        planned=replace(planned_counts(started.record), cases=cases, trials=trials),
         duration_ms=run.previous.duration_ms + finished.duration_ms,
         processes=run.previous.processes + 1,
     )

@@ -17,7 +17,7 @@ class ListedRun:
 
     Attributes:
         directory: its absolute path.
-        suites, targets: their names, in the order of the files.
+        suites, targets: their names, in the order of the files; of a finished run those with results.
         done: number of trials with a row.
         planned: number of planned trials; None if unknown.
         summary: its totals; None if the run is being written, or cannot be read.

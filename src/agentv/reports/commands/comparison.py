@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from agentv.model.run.compared.verdicts import Verdict, Withheld
+from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.comparison import (
     CaseKey,
     CasePair,
@@ -19,6 +19,7 @@ from agentv.model.run.comparison import (
     SampleEvidence,
 )
 from agentv.model.values.formatting import plural
+from agentv.reports.run.matrix import points
 from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line, percent
 from agentv.stats.intervals.zero_variance import cases_for_share
@@ -84,11 +85,20 @@ def certainty(one: MeasureResult) -> str:
 
 
 def interval_text(one: MeasureResult) -> str:
-    """`95% CI -0.190 to -0.050`."""
+    """`95% CI -0.190 to -0.050`; of rates in points, `95% CI -19.0 to -5.0`."""
     if one.interval is None:
         return "no interval"
-    low, high = one.interval
-    return f"{percentage(one.level)} CI {signed(low)} to {signed(high)}"
+    low, high = (_number(end, one.measure) for end in one.interval)
+    return f"{percentage(one.level)} CI {low} to {high}"
+
+
+def difference_text(number: float, measure: Measure) -> str:
+    """`-0.190` of scores; of rates `-19.0 points`."""
+    return signed(number) if measure == "mean score" else points(number)
+
+
+def _number(number: float, measure: Measure) -> str:
+    return difference_text(number, measure).removesuffix(" points")
 
 
 def signed(number: float) -> str:
@@ -178,7 +188,7 @@ def _lower_bound(one: Judgement) -> str:
         return ""
     low, measure = min(bounds)
     of = "" if measure == one.deciding.measure else f" of the {measure}"
-    return f" (lower bound{of} {signed(low)})"
+    return f" (lower bound{of} {difference_text(low, measure)})"
 
 
 def _other(one: Judgement) -> str:
@@ -194,7 +204,8 @@ def _other(one: Judgement) -> str:
 def _difference(one: MeasureResult) -> str:
     if one.delta == 0:
         return f"the {one.measure} is the same"
-    return f"the {one.measure} is {signed(abs(one.delta))[1:]} {'higher' if one.delta > 0 else 'lower'}"
+    moved = difference_text(abs(one.delta), one.measure).removeprefix("+")
+    return f"the {one.measure} is {moved} {'higher' if one.delta > 0 else 'lower'}"
 
 
 def _inconclusive(one: Judgement, found: Comparison) -> str:
@@ -219,15 +230,16 @@ def _inconclusive(one: Judgement, found: Comparison) -> str:
 
 
 def _errors_decide(one: Judgement) -> str:
-    worst, best = one.score.bounds or (0.0, 0.0)
+    bounds = one.score.bounds or (0.0, 0.0)
+    worst, best = (difference_text(bound, one.score.measure) for bound in bounds)
     return (
         f"{plural(one.errored, 'case')} errored, which decides the verdict: if all had failed or passed, the "
-        f"difference of the {one.score.measure} would be between {signed(worst)} and {signed(best)}"
+        f"difference of the {one.score.measure} would be between {worst} and {best}"
     )
 
 
 def _rate_fell(one: Judgement) -> str:
-    return f"the pass rate fell ({signed(one.rate.delta)})" if one.rate else "the pass rate fell"
+    return f"the pass rate fell ({points(one.rate.delta)})" if one.rate else "the pass rate fell"
 
 
 _WITHHELD: dict[Withheld, Callable[[Judgement], str]] = {
@@ -287,11 +299,13 @@ def basis_lines(found: Comparison) -> Iterator[str]:
 
 
 def _rates(one: Judgement) -> str:
-    """`pass rate 92.1% → 78.9% (95% CI …)`; nothing where the two runs passed cases by different rules."""
+    """`pass rate 92.1% → 78.9%, -13.2 points (95% CI …)`; nothing where the runs passed cases by different rules."""
     if not one.rates_compare:
         return ""
     rates = f"{percent(one.before.rate)} → {percent(one.after.rate)}"
-    sure = f" ({certainty(one.rate)})" if one.rate is not None and one.deciding is not one.rate else ""
+    sure = ""
+    if one.rate is not None and one.deciding is not one.rate:
+        sure = f", {points(one.rate.delta)} ({certainty(one.rate)})"
     name = "pass rate" if one.score.measure == "mean score" else one.score.measure
     return f"{name} {rates}{sure}"
 
@@ -300,9 +314,9 @@ def _errors(one: Judgement, question: ComparisonSettings) -> str:
     cases = plural(one.errored, "case")
     if question.errored == "fail" or one.score.bounds is None:
         return f"{cases} errored"
-    worst, best = one.score.bounds
     measure = one.score.measure
-    return f"{cases} errored: the difference of the {measure} is {signed(worst)} at worst, {signed(best)} at best"
+    worst, best = (difference_text(bound, measure) for bound in one.score.bounds)
+    return f"{cases} errored: the difference of the {measure} is {worst} at worst, {best} at best"
 
 
 def _moves(one: Judgement, alpha: float) -> str:
@@ -332,7 +346,7 @@ def _group_row(group: GroupComparison, question: ComparisonSettings) -> list[str
     return [
         one_line(group.name),
         one.verdict,
-        f"{signed(shown.delta)} {shown.measure}",
+        f"{difference_text(shown.delta, shown.measure)} {shown.measure}",
         interval_text(shown),
         "" if one.verdict == "cannot tell" and margin else p_value(one.p_of_claim),
         plural(one.pairs, "case"),

@@ -83,7 +83,7 @@ def _run(run: RunLabel, here: str) -> Json:
 def _judgement(one: Judgement | None) -> dict[str, Json]:
     if one is None:
         return {"verdict": None, "cases": 0}
-    # where the two moved alike, they are one measure; where the settings differ, the rate is not tested
+    # where scores are verdicts, they are one measure; where the settings differ, the rate is not tested
     rate = one.rate or (one.score if one.rates_compare else None)
     return {
         "verdict": one.verdict,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentv.model.run.comparison import Comparison, Matrix
 from agentv.model.values.formatting import plural
-from agentv.reports.commands.comparison import case_label, certainty, left_out_lines, runs_lines, signed
+from agentv.reports.commands.comparison import case_label, certainty, difference_text, left_out_lines, runs_lines
 from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line
 
@@ -53,7 +53,7 @@ def _note_lines(one: Comparison) -> str:
     shown = whole.deciding
     measure = "" if shown.measure == "mean score" else f" {shown.measure}"
     sure = f"{certainty(shown)}, {plural(whole.pairs, 'case')}"
-    return f"{_MARKS[whole.verdict]} {signed(shown.delta)}{measure} ({sure})"
+    return f"{_MARKS[whole.verdict]} {difference_text(shown.delta, shown.measure)}{measure} ({sure})"
 
 
 def _apart(found: Matrix, names: list[str]) -> Iterator[str]:

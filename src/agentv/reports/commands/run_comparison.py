@@ -22,7 +22,7 @@ _STYLES = {"better": "32", "worse": "31"}
 def render_run_comparison(found: RunComparison, *, color: bool = False) -> str:
     """The run, what is compared with what, and for each comparison its verdict and both rates."""
     run = found.run
-    lines = [f"run {one_line(run.run_id)}: {plural(run.cases, 'result', ',')}", ""]
+    lines = [f"run {one_line(run.run_id)}: {plural(run.cases, 'case', ',')}", ""]
     if found.tests > 1:
         lines.append(f"p-values and intervals are corrected for {found.tests} tests (Holm)")
     by = None

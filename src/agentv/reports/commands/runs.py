@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from agentv.model.run.runs import ListedRun
+from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, plural
 from agentv.model.values.values import Json
 from agentv.reports.commands.columns import GAP, Cell, aligned, widths_of
@@ -20,7 +21,7 @@ NAMED = 3
 _ROOM = 24
 """Columns that what a run is of should have; where they are missing, other columns give way."""
 
-_GIVES_WAY = ("TIME", "COST", "95% INTERVAL")
+_GIVES_WAY = ("TIME", "COST", "95% CI")
 _UNKNOWN: Cell = ("-", "dim")
 _STYLES = {"interrupted": "errored", "being written": "tested", "unreadable": "wrong"}
 
@@ -71,13 +72,20 @@ def _row(run: ListedRun) -> dict[str, Cell]:
     row["CASES PASSED"] = (f"{cases.passed} of {cases.total}{errored}", "errored" if errored else None)
     row["COST"] = (cost_of(summary) or "-", None)
     if summary.pass_rate is not None:
-        row["RATE"] = (percent(summary.pass_rate), "failed" if cases.failed else "passed")
+        row["RATE"] = (f"{percent(summary.pass_rate)}{_of_trials(summary)}", "failed" if cases.failed else "passed")
     if summary.pass_rate_interval is not None:
         low, high = summary.pass_rate_interval
         row["95% CI"] = (f"{percent(low)} to {percent(high)}", None)
     if run.duration_ms is not None:
         row["TIME"] = (duration(run.duration_ms), None)
     return row
+
+
+def _of_trials(summary: Summary) -> str:
+    """` of 28 trials`, where the rate is not one of the cases beside it; empty where each case has one trial."""
+    if summary.trials.total == summary.cases.total or summary.early_stops is not None:
+        return ""
+    return f" of {plural(summary.judged or summary.trials.passed + summary.trials.failed, 'trial', ',')}"
 
 
 def what_of(run: ListedRun) -> str:

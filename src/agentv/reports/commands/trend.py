@@ -62,6 +62,7 @@ def trend_json(trend: Trend) -> str:
         "passed_over": trend.context.passed_over,
         "not_new": trend.context.not_new,
         "ended_early": trend.context.ended_early,
+        "last_failed": trend.context.last_failed,
         "changes": [asdict(change) for change in trend.context.changes],
         "runs": [asdict(point) for point in trend.points],
     }
@@ -142,6 +143,7 @@ def _left_out(context: Context) -> Iterator[str]:
             context.ended_early,
             "stopped sampling each case once decided, so their mean scores are biased",
         ),
+        (context.last_failed, "ran only cases that had not passed before (--last-failed)"),
     ):
         if count:
             yield f"note: {plural(count, 'run')} excluded: {why}"
@@ -156,8 +158,9 @@ def _drawing(trend: Trend, width: int) -> Iterator[str]:
     canvas = _Canvas(*_reach(trend, first), columns=step * (len(places) - 1) + 1)
     if trend.theil_sen is not None:
         for column in range(canvas.columns):
-            if (place := first + column / step - trend.first) >= 0:
-                canvas.put(column, trend.theil_sen.at(place), "·")
+            place = first + column / step - trend.first
+            if place >= 0 and 0 <= (value := trend.theil_sen.at(place)) <= 1:  # a line may leave the axis, no run does
+                canvas.put(column, value, "·")
     for place in places:
         canvas.put(step * (place - first), trend.points[place].value, "●")
     yield from canvas.lines()
@@ -166,7 +169,8 @@ def _drawing(trend: Trend, width: int) -> Iterator[str]:
 def _reach(trend: Trend, first: int) -> tuple[float, float]:
     values = [point.value for point in trend.points[first:]]
     if trend.theil_sen is not None:
-        values += [trend.theil_sen.at(max(0, place - trend.first)) for place in (first, len(trend.points) - 1)]
+        ends = (trend.theil_sen.at(max(0, place - trend.first)) for place in (first, len(trend.points) - 1))
+        values += [min(max(end, 0.0), 1.0) for end in ends]
     low, high = min(values), max(values)
     if high - low >= NARROW:
         return min(low, 0.0), max(high, 1.0)

@@ -47,11 +47,17 @@ def judged_words(summary: Summary) -> str:
 
 
 def _pooled(summary: Summary) -> str:
-    """`, 3 targets and 2 prompts together`; empty where there is one of each."""
+    """`, 3 targets and 2 prompts together`; empty where there is one of each.
+
+    Of a run that ended before its second target, `, on 1 of 2 targets`.
+    """
+    ran, planned = sum(one.judged > 0 for one in summary.by_target.values()), len(summary.by_target)
+    part = f", on {ran} of {plural(planned, 'target')}" if 0 < ran < planned else ""
     if summary.matrix is None:
-        return ""
+        return part
     counts = ((len([name for name in summary.matrix.names(by) if name is not None]), by) for by in DIMENSIONS)
-    return f", {' and '.join(plural(number, by) for number, by in counts if number > 1)} together"
+    several = [plural(number, by) for number, by in counts if number > 1 and not (part and by == "target")]
+    return f"{part}, {' and '.join(several)} together" if several else part
 
 
 def _quoted(key: str) -> str:

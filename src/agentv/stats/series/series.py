@@ -92,12 +92,14 @@ class Context:
         passed_over: runs that had nothing to say.
         not_new: runs whose answers were another run's, or a cassette's.
         ended_early: runs whose samples ended as soon as a case was decided, left out of mean scores.
+        last_failed: runs of `--last-failed`, whose cases were selected by their results.
         changes: of the suite and of what was asked, the oldest first.
     """
 
     passed_over: int = 0
     not_new: int = 0
     ended_early: int = 0
+    last_failed: int = 0
     changes: tuple[Change, ...] = ()
 
 

@@ -71,11 +71,14 @@ class DistinctCases:
         whole = self._groups["", ""].counts(of_run)
         unknown = min(whole.passed, max(0, missing - max(0, of_run - len(self._groups["", ""]))))
         whole = replace(whole, passed=whole.passed - unknown, skipped=whole.skipped + unknown)
+        by_suite = self._within("by_suite", summary.by_suite, planned)
+        if len(by_suite) == 1:  # of several, no row tells whose results are missing
+            by_suite = {name: replace(group, cases=whole) for name, group in by_suite.items()}
         return replace(
             summary,
             cases=whole,
             rule_judged=None if summary.rule_pass_rate is None else summary.cases.passed + summary.cases.failed,
-            by_suite=self._within("by_suite", summary.by_suite, planned),
+            by_suite=by_suite,
             by_target=self._within("by_target", summary.by_target, planned),
             by_prompt=self._within("by_prompt", summary.by_prompt, planned),
             by_variant=self._within("by_variant", summary.by_variant, planned),

@@ -37,7 +37,8 @@ class PlannedCounts:
     """How much there was to do. What has no row in the end counts as skipped.
 
     `by_suite`, `by_target` and `by_tag` are numbers of cases, by name; a group that is not named is as large as its
-    rows tell.
+    rows tell. `targets` are those of suites with several targets; `several` is whether a case may have several results:
+    of targets, prompts or variants.
     """
 
     cases: int = 0
@@ -45,6 +46,8 @@ class PlannedCounts:
     by_suite: Mapping[str, int] = field(default_factory=dict)
     by_target: Mapping[str, int] = field(default_factory=dict)
     by_tag: Mapping[str, int] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    several: bool = False
 
 
 def summarize(
@@ -111,6 +114,8 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
     found = groups.items()
     whole, spent = merged(found).group(planned.cases), spending.of()
     spared = early.spared if early is not None else 0
+    missing = tally.missing(planned.trials - spared)
+    of_targets = {**dict.fromkeys(planned.targets if missing else (), 0), **planned.by_target}
     summary = Summary(
         **of,
         cases=whole.cases,
@@ -134,20 +139,20 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
         unpriced_trials=spent.targets.unpriced,
         judge_unpriced_trials=spent.judges.unpriced,
         by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
-        by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), planned.by_target),
+        by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), of_targets),
         by_prompt=_grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {}),
         by_variant=_grouped(((one.variant, (one, of)) for one, of in found if one.variant is not None), {}),
         by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
         samples=None if repeated is None else repeated.samples(),
         early_stops=None if early is None else early.found(),
     )
-    if tally.several:
+    if tally.several or (planned.several and missing):
         from agentv.store.totals.distinct import distinct_cases  # most runs have one target and one prompt
 
-        named = {"by_suite": planned.by_suite, "by_target": planned.by_target, "by_tag": planned.by_tag}
-        missing = tally.missing(planned.trials - spared)
+        named = {"by_suite": planned.by_suite, "by_target": of_targets, "by_tag": planned.by_tag}
         summary = distinct_cases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
-    if max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) < 2:
+    ran = zip(*((one.target, one.prompt, one.variant) for one in groups), strict=True)
+    if max((len({*names} - {None}) for names in ran), default=0) < 2:
         return summary
     from agentv.store.totals.matrix import MatrixTally
 

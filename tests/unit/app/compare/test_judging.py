@@ -144,6 +144,15 @@ def test_scores_that_move_as_their_verdicts_do_are_one_measure():
     assert (found.verdict, found.rate, found.tested, found.score.p) == ("worse", None, 1, 2 / 64)
 
 
+def test_the_interval_of_the_pass_rate_depends_on_verdicts_alone():
+    unmoved = [judge(pairs(*[(score, score)] * 13), USUAL) for score in (0.0, 0.3, 0.5)]
+    moved = [judge(pairs(*[(score, score)] * 7, *[(0.0, 1.0)] * 6), USUAL) for score in (0.3, 0.5)]
+    assert unmoved[0].rate is None  # its scores are its verdicts
+    assert len({(one.rate or one.score).interval for one in unmoved}) == 1
+    assert len({one.rate.interval for one in moved}) == 1
+    assert all(one.rate.interval != one.score.interval for one in unmoved[1:])
+
+
 def test_a_loss_within_the_margin_is_no_regression():
     small = pairs(*((0.90 + number / 1000, 0.88) for number in range(30)))
     assert judge(small, USUAL).verdict == "worse"

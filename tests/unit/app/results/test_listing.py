@@ -48,6 +48,17 @@ def test_a_finished_run_shows_what_it_came_to(run):
     assert one.duration_ms == one.summary.duration_ms
 
 
+def test_a_finished_run_names_only_what_ran(tmp_path, run):
+    shutil.rmtree(run)
+    targets = [{"name": name, "provider": "mock", "response": name} for name in ("good", "bad")]
+    suite = {"name": "two", "targets": targets, "tests": [{"id": "a", "input": "x", "assert": [{"contains": "good"}]}]}
+    (tmp_path / "a.eval.yaml").write_text(json.dumps(suite))
+    evaluate("a.eval.yaml")
+    assert only().targets == ("good", "bad")
+    evaluate("a.eval.yaml", last_failed=True)
+    assert next(listed_runs(1).runs).targets == ("bad",)
+
+
 def test_a_run_that_was_killed_is_summed_up_from_its_rows(run):
     cut(run, 1)
     one = only()

@@ -132,22 +132,22 @@ HIGHER = replace(scored(WORSE, delta=0.138, interval=(0.05, 0.2), p=0.01), rate=
 
 def test_the_measure_that_shows_it_is_named_and_what_the_other_one_does():
     assert verdict_line(comparison(replace(HIGHER, shown_by=("pass rate",)))) == (
-        "worse: the pass rate is 0.400 lower (97.5% CI -0.600 to -0.200, p 0.008),"
+        "worse: the pass rate is 40.0 points lower (97.5% CI -60.0 to -20.0, p 0.008),"
         " while the mean score is 0.138 higher (95% CI +0.050 to +0.200, p 0.010)"
     )
     lower = replace(scored(HIGHER, delta=-0.12), rate=replace(RATE, delta=0.4, interval=(0.2, 0.6)))
-    assert ", while the pass rate is 0.400 higher (97.5%" in verdict_line(comparison(lower))
+    assert ", while the pass rate is 40.0 points higher (97.5%" in verdict_line(comparison(lower))
     assert "while" not in verdict_line(comparison(scored(HIGHER, delta=-0.12)))
 
 
 def test_a_pass_rate_that_fell_is_why_a_higher_mean_score_is_not_better():
     fell = replace(HIGHER, verdict="cannot tell", withheld="pass rate", shown_by=())
-    assert verdict_line(comparison(fell)).endswith("; the pass rate fell (-0.400)")
+    assert verdict_line(comparison(fell)).endswith("; the pass rate fell (-40.0 points)")
 
 
 def test_where_both_decide_both_have_their_numbers_and_it_is_said_that_they_are_corrected():
     text = render_comparison(comparison(scored(HIGHER, delta=-0.12)))
-    assert "pass rate 92.1% → 78.9% (97.5% CI -0.600 to -0.200, p 0.008)" in text
+    assert "pass rate 92.1% → 78.9%, -40.0 points (97.5% CI -60.0 to -20.0, p 0.008)" in text
     assert "p-values and intervals are corrected for 2 tests (Holm)" in text
 
 
@@ -166,8 +166,8 @@ def test_a_part_is_told_by_the_measure_that_shows_it_and_without_an_interval_whe
         GroupComparison("b", scored(UNSURE, interval=None, p=None, p_of_claim=None)),
     )
     text = render_comparison(comparison(question=ComparisonSettings(by="suite"), groups=groups))
-    assert "worse        -0.400 pass rate   97.5% CI -0.600 to -0.200" in text
-    assert "cannot tell  -0.030 mean score  no interval" in text
+    assert "worse        -40.0 points pass rate  97.5% CI -60.0 to -20.0" in text
+    assert "cannot tell  -0.030 mean score       no interval" in text
     assert "By suite; corrected for 2 tests (Holm)" in text
 
 
@@ -213,7 +213,7 @@ def test_what_would_go_unseen_is_no_nothing_and_verdicts_alone_have_no_mean_scor
     unsure = replace(scored(UNSURE, delta=-0.0001), detectable=0.00028, needed=None)
     assert "a difference below 2.8e-04 is likely" in verdict_line(comparison(unsure))
     text = render_comparison(comparison(scored(WORSE, measure="share of cases that passed")))
-    assert "worse: the share of cases that passed is 0.120 lower" in text
+    assert "worse: the share of cases that passed is 12.0 points lower" in text
     assert "\nshare of cases that passed 92.1% → 78.9%\n" in text
     unlike = replace(scored(WORSE, measure="share of cases that passed"), rates_compare=False)
     assert "→" not in render_comparison(comparison(unlike)).partition("Moved")[0]
@@ -223,7 +223,7 @@ def test_one_cluster_is_too_few_and_a_lower_bound_names_the_measure_that_it_is_o
     assert "; 1 cluster is too few to compare; " in verdict_line(comparison(replace(SMALL, clusters=1)))
     shown = replace(scored(UNSURE, delta=0.1, interval=(0.04, 0.1)), verdict="non-inferior", rate=RATE)
     line = verdict_line(comparison(shown, question=ComparisonSettings(margin=0.6)))
-    assert line.endswith("; not worse by more than 0.6 (lower bound of the pass rate -0.600)"), line
+    assert line.endswith("; not worse by more than 0.6 (lower bound of the pass rate -60.0 points)"), line
 
 
 def test_without_a_verdict_there_are_no_numbers():

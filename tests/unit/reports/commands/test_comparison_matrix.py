@@ -61,5 +61,5 @@ def test_a_difference_that_the_pass_rate_shows_is_named_so():
     rate = MeasureResult("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.008, "worse", 0.95)
     found = comparison(replace(WORSE, rate=rate, shown_by=("pass rate",)))
     text = render_matrix(Matrix(RUNS[:2], {(0, 1): found}, {}))
-    assert "- -0.400 pass rate (95% CI -0.600 to -0.200, p 0.008, 38 cases)" in text
+    assert "- -40.0 points pass rate (95% CI -60.0 to -20.0, p 0.008, 38 cases)" in text
     assert "corrected" not in text

@@ -1,7 +1,9 @@
 import json
+from dataclasses import replace
 
 import pytest
 
+from agentv.model.run.group_totals import Counts
 from agentv.reports.commands.runs import render_runs, runs_json
 from doubles.listed_runs import listed
 
@@ -13,13 +15,19 @@ def test_a_line_says_how_a_run_ended_what_it_came_to_and_what_it_took():
         "20261121T140322Z-7f3a",
         "finished",
         "17 of 20, 1 errored",
-        "89.5%",
+        "89.5% of 38 trials",
         "68.6% to 97.1%",
         "≥ $1.7500",
         "1 min 01 s",
         "refunds, orders on gpt",
     ]
     assert (empty, total) == ("", "1 run")
+
+
+def test_a_rate_of_trials_beside_a_number_of_cases_says_what_it_is_of():
+    summary = listed().summary
+    several = replace(summary, cases=Counts(7, 0, 7), trials=Counts(28, 21, 7), pass_rate=0.75, judged=28)
+    assert " 0 of 7        75.0% of 28 trials  " in render_runs([listed(summary=several)], 1, width=200)
 
 
 def test_what_is_not_known_is_a_dash():
@@ -37,7 +45,9 @@ def test_a_run_that_cannot_be_read_says_why():
     assert "cannot read x: \\x1b[2J" in render_runs([run], 1, width=200)
 
 
-@pytest.mark.parametrize(("width", "gone"), [(200, set()), (118, {"TIME"}), (108, {"TIME", "COST"})])
+@pytest.mark.parametrize(
+    ("width", "gone"), [(200, set()), (130, {"TIME"}), (120, {"TIME", "COST"}), (110, {"TIME", "COST", "95% CI"})]
+)
 def test_in_a_narrow_terminal_columns_give_way(width, gone):
     shown = render_runs([listed(duration_ms=61_000)], 1, width=width)
     assert {name for name in ("TIME", "95% CI", "COST") if name not in shown} == gone

@@ -41,6 +41,14 @@ def test_an_axis_that_is_not_whole_is_marked_at_its_ends():
     assert "≈" not in render_trend(FALLING, width=80)
 
 
+def test_the_axis_ends_at_0_and_100_percent_though_the_line_goes_on():
+    for values in ((0.67, 0.67, 0.0, 0.0, 0.0), (0.3, 0.3, 1.0, 1.0, 1.0)):
+        falling = trend(*values)
+        assert not all(0 <= falling.theil_sen.at(place) <= 1 for place in range(5))
+        axis = [line[:9] for line in render_trend(falling, width=80).split("\n") if line[8:9] == "│"]
+        assert (axis[0], axis[-1]) == (" 100.0% │", "   0.0% │")
+
+
 def test_the_slope_and_what_it_shows():
     lines = render_trend(FELL, width=80).split("\n")
     assert "last: 60.0% of 10 cases, 95% CI 10.0% to 90.0% (r4)" in lines
@@ -68,6 +76,10 @@ def test_the_slope_and_what_it_shows():
         (
             trend(0.5, context=Context(ended_early=1)),
             ("note: 1 run excluded: stopped sampling each case once decided, so their mean scores are biased"),
+        ),
+        (
+            trend(0.5, context=Context(last_failed=3)),
+            "note: 3 runs excluded: ran only cases that had not passed before (--last-failed)",
         ),
         (
             trend(0.5, context=Context(changes=(Change("r1", 1, 2, 3, targets=True, rules=("repeat 1 → 5",)),))),

@@ -13,6 +13,7 @@ from agentv.errors import StoreError
 from agentv.model.run.group_totals import Counts
 from agentv.model.run.summary import CaseRule
 from agentv.model.values.usage import TokenUsage
+from agentv.reports.run.rates import rate_words
 from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.store.files.directory import SUMMARY, RunDirectory
@@ -86,6 +87,19 @@ def test_a_case_that_did_not_run_on_every_target_has_not_passed():
     nothing_of_two = summary(*rows, planned=PlannedCounts(12, 24))
     assert nothing_of_two.cases.passed <= 4
     assert nothing_of_two.cases.skipped >= 8
+
+
+def test_a_case_has_not_passed_where_a_whole_target_did_not_run():
+    rows = [row("failed" if case < 2 else "passed", f"c{case}", target="a") for case in range(6)]
+    planned = PlannedCounts(10, 20, targets=("a", "b"), several=True)
+    found = summary(*rows, planned=planned)
+    assert found.cases == found.by_suite["refunds"].cases == Counts(10, 0, 2, 0, 8)
+    assert (found.by_target["b"].judged, found.matrix) == (0, None)
+    assert "of 6 judged, on 1 of 2 targets (" in rate_words(found)
+    both = summary(*rows, *(row("passed", f"c{case}", target="b") for case in range(6)), planned=planned)
+    assert (both.cases, "2 targets together" in rate_words(both)) == (Counts(10, 0, 2, 0, 8), True)
+    alone = summary(*rows, planned=PlannedCounts(6, 6, targets=("a", "b"), several=True))  # none is missing
+    assert (alone.cases, [*alone.by_target]) == (Counts(6, 4, 2), ["a"])
 
 
 def _asked(suite, number, *places, failing=0):

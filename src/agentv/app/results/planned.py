@@ -1,0 +1,42 @@
+"""Numbers of cases and trials that a run was to do, out of its `run.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agentv.model.values.values import Json, JsonObject
+from agentv.store.totals.summary import PlannedCounts
+
+
+def planned_counts(record: JsonObject) -> PlannedCounts:
+    """What was planned; 0 where the record does not say it."""
+    planned, settings = record.get("planned"), record.get("settings")
+    found = planned if isinstance(planned, Mapping) else {}
+    suites = list(_suites(record.get("suites")))
+    selected = isinstance(settings, Mapping) and settings.get("last_failed")  # perhaps only on one of the targets
+    return PlannedCounts(
+        cases=_number(found.get("cases")),
+        trials=_number(found.get("trials")),
+        targets=() if selected else tuple(dict.fromkeys(name for one in suites for name in _rivals(one))),
+        several=any(_several(one) for one in suites),
+    )
+
+
+def _suites(found: Json) -> Iterator[Mapping[str, Any]]:
+    yield from (one for one in (found if isinstance(found, Sequence) else ()) if isinstance(one, Mapping))
+
+
+def _several(suite: Mapping[str, Any]) -> bool:
+    return any(len(suite.get(key) or ()) > 1 for key in ("targets", "prompts", "variants"))
+
+
+def _rivals(suite: Mapping[str, Any]) -> Iterator[str]:
+    """The targets of a suite that has several: each case runs on all of them."""
+    targets = suite.get("targets") or ()
+    if len(targets) > 1:
+        yield from (str(one["name"]) for one in targets if isinstance(one, Mapping) and "name" in one)
+
+
+def _number(found: Json) -> int:
+    return found if isinstance(found, int) else 0
