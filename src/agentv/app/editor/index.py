@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Literal
 
+from agentv.app.editor.disk import bytes_of
 from agentv.app.editor.file_kinds import FileKind
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, span_of
 from agentv.authoring.source.report import Report
@@ -170,7 +170,7 @@ def _named(kind: NameKind, value: Node) -> Iterator[Name]:
 def index_file(path: str, edits: Mapping[str, bytes], kind: FileKind) -> FileIndex | None:
     """The names of a file as it is in the editor, else on disk; None if it cannot be read."""
     try:
-        data = edits[path] if path in edits else Path(path).read_bytes()
+        data = bytes_of(path, edits)
     except OSError:
         return None
     return index_of(path, data, kind)

@@ -10,6 +10,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
+from agentv.app.editor.disk import bytes_of
 from agentv.model.values.span import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -23,7 +24,7 @@ def lines_of(text: str) -> list[str]:
 def lines_of_file(path: str) -> list[str]:
     """The lines of a file on disk; none if it cannot be read."""
     try:
-        return lines_of(Path(path).read_bytes().decode(errors="replace"))
+        return lines_of(bytes_of(path, {}).decode(errors="replace"))
     except OSError:
         return []
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -24,7 +25,7 @@ from agentv.app.editor.renaming import Renaming, holds, name_at, rename
 from agentv.cli.lsp.documents import Documents, OpenFile
 from agentv.cli.lsp.messages import as_lsp, symbols_of
 from agentv.cli.lsp.positions import lines_of, lines_of_file, place_in, range_in, range_of, uri_of
-from agentv.errors import UsageError
+from agentv.errors import ExitStatus, UsageError
 from agentv.model.values.span import Span
 from agentv.version import __version__
 
@@ -33,6 +34,8 @@ _REFUSED = -32803
 
 _WARM_UP_S = 1.0
 """Time after which the schema is made: not while the first file is waiting to be checked."""
+
+T = TypeVar("T")
 
 _ICONS = {
     "key": types.CompletionItemKind.Property,
@@ -48,6 +51,7 @@ class Server(LanguageServer):
     def __init__(self) -> None:
         super().__init__("agentv", __version__)
         self.documents = Documents(self._publish)
+        self.threads = ThreadPoolExecutor(4)
 
     def file_of(self, uri: str) -> OpenFile | None:
         """An open file of agentv's."""
@@ -62,6 +66,10 @@ class Server(LanguageServer):
     def range(self, span: Span) -> types.Range:
         """A span as the editor counts it."""
         return range_of(span, self.lines(span.file), self.workspace.position_codec)
+
+    async def aside(self, work: Callable[..., T], *given: Any) -> T:
+        """Work in a thread, so that the loop goes on. The end of the server does not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, work, *given)
 
     def _publish(self, paths: set[str]) -> None:
         codec = self.workspace.position_codec
@@ -87,7 +95,7 @@ def create_server() -> Server:
     return server
 
 
-def serve() -> None:
+def serve() -> NoReturn:
     """Serve on stdin and stdout until the editor ends it. What anything else prints goes to stderr."""
     _import_nothing_from_here()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -97,6 +105,8 @@ def serve() -> None:
         server.start_io(sys.stdin.buffer, answers)
     finally:
         server.documents.checkers.stop()
+    sys.stderr.flush()
+    os._exit(ExitStatus.PASSED)  # a thread may still wait for a file of a network that is gone
 
 
 def _import_nothing_from_here() -> None:
@@ -113,7 +123,7 @@ def _add_documents(server: Server) -> None:
     def initialized(_params: types.InitializedParams) -> None:
         documents.checkers.start("whole")
         loop, root = asyncio.get_running_loop(), path_of(server.workspace.root_uri or "") or str(Path.cwd())
-        loop.call_later(_WARM_UP_S, loop.run_in_executor, None, _warm_up, root)
+        loop.call_later(_WARM_UP_S, loop.run_in_executor, server.threads, _warm_up, root)
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
@@ -157,7 +167,7 @@ def _add_questions(server: Server) -> None:
         place = place_in(lines, params.position, codec)
         project = Project.around(file.path, server.documents.edits)
         known = file.checked.index if file.checked else None
-        found = await _aside(complete, lines, place, file.kind, project, known)
+        found = await server.aside(complete, lines, place, file.kind, project, known)
         word = range_in(place[0], found.start, place[1], lines, codec)
         items = [_item(number, one, word) for number, one in enumerate(found.items)]
         return types.CompletionList(is_incomplete=False, items=items)
@@ -170,7 +180,7 @@ def _add_questions(server: Server) -> None:
         codec, lines = server.workspace.position_codec, lines_of(file.text)
         line, column = place_in(lines, params.position, codec)
         project = Project.around(file.path, server.documents.edits)
-        found = await _aside(hover, lines, (line, column), file.kind, project)
+        found = await server.aside(hover, lines, (line, column), file.kind, project)
         here = [
             one
             for one in server.documents.diagnostics_of(file.path)
@@ -187,7 +197,7 @@ def _add_questions(server: Server) -> None:
             return []
         lines = lines_of(file.text)
         line, column = place_in(lines, params.position, server.workspace.position_codec)
-        found = await _aside(_definitions, file, (line, column), lines, server.documents.edits)
+        found = await server.aside(_definitions, file, (line, column), lines, server.documents.edits)
         return [types.Location(uri_of(span.file), server.range(span)) for span in found]
 
 
@@ -198,7 +208,7 @@ def _add_outline(server: Server) -> None:
         index = await _fresh_index(server, file)
         if file is None or index is None:
             return []
-        return await _aside(symbols_of, index, lines_of(file.text), server.workspace.position_codec)  # type: ignore[no-any-return]  # as it is declared
+        return await server.aside(symbols_of, index, lines_of(file.text), server.workspace.position_codec)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions([types.CodeActionKind.QuickFix]))
     def fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -278,7 +288,7 @@ def _add_renaming(server: Server) -> None:
             raise JsonRpcException("there is no case, target or template here to rename", _REFUSED)
         project = Project.around(file.path, server.documents.edits)
         try:
-            found = await _aside(rename, name, params.new_name, file.path, project)
+            found = await server.aside(rename, name, params.new_name, file.path, project)
         except UsageError as error:
             raise JsonRpcException(str(error), _REFUSED) from None
         return _edit(server, found)
@@ -311,10 +321,5 @@ async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | Non
         return None
     if file.checked is not None and file.checked.index is not None and file.version == file.whole_version:
         return file.checked.index
-    now = await _aside(index_file, file.path, server.documents.edits, file.kind)
+    now = await server.aside(index_file, file.path, server.documents.edits, file.kind)
     return now or (file.checked.index if file.checked else None)
-
-
-async def _aside(work: Any, *given: Any) -> Any:
-    """Work in a thread, so that the server's loop goes on."""
-    return await asyncio.get_running_loop().run_in_executor(None, work, *given)
