@@ -24,7 +24,7 @@ from agentv.app.editor.project import Project
 from agentv.app.editor.renaming import Renaming, holds, name_at, rename
 from agentv.cli.lsp.documents import Documents, OpenFile
 from agentv.cli.lsp.messages import as_lsp, symbols_of
-from agentv.cli.lsp.positions import lines_of, lines_of_file, place_in, range_in, range_of, uri_of
+from agentv.cli.lsp.positions import changed_text, lines_of, lines_of_file, place_in, range_in, range_of, uri_of
 from agentv.errors import ExitStatus, UsageError
 from agentv.model.values.span import Span
 from agentv.version import __version__
@@ -127,11 +127,16 @@ def _add_documents(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
-        _take(params.text_document.uri)
+        given = params.text_document
+        if path := path_of(given.uri):
+            documents.put(path, given.text, given.version)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
-        _take(params.text_document.uri)
+        known = documents.get(path_of(params.text_document.uri))
+        if known is not None:
+            text = changed_text(known.text, params.content_changes, server.workspace.position_codec)
+            documents.put(known.path, text, params.text_document.version)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -144,12 +149,6 @@ def _add_documents(server: Server) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def changed_on_disk(_params: types.DidChangeWatchedFilesParams) -> None:
         documents.check_all()
-
-    def _take(uri: str) -> None:
-        path = path_of(uri)
-        if path:
-            document = server.workspace.get_text_document(uri)
-            documents.put(path, document.source, document.version)
 
 
 def _warm_up(directory: str) -> None:
