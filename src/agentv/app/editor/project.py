@@ -15,9 +15,10 @@ from agentv.app.editor.file_kinds import FileKind, kind_of
 from agentv.app.editor.index import FileIndex, Name, index_of
 from agentv.app.editor.schema_view import SchemaView
 from agentv.app.registries import registries
+from agentv.authoring.assertions.includes import NAME
 from agentv.authoring.loading.load import PASSED_OVER, collected
 from agentv.authoring.source.boundary import Boundary, boundary_around
-from agentv.authoring.source.files import is_file, repository_root, shown, upwards
+from agentv.authoring.source.files import Places, is_file, repository_root, shown, upwards
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
@@ -117,8 +118,14 @@ class Project:
                 waiting += [(source, "eval") for source in sources_of(found, self.root) if source not in seen]
 
     def template_of(self, name: str, path: str) -> str | None:
-        """The file of the template that a name means in a file."""
-        return Project.around(path, self.edits).templates().get(name)
+        """The file of the template that a name or a path means in a file."""
+        own = Project.around(path, self.edits)
+        templates = own.templates()
+        if NAME.fullmatch(name):
+            return templates.get(name) or next((one for one in templates.values() if Path(one).name == name), None)
+        found, _ = Places(own.directory, own.root, boundary=own._boundary).find(name, path)  # noqa: SLF001  # of this class
+        real = os.path.realpath(found) if found is not None else None
+        return next((one for one in templates.values() if os.path.realpath(one) == real), found)
 
     def definitions(self, kind: str, text: str, path: str) -> Iterator[Span]:
         """Where a name is given that a file uses."""

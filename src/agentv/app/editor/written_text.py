@@ -12,7 +12,7 @@ from agentv.authoring.source.yaml import read_yaml
 
 Quote = Literal["", "'", '"']
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 """Characters that YAML takes for line ends or refuses, unless they are escaped. Source: YAML 1.2, section 5.1."""
 
 _WORDS = frozenset(["true", "false", "null", "yes", "no", "on", "off", "<<"])
@@ -26,11 +26,11 @@ def written(text: str, quote: Quote = "") -> str:
         text: what it must be read as.
         quote: that it has, where a text is replaced that is quoted.
     """
-    if quote == "'" and not _UNPRINTABLE.search(text):
+    if quote == "'" and not UNPRINTABLE.search(text):
         return "'" + text.replace("'", "''") + "'"
     if not quote and _is_plain(text):
         return text
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+    return UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def _is_plain(text: str) -> bool:
@@ -39,7 +39,7 @@ def _is_plain(text: str) -> bool:
         return False
     if text.isidentifier():
         return True
-    if _UNPRINTABLE.search(text):
+    if UNPRINTABLE.search(text):
         return False
     root = read_yaml("", f"[{text}]".encode(errors="replace"), Report()).value
     items = root.items if isinstance(root, ListNode) else []

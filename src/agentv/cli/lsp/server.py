@@ -296,8 +296,8 @@ def _add_renaming(server: Server) -> None:
 def _edit(server: Server, found: Renaming) -> types.WorkspaceEdit:
     """The edit of all files; with versions and moved files where the editor can do that."""
     changes: dict[str, list[types.TextEdit]] = {}
-    for span in found.spans:
-        changes.setdefault(span.file, []).append(types.TextEdit(server.range(span), found.text))
+    for span, text in found.edits.items():
+        changes.setdefault(span.file, []).append(types.TextEdit(server.range(span), text))
     workspace = server.client_capabilities.workspace
     able = workspace.workspace_edit if workspace is not None else None
     moves = able is not None and types.ResourceOperationKind.Rename in (able.resource_operations or ())
