@@ -1,4 +1,4 @@
-"""Reading of files in the server's own process, which must neither wait nor fill its memory."""
+"""Reading of files in the server's own process, which must neither wait nor fill its memory, and where it runs."""
 
 from __future__ import annotations
 
@@ -36,6 +36,14 @@ def bytes_of(
     if len(data) > most:
         raise OSError(EFBIG, "the file is too large", path)
     return data
+
+
+def leave_deleted_directory() -> None:
+    """Go to the file system's root if the working directory is gone: a branch that lacks it may be checked out."""
+    try:
+        os.getcwd()  # noqa: PTH109  # for every request
+    except FileNotFoundError:
+        os.chdir(os.sep)
 
 
 def _read(path: str, most: int) -> bytes:

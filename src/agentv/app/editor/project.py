@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from agentv.app.authored.schema import schema_text
-from agentv.app.editor.disk import MOST_BYTES, bytes_of
+from agentv.app.editor.disk import MOST_BYTES, bytes_of, leave_deleted_directory
 from agentv.app.editor.file_kinds import FileKind, kind_of
 from agentv.app.editor.index import FileIndex, Name, index_of
 from agentv.app.editor.schema_view import SchemaView
@@ -47,6 +47,7 @@ class Project:
     @classmethod
     def around(cls, path: str, edits: Mapping[str, bytes]) -> Project:
         """The project of a file."""
+        leave_deleted_directory()
         above, inside, _ = path.partition(f"{os.sep}.agentv{os.sep}")
         directory = above if inside else str(Path(path).parent)
         return cls(directory, repository_root(directory), edits)

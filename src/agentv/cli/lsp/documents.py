@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from agentv.app.editor.changed_case import change_between
 from agentv.app.editor.checking import OF_SEVERAL_CASES, EditorCheck, check_changed_case, check_in_editor
+from agentv.app.editor.disk import leave_deleted_directory
 from agentv.app.editor.file_kinds import FileKind, kind_of
 from agentv.cli.lsp.positions import lines_of
 from agentv.errors import Diagnostic
@@ -88,6 +89,7 @@ class Checkers:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _pool(self, name: str) -> ProcessPoolExecutor:
+        leave_deleted_directory()  # a process starts in that of its parent
         if name not in self._pools:
             self._pools[name] = ProcessPoolExecutor(
                 1, mp_context=multiprocessing.get_context("spawn"), initializer=end_with_parent

@@ -17,6 +17,7 @@ from pygls.uris import to_fs_path
 
 from agentv.app.editor.completing import Completion, complete
 from agentv.app.editor.cursor import ITEM, cursor_at
+from agentv.app.editor.disk import leave_deleted_directory
 from agentv.app.editor.fixing import quick_fix
 from agentv.app.editor.hovering import explained, hover
 from agentv.app.editor.index import FileIndex, index_file
@@ -112,6 +113,7 @@ def serve() -> NoReturn:
 def _import_nothing_from_here() -> None:
     """An editor starts the server in the project, whose `random.py` is no module of ours; nor in the checkers."""
     os.environ["PYTHONSAFEPATH"] = "1"
+    leave_deleted_directory()
     here = str(Path.cwd())
     sys.path[:] = [one for one in sys.path if one not in {"", here}]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv.app.editor.checking import check_in_editor
 from agentv.app.editor.disk import MOST_BYTES, bytes_of
 from agentv.app.editor.project import Project
 from agentv.errors import UsageError
@@ -53,3 +54,19 @@ def test_large_files_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "large.eval.yaml").write_text(f"tests: []\n#{'x' * MOST_BYTES}\n")
     with pytest.raises(UsageError, match=r"large\.eval\.yaml is larger than 5 MB"):
         list(found.indexes())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a working directory cannot be deleted here")
+def test_a_working_directory_that_is_deleted_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    path = str(tmp_path / "a.eval.yaml")
+    edits = {path: b"target: echo\ntests:\n- {id: a, input: hi, asert: [contains: hi]}\n"}
+    for ask in (
+        lambda: Project.around(path, edits).root == str(tmp_path),
+        lambda: [one.code for one in check_in_editor(path, "eval", edits).diagnostics] != [],
+    ):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        folder.rmdir()
+        assert ask()
