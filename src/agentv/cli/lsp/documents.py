@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -67,19 +68,29 @@ class Checkers:
 
     def __init__(self) -> None:
         self._pools: dict[str, ProcessPoolExecutor] = {}
+        self._working: set[str] = set()
 
     def start(self, name: str) -> None:
         """Begin to import what checks need, before the first is asked for."""
         if name not in self._pools:
-            self._pool(name).submit(ready)
+            with suppress(FileNotFoundError):  # the directory was deleted just now
+                self._pool(name).submit(ready)
 
     async def run(self, name: str, work: Callable[..., T], *given: Any) -> T | None:
-        """What the work returns; None if its process died."""
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool(name), work, *given)
-        except BrokenProcessPool:
-            self._pools.pop(name, None)
-            return None
+        """What the work returns; None if its process died. One that died before it did anything is started again."""
+        for _ in range(2):
+            try:
+                pool = self._pool(name)
+                found = await asyncio.get_running_loop().run_in_executor(pool, work, *given)
+            except (BrokenProcessPool, FileNotFoundError):  # its directory was deleted while it started
+                self._pools.pop(name, None)
+                if name in self._working:
+                    self._working.discard(name)
+                    return None
+            else:
+                self._working.add(name)
+                return found
+        return None
 
     def stop(self) -> None:
         """End the processes, whatever they do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -89,11 +90,18 @@ def path_of(uri: str) -> str:
 def create_server() -> Server:
     """A server that does not listen yet."""
     server = Server()
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_failure)
     _add_documents(server)
     _add_questions(server)
     _add_outline(server)
     _add_renaming(server)
     return server
+
+
+def _is_failure(record: logging.LogRecord) -> bool:
+    """Whether what pygls logs is more than a request that was refused, which the editor shows."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, JsonRpcException) and error.code == _REFUSED)
 
 
 def serve() -> NoReturn:
