@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
 
 import click
 
-from agentv.errors import UsageError
+from agentv.errors import ExitStatus, UsageError
 from agentv.registry.extras import missing_extra
 
 
 @click.command("lsp", epilog="Example: agentv lsp")
 @click.option("--stdio", is_flag=True, help="Communicate on stdin and stdout. This is the default.")
-def command(*, stdio: bool) -> NoReturn:  # noqa: ARG001  # what many editors add to every language server
+def command(*, stdio: bool) -> int:  # noqa: ARG001  # what many editors add to every language server
     """Start the language server, which editors use to check and complete eval files.
 
     Communicates with the editor on stdin and stdout (Language Server Protocol). Reports mistakes while you type,
@@ -33,3 +32,4 @@ def command(*, stdio: bool) -> NoReturn:  # noqa: ARG001  # what many editors ad
     from agentv.cli.lsp.server import serve
 
     serve()
+    return ExitStatus.PASSED

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -38,6 +38,9 @@ _WARM_UP_S = 1.0
 """Time after which the schema is made: not while the first file is waiting to be checked."""
 
 T = TypeVar("T")
+
+_PATIENCE_S = 1.0
+"""Time that the work of a thread gets to end with the server."""
 
 _ICONS = {
     "key": types.CompletionItemKind.Property,
@@ -104,7 +107,7 @@ def _is_failure(record: logging.LogRecord) -> bool:
     return not (isinstance(error, JsonRpcException) and error.code == _REFUSED)
 
 
-def serve() -> NoReturn:
+def serve() -> None:
     """Serve on stdin and stdout until the editor ends it. What anything else prints goes to stderr."""
     _import_nothing_from_here()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -114,8 +117,11 @@ def serve() -> NoReturn:
         server.start_io(sys.stdin.buffer, answers)
     finally:
         server.documents.checkers.stop()
-    sys.stderr.flush()
-    os._exit(ExitStatus.PASSED)  # a thread may still wait for a file of a network that is gone
+    server.threads.shutdown(wait=False, cancel_futures=True)
+    for thread in server.threads._threads:  # noqa: SLF001  # one may still wait for a file of a network that is gone
+        thread.join(_PATIENCE_S)
+        if thread.is_alive():
+            os._exit(ExitStatus.PASSED)
 
 
 def _import_nothing_from_here() -> None:
