@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agentv.app.editor.changed_case import Change, reduced
+from agentv.app.editor.disk import leave_deleted_directory
 from agentv.app.editor.file_kinds import FileKind
 from agentv.app.editor.index import FileIndex, index_of
 from agentv.app.registries import registries
@@ -86,6 +87,7 @@ def check_changed_case(
 
 
 def _checked(path: str, request: LoadRequest) -> FileCheck:
+    leave_deleted_directory()
     checked = within_limits(lambda: check_file(path, request, _offline(registries())))
     if not isinstance(checked, FileCheck):
         file, line = checked.place or (path, 1)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
+from agentv.app.editor.written_text import Quote
+from agentv.app.editor.written_text import written as in_yaml
 from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _MEANT = re.compile(r"did you mean '(?P<word>[^']+)'\?")
-_QUOTES = ("'", '"')
+_QUOTES: Final[tuple[Quote, ...]] = ("'", '"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ def quick_fix(found: Diagnostic, line: str) -> QuickFix | None:
     if span is None or span.line != span.end_line:
         return None
     written = line[span.column - 1 : span.end_column - 1]
-    quote = written[:1] if written[:1] in _QUOTES else ""
+    quote: Quote = next((one for one in _QUOTES if written.startswith(one)), "")
     if found.rename is not None:
         older, word = found.rename
         if "." in older or "." in word or written.strip("'\"") != older:
@@ -42,7 +45,9 @@ def quick_fix(found: Diagnostic, line: str) -> QuickFix | None:
         if match is None or not written or not _names(found, written.strip("'\"")):
             return None
         word = match["word"]
-    return QuickFix(f"Replace '{written.strip(quote)}' with '{word}'", span, f"{quote}{word}{quote}")
+        if word.endswith(f": {written}"):
+            return None  # another key for the value
+    return QuickFix(f"Replace '{written.strip(quote)}' with '{word}'", span, in_yaml(word, quote))
 
 
 def _names(found: Diagnostic, written: str) -> bool:

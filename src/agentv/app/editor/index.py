@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Literal
 
+from agentv.app.editor.disk import bytes_of
 from agentv.app.editor.file_kinds import FileKind
+from agentv.app.editor.name_places import NamePlace, Places
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
@@ -26,6 +27,14 @@ _DATA = frozenset(
 )
 """Keys under which stands what a suite's author likes: no names of ours."""
 
+_MEANINGS: Mapping[str, tuple[NameKind, ...]] = {
+    **dict.fromkeys([*TARGET_KEYS, "label", "provider", "providers"], ("target",)),
+    **dict.fromkeys(NAMES, ("case", "target")),
+    "depends_on": ("case",),
+    "include": ("template",),
+}
+"""Key → kinds of the names that may stand under it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -37,8 +46,13 @@ class Name:
 
     kind: NameKind
     text: str
-    span: Span
+    place: NamePlace
     defines: bool
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return self.place.span
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +91,17 @@ def index_of(path: str, data: bytes, kind: FileKind) -> FileIndex | None:
         return None
     tests = _tests_of(root) if kind in {"eval", "exam"} else None
     cases = [item for item in tests.items if isinstance(item, MapNode)] if isinstance(tests, ListNode) else []
-    entries = tuple(entry for case in cases if (entry := _entry(case)) is not None)
-    names = [Name("case", entry.id, entry.name, defines=True) for entry in entries]
-    if kind == "targets":
-        names += _targets_of(root)
-    names += _references(root, top=kind == "eval")
-    return FileIndex(path, tuple(names), entries, tuple(_sources(tests)))
+    places = Places(data, root, _MEANINGS, _DATA)
+    named = [(case, node) for case in cases if (node := _id_of(case)) is not None]
+    found: list[tuple[NameKind, Scalar, bool]] = [("case", node, True) for _, node in named]
+    found += [("target", node, True) for node in (_targets_of(root) if kind == "targets" else ())]
+    found += [(kind, node, False) for kind, node in _references(root, top=kind == "eval")]
+    names = [Name(kind, node.text.strip(), places.of(node, kind), defines) for kind, node, defines in found]
+    entries = tuple(
+        CaseEntry(node.text, name.span, span_of(case.at).line, _last_line(case))
+        for (case, node), name in zip(named, names, strict=False)
+    )
+    return FileIndex(path, tuple(dict.fromkeys(names)), entries, tuple(_sources(tests)))
 
 
 def _tests_of(root: Node) -> Node | None:
@@ -101,11 +120,9 @@ def _sources(tests: Node | None) -> Iterator[str]:
             yield included.value
 
 
-def _entry(case: MapNode) -> CaseEntry | None:
+def _id_of(case: MapNode) -> Scalar | None:
     named = next((case.items[key] for key in NAMES if key in case.items), None)
-    if not isinstance(named, Scalar) or not named.text:
-        return None
-    return CaseEntry(named.text, span_of(named.at), span_of(case.at).line, _last_line(case))
+    return named if isinstance(named, Scalar) and named.text else None
 
 
 def _last_line(node: Node) -> int:
@@ -119,7 +136,7 @@ def _last_line(node: Node) -> int:
     return span.end_line - (span.end_line > span.line and span.end_column == 1)
 
 
-def _targets_of(root: Node) -> Iterator[Name]:
+def _targets_of(root: Node) -> Iterator[Scalar]:
     """The names that a targets file gives, one per target: the first spelling that stands there."""
     lists = (
         [root]
@@ -136,10 +153,10 @@ def _targets_of(root: Node) -> Iterator[Name]:
                 else None
             )
             if isinstance(named, Scalar) and named.text:
-                yield Name("target", named.text, span_of(named.at), defines=True)
+                yield named
 
 
-def _references(root: Node, *, top: bool) -> Iterator[Name]:
+def _references(root: Node, *, top: bool) -> Iterator[tuple[NameKind, Scalar]]:
     """What refers to a name, wherever it stands outside data."""
     waiting = [(root, top)]
     while waiting:
@@ -150,7 +167,7 @@ def _references(root: Node, *, top: bool) -> Iterator[Name]:
             for key, value in node.items.items():
                 kind = _kind_named_by(key, is_suite=is_suite)
                 if kind is not None:
-                    yield from _named(kind, value)
+                    yield from ((kind, one) for one in _named(value))
                 if key not in _DATA:
                     waiting.append((value, False))
 
@@ -161,16 +178,16 @@ def _kind_named_by(key: str, *, is_suite: bool) -> NameKind | None:
     return {"depends_on": "case", "include": "template"}.get(key)  # type: ignore[return-value]  # the values of a literal
 
 
-def _named(kind: NameKind, value: Node) -> Iterator[Name]:
+def _named(value: Node) -> Iterator[Scalar]:
     for node in value.items if isinstance(value, ListNode) else [value]:
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-            yield Name(kind, node.text.strip(), span_of(node.at), defines=False)
+            yield node
 
 
 def index_file(path: str, edits: Mapping[str, bytes], kind: FileKind) -> FileIndex | None:
     """The names of a file as it is in the editor, else on disk; None if it cannot be read."""
     try:
-        data = edits[path] if path in edits else Path(path).read_bytes()
+        data = bytes_of(path, edits)
     except OSError:
         return None
     return index_of(path, data, kind)

@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from errno import EFBIG
 from functools import lru_cache
 from pathlib import Path
 
 from agentv.app.authored.schema import schema_text
+from agentv.app.editor.disk import MOST_BYTES, bytes_of, leave_deleted_directory
 from agentv.app.editor.file_kinds import FileKind, kind_of
-from agentv.app.editor.index import FileIndex, Name, index_file
+from agentv.app.editor.index import FileIndex, Name, index_of
 from agentv.app.editor.schema_view import SchemaView
 from agentv.app.registries import registries
+from agentv.authoring.assertions.includes import NAME
 from agentv.authoring.loading.load import PASSED_OVER, collected
-from agentv.authoring.source.files import repository_root, upwards
+from agentv.authoring.source.boundary import Boundary, boundary_around
+from agentv.authoring.source.files import Places, is_file, repository_root, shown, upwards
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _SUFFIXES = (".yaml", ".yml")
+_MOST_TARGETS = 500_000
+"""Bytes of a targets file, which is read for every completion."""
+
 _MOST_FILES = 5_000
 """Directories below a project that are searched for `.agentv`."""
 
@@ -40,6 +47,7 @@ class Project:
     @classmethod
     def around(cls, path: str, edits: Mapping[str, bytes]) -> Project:
         """The project of a file."""
+        leave_deleted_directory()
         above, inside, _ = path.partition(f"{os.sep}.agentv{os.sep}")
         directory = above if inside else str(Path(path).parent)
         return cls(directory, repository_root(directory), edits)
@@ -47,15 +55,17 @@ class Project:
     def targets(self) -> Iterator[Name]:
         """The targets in reach, closest file first."""
         for path in self._in_agentv("targets.yaml", "targets.yml"):
-            found = index_file(path, self.edits, "targets")
+            data = self._data(path, _MOST_TARGETS)
+            found = _targets(path, data) if data is not None else None
             yield from (name for name in (found.names if found else ()) if name.defines)
 
     def templates(self) -> dict[str, str]:
         """Name of each template in reach → its file."""
         found: dict[str, str] = {}
+        boundary = self._boundary
         for folder in self._in_agentv("templates"):
             for file in sorted(Path(folder).iterdir()) if Path(folder).is_dir() else ():
-                if file.suffix in _SUFFIXES:
+                if file.suffix in _SUFFIXES and is_file(str(file)) and boundary.admits(str(file)):
                     found.setdefault(file.stem, str(file))
         return found
 
@@ -84,25 +94,39 @@ class Project:
                 if (kind := kind_of(str(file), "")) is not None:
                     found[str(file)] = kind
         for path, data in self.edits.items():
-            if path.startswith(self.root) and (kind := kind_of(path, data.decode(errors="replace"))) is not None:
+            if (
+                path.startswith(self.root.rstrip(os.sep) + os.sep)
+                and (kind := kind_of(path, data.decode(errors="replace"))) is not None
+            ):
                 found[path] = kind
         return {path: kind for path, kind in found.items() if path.endswith(_SUFFIXES)}
 
     def indexes(self) -> Iterator[FileIndex]:
-        """The names of each authored file of the project that can be read, and of files that suites take cases from."""
+        """The names of each authored file of the project that can be read, and of files that suites take cases from.
+
+        Raises:
+            UsageError: a file is too large to read it here.
+        """
         waiting = list(self.files().items())
         seen: set[str] = set()
         while waiting:
             path, kind = waiting.pop()
-            found = index_file(path, self.edits, kind) if path not in seen else None
+            data = self._data(path, refuse=True) if path not in seen else None
+            found = index_of(path, data, kind) if data is not None else None
             seen.add(path)
             if found is not None:
                 yield found
                 waiting += [(source, "eval") for source in sources_of(found, self.root) if source not in seen]
 
     def template_of(self, name: str, path: str) -> str | None:
-        """The file of the template that a name means in a file."""
-        return Project.around(path, self.edits).templates().get(name)
+        """The file of the template that a name or a path means in a file."""
+        own = Project.around(path, self.edits)
+        templates = own.templates()
+        if NAME.fullmatch(name):
+            return templates.get(name) or next((one for one in templates.values() if Path(one).name == name), None)
+        found, _ = Places(own.directory, own.root, boundary=own._boundary).find(name, path)  # noqa: SLF001  # of this class
+        real = os.path.realpath(found) if found is not None else None
+        return next((one for one in templates.values() if os.path.realpath(one) == real), found)
 
     def definitions(self, kind: str, text: str, path: str) -> Iterator[Span]:
         """Where a name is given that a file uses."""
@@ -112,8 +136,23 @@ class Project:
         elif kind == "target":
             yield from (name.span for name in self.targets() if name.text == text)
         else:
-            own = index_file(path, self.edits, "eval")
+            data = self._data(path)
+            own = index_of(path, data, "eval") if data is not None else None
             yield from (one.name for one in (own.cases if own else ()) if one.id == text)
+
+    @property
+    def _boundary(self) -> Boundary:
+        return boundary_around(self.directory, self.root)
+
+    def _data(self, path: str, most: int = MOST_BYTES, *, refuse: bool = False) -> bytes | None:
+        """The bytes of a file; None if it cannot be read, or is outside the project."""
+        try:
+            return bytes_of(path, self.edits, self._boundary, most=most)
+        except OSError as error:
+            if refuse and error.errno == EFBIG:
+                message = f"{shown(path)} is larger than {most // 1_000_000} MB, so its names are not read"
+                raise UsageError(message) from None
+            return None
 
     def _in_agentv(self, *names: str) -> Iterator[str]:
         for above in upwards(self.directory, self.root):
@@ -121,6 +160,12 @@ class Project:
                 path = str(Path(above, ".agentv", name))
                 if path in self.edits or Path(path).exists():
                     yield path
+
+
+@lru_cache(maxsize=8)
+def _targets(path: str, data: bytes) -> FileIndex | None:
+    """Read once, until the file changes."""
+    return index_of(path, data, "targets")
 
 
 @lru_cache(maxsize=16)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from agentv.app.editor.index import FileIndex, Name
 from agentv.app.editor.project import Project, sources_of
+from agentv.app.editor.written_text import UNPRINTABLE, written
 from agentv.authoring.assertions.includes import NAME
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
-_PLAIN = re.compile(r"[A-Za-z_][\w./@+-]*(?: [\w./@+-]+)*")
-_WORDS = frozenset(["true", "false", "null", "yes", "no", "on", "off"])
+_TEMPLATE = re.compile(r'[^./\\:*?"<>|][^/\\:*?"<>|]*(?<![. ])')
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+"""What Windows takes for a device, whatever its ending."""
+
+_LONGEST = 200
+"""Bytes of a file's name that every file system can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +27,11 @@ class Renaming:
     """A new name.
 
     Attributes:
-        spans: where it replaces the old one.
-        text: as it is written in YAML.
+        edits: where it replaces the old one, and as what it is written there.
         files: path → new path, of a file whose name is the name.
     """
 
-    spans: tuple[Span, ...]
-    text: str
+    edits: Mapping[Span, str]
     files: Mapping[str, str]
 
 
@@ -59,21 +61,36 @@ def rename(name: Name, new: str, path: str, project: Project) -> Renaming:
         UsageError: the new name cannot be one, or is taken.
     """
     new = new.strip()
-    if not new or "\n" in new:
+    if not new:
         raise UsageError("a name cannot be empty")
+    if UNPRINTABLE.search(new):
+        raise UsageError("a name cannot contain control characters")
     if new == name.text:
-        return Renaming((), new, {})
-    files: dict[str, str] = {}
+        return Renaming({}, {})
     if name.kind == "template":
-        spans, files = _template(name, new, project)
-    elif name.kind == "target":
-        spans = _target(name, new, project)
-    else:
-        spans = _case(name, new, path, project)
-    return Renaming(tuple(dict.fromkeys(spans)), _written(new), files)
+        return _template(name, new, project)
+    found = _target(name, new, project) if name.kind == "target" else _case(name, new, path, project)
+    return Renaming(_edits((one, new) for one in found), {})
 
 
-def _case(name: Name, new: str, path: str, project: Project) -> list[Span]:
+def _edits(changes: Iterable[tuple[Name, str]]) -> dict[Span, str]:
+    """The new text of each place.
+
+    Raises:
+        UsageError: one cannot be replaced.
+    """
+    edits: dict[Span, str] = {}
+    for name, new in changes:
+        span, place = name.span, name.place
+        if place.fixed:
+            raise UsageError(
+                f"cannot rename '{name.text}': in line {span.line} of {Path(span.file).name} it {place.fixed}"
+            )
+        edits[span] = written(new, place.quote)
+    return edits
+
+
+def _case(name: Name, new: str, path: str, project: Project) -> list[Name]:
     """Cases of one suite: those of the file, and of files that take cases from it or that it takes cases from."""
     known = list(project.indexes())
     taken_from = {source for one in known if one.path == path for source in sources_of(one, project.root)}
@@ -83,10 +100,10 @@ def _case(name: Name, new: str, path: str, project: Project) -> list[Span]:
     taken = next((one for index in suite for one in index.cases if one.id == new), None)
     if taken is not None:
         raise UsageError(f"there is already a case '{new}', in line {taken.first_line} of {Path(taken.name.file).name}")
-    return [one.span for index in suite for one in index.names if (one.kind, one.text) == ("case", name.text)]
+    return [one for index in suite for one in _uses(index, name)]
 
 
-def _target(name: Name, new: str, project: Project) -> list[Span]:
+def _target(name: Name, new: str, project: Project) -> list[Name]:
     """Every place in files whose closest targets file is the same one."""
     if any(one.text == new for one in project.targets()):
         raise UsageError(f"there is already a target '{new}'")
@@ -94,9 +111,9 @@ def _target(name: Name, new: str, project: Project) -> list[Span]:
     if given is None:
         raise UsageError(f"no targets file of this project defines '{name.text}'")
     return [
-        span
+        one
         for index in project.indexes()
-        for span in _places(index, name)
+        for one in _uses(index, name)
         if _given(name.text, Project.around(index.path, project.edits)) == given
     ]
 
@@ -106,28 +123,31 @@ def _given(name: str, project: Project) -> Span | None:
     return next((one.span for one in project.targets() if one.text == name), None)
 
 
-def _places(index: FileIndex, name: Name) -> Iterator[Span]:
-    return (one.span for one in index.names if (one.kind, one.text) == (name.kind, name.text))
+def _uses(index: FileIndex, name: Name) -> Iterator[Name]:
+    return (one for one in index.names if (one.kind, one.text) == (name.kind, name.text))
 
 
-def _template(name: Name, new: str, project: Project) -> tuple[list[Span], dict[str, str]]:
-    file = project.templates().get(name.text)
+def _template(name: Name, new: str, project: Project) -> Renaming:
+    """The file of a template, and each `include:` that means it, by its name or by a path."""
+    if NAME.fullmatch(name.text) is None:
+        raise UsageError("this is a path; rename the template where it is included by its name")
+    file = project.template_of(name.text, name.span.file)
     if file is None:
         raise UsageError(f"'{name.text}' is no template of this project")
-    if NAME.fullmatch(new) is None:
-        raise UsageError("the name of a template contains no slash and does not begin with a dot")
+    suffix = Path(file).suffix
+    new = new.removesuffix(suffix)
+    if _TEMPLATE.fullmatch(new) is None or len(f"{new}{suffix}".encode()) > _LONGEST or _DEVICE.fullmatch(new):
+        raise UsageError(
+            'the name of a template contains no slash and none of \\ : * ? " < > |, does not begin with a dot, '
+            f"and has at most {_LONGEST} bytes"
+        )
     if new in project.templates():
         raise UsageError(f"there is already a template '{new}'")
-    spans = [
-        span
-        for index in project.indexes()
-        for span in _places(index, name)
-        if project.template_of(name.text, index.path) == file
-    ]
-    return spans, {file: str(Path(file).with_name(new + Path(file).suffix))}
-
-
-def _written(name: str) -> str:
-    """A name in YAML, quoted where it would be read as something else."""
-    plain = _PLAIN.fullmatch(name) is not None and name.lower() not in _WORDS
-    return name if plain else json.dumps(name, ensure_ascii=False)
+    changes = []
+    for index in project.indexes():
+        for one in index.names:
+            if one.kind == "template" and project.template_of(one.text, index.path) == file:
+                base = one.text.rpartition("/")[2]
+                ending = suffix if base.endswith(suffix) else ""
+                changes.append((one, f"{one.text.removesuffix(base)}{new}{ending}"))
+    return Renaming(_edits(changes), {file: str(Path(file).with_name(new + suffix))})

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading, notes_of
-from agentv.authoring.source.files import is_directory, is_file, shown, upwards
+from agentv.authoring.source.files import exists, is_directory, is_file, shown, upwards
 from agentv.authoring.source.git_files import GIT_URL
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, kind_of, span_of
@@ -164,11 +164,12 @@ def _path_of(node: Scalar, reading: Reading) -> str | None:
 
 def _missing(node: Scalar, tried: tuple[str, ...], reading: Reading) -> None:
     written = node.text.strip()
+    other = next((path for path in tried if exists(path)), None)
     reading.report.error(
         "missing-template",
         node,
         f"no template '{written}'",
-        hint=_nearest(written, tried),
+        hint=f"{shown(other)} is not a file" if other is not None else _nearest(written, tried),
         notes=notes_of(tried),
     )
 

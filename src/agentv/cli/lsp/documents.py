@@ -9,11 +9,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from agentv.app.editor.changed_case import change_between
 from agentv.app.editor.checking import OF_SEVERAL_CASES, EditorCheck, check_changed_case, check_in_editor
+from agentv.app.editor.disk import leave_deleted_directory
 from agentv.app.editor.file_kinds import FileKind, kind_of
 from agentv.cli.lsp.positions import lines_of
 from agentv.errors import Diagnostic
@@ -66,19 +68,29 @@ class Checkers:
 
     def __init__(self) -> None:
         self._pools: dict[str, ProcessPoolExecutor] = {}
+        self._working: set[str] = set()
 
     def start(self, name: str) -> None:
         """Begin to import what checks need, before the first is asked for."""
         if name not in self._pools:
-            self._pool(name).submit(ready)
+            with suppress(FileNotFoundError):  # the directory was deleted just now
+                self._pool(name).submit(ready)
 
     async def run(self, name: str, work: Callable[..., T], *given: Any) -> T | None:
-        """What the work returns; None if its process died."""
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool(name), work, *given)
-        except BrokenProcessPool:
-            self._pools.pop(name, None)
-            return None
+        """What the work returns; None if its process died. One that died before it did anything is started again."""
+        for _ in range(2):
+            try:
+                pool = self._pool(name)
+                found = await asyncio.get_running_loop().run_in_executor(pool, work, *given)
+            except (BrokenProcessPool, FileNotFoundError):  # its directory was deleted while it started
+                self._pools.pop(name, None)
+                if name in self._working:
+                    self._working.discard(name)
+                    return None
+            else:
+                self._working.add(name)
+                return found
+        return None
 
     def stop(self) -> None:
         """End the processes, whatever they do."""
@@ -88,6 +100,7 @@ class Checkers:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _pool(self, name: str) -> ProcessPoolExecutor:
+        leave_deleted_directory()  # a process starts in that of its parent
         if name not in self._pools:
             self._pools[name] = ProcessPoolExecutor(
                 1, mp_context=multiprocessing.get_context("spawn"), initializer=end_with_parent

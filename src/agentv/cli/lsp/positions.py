@@ -10,6 +10,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
+from agentv.app.editor.disk import bytes_of
 from agentv.model.values.span import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -20,10 +21,34 @@ def lines_of(text: str) -> list[str]:
     return _LINE_END.split(text)
 
 
+def changed_text(text: str, changes: Sequence[types.TextDocumentContentChangeEvent], codec: PositionCodec) -> str:
+    """A text after changes of the editor; pygls counts lines as Python does, which also ends them at U+2028."""
+    for change in changes:
+        if isinstance(change, types.TextDocumentContentChangePartial):
+            start = _offset(text, change.range.start, codec)
+            end = max(start, _offset(text, change.range.end, codec))
+            text = text[:start] + change.text + text[end:]
+        else:
+            text = change.text
+    return text
+
+
+def _offset(text: str, position: types.Position, codec: PositionCodec) -> int:
+    """The character of a text that an editor means; the end of the text for what is behind it."""
+    start = 0
+    for _ in range(position.line):
+        found = _LINE_END.search(text, start)
+        if found is None:
+            return len(text)
+        start = found.end()
+    found = _LINE_END.search(text, start)
+    return start + column_in(text[start : found.start() if found else len(text)], position.character, codec)
+
+
 def lines_of_file(path: str) -> list[str]:
     """The lines of a file on disk; none if it cannot be read."""
     try:
-        return lines_of(Path(path).read_bytes().decode(errors="replace"))
+        return lines_of(bytes_of(path, {}).decode(errors="replace"))
     except OSError:
         return []
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -16,6 +18,7 @@ from pygls.uris import to_fs_path
 
 from agentv.app.editor.completing import Completion, complete
 from agentv.app.editor.cursor import ITEM, cursor_at
+from agentv.app.editor.disk import leave_deleted_directory
 from agentv.app.editor.fixing import quick_fix
 from agentv.app.editor.hovering import explained, hover
 from agentv.app.editor.index import FileIndex, index_file
@@ -23,8 +26,8 @@ from agentv.app.editor.project import Project
 from agentv.app.editor.renaming import Renaming, holds, name_at, rename
 from agentv.cli.lsp.documents import Documents, OpenFile
 from agentv.cli.lsp.messages import as_lsp, symbols_of
-from agentv.cli.lsp.positions import lines_of, lines_of_file, place_in, range_in, range_of, uri_of
-from agentv.errors import UsageError
+from agentv.cli.lsp.positions import changed_text, lines_of, lines_of_file, place_in, range_in, range_of, uri_of
+from agentv.errors import ExitStatus, UsageError
 from agentv.model.values.span import Span
 from agentv.version import __version__
 
@@ -33,6 +36,11 @@ _REFUSED = -32803
 
 _WARM_UP_S = 1.0
 """Time after which the schema is made: not while the first file is waiting to be checked."""
+
+T = TypeVar("T")
+
+_PATIENCE_S = 1.0
+"""Time that the work of a thread gets to end with the server."""
 
 _ICONS = {
     "key": types.CompletionItemKind.Property,
@@ -48,6 +56,7 @@ class Server(LanguageServer):
     def __init__(self) -> None:
         super().__init__("agentv", __version__)
         self.documents = Documents(self._publish)
+        self.threads = ThreadPoolExecutor(4)
 
     def file_of(self, uri: str) -> OpenFile | None:
         """An open file of agentv's."""
@@ -62,6 +71,10 @@ class Server(LanguageServer):
     def range(self, span: Span) -> types.Range:
         """A span as the editor counts it."""
         return range_of(span, self.lines(span.file), self.workspace.position_codec)
+
+    async def aside(self, work: Callable[..., T], *given: Any) -> T:
+        """Work in a thread, so that the loop goes on. The end of the server does not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, work, *given)
 
     def _publish(self, paths: set[str]) -> None:
         codec = self.workspace.position_codec
@@ -80,11 +93,18 @@ def path_of(uri: str) -> str:
 def create_server() -> Server:
     """A server that does not listen yet."""
     server = Server()
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_failure)
     _add_documents(server)
     _add_questions(server)
     _add_outline(server)
     _add_renaming(server)
     return server
+
+
+def _is_failure(record: logging.LogRecord) -> bool:
+    """Whether what pygls logs is more than a request that was refused, which the editor shows."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, JsonRpcException) and error.code == _REFUSED)
 
 
 def serve() -> None:
@@ -97,11 +117,17 @@ def serve() -> None:
         server.start_io(sys.stdin.buffer, answers)
     finally:
         server.documents.checkers.stop()
+    server.threads.shutdown(wait=False, cancel_futures=True)
+    for thread in server.threads._threads:  # noqa: SLF001  # one may still wait for a file of a network that is gone
+        thread.join(_PATIENCE_S)
+        if thread.is_alive():
+            os._exit(ExitStatus.PASSED)
 
 
 def _import_nothing_from_here() -> None:
     """An editor starts the server in the project, whose `random.py` is no module of ours; nor in the checkers."""
     os.environ["PYTHONSAFEPATH"] = "1"
+    leave_deleted_directory()
     here = str(Path.cwd())
     sys.path[:] = [one for one in sys.path if one not in {"", here}]
 
@@ -113,15 +139,20 @@ def _add_documents(server: Server) -> None:
     def initialized(_params: types.InitializedParams) -> None:
         documents.checkers.start("whole")
         loop, root = asyncio.get_running_loop(), path_of(server.workspace.root_uri or "") or str(Path.cwd())
-        loop.call_later(_WARM_UP_S, loop.run_in_executor, None, _warm_up, root)
+        loop.call_later(_WARM_UP_S, loop.run_in_executor, server.threads, _warm_up, root)
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
-        _take(params.text_document.uri)
+        given = params.text_document
+        if path := path_of(given.uri):
+            documents.put(path, given.text, given.version)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
-        _take(params.text_document.uri)
+        known = documents.get(path_of(params.text_document.uri))
+        if known is not None:
+            text = changed_text(known.text, params.content_changes, server.workspace.position_codec)
+            documents.put(known.path, text, params.text_document.version)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -134,12 +165,6 @@ def _add_documents(server: Server) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def changed_on_disk(_params: types.DidChangeWatchedFilesParams) -> None:
         documents.check_all()
-
-    def _take(uri: str) -> None:
-        path = path_of(uri)
-        if path:
-            document = server.workspace.get_text_document(uri)
-            documents.put(path, document.source, document.version)
 
 
 def _warm_up(directory: str) -> None:
@@ -157,7 +182,7 @@ def _add_questions(server: Server) -> None:
         place = place_in(lines, params.position, codec)
         project = Project.around(file.path, server.documents.edits)
         known = file.checked.index if file.checked else None
-        found = await _aside(complete, lines, place, file.kind, project, known)
+        found = await server.aside(complete, lines, place, file.kind, project, known)
         word = range_in(place[0], found.start, place[1], lines, codec)
         items = [_item(number, one, word) for number, one in enumerate(found.items)]
         return types.CompletionList(is_incomplete=False, items=items)
@@ -170,7 +195,7 @@ def _add_questions(server: Server) -> None:
         codec, lines = server.workspace.position_codec, lines_of(file.text)
         line, column = place_in(lines, params.position, codec)
         project = Project.around(file.path, server.documents.edits)
-        found = await _aside(hover, lines, (line, column), file.kind, project)
+        found = await server.aside(hover, lines, (line, column), file.kind, project)
         here = [
             one
             for one in server.documents.diagnostics_of(file.path)
@@ -187,7 +212,7 @@ def _add_questions(server: Server) -> None:
             return []
         lines = lines_of(file.text)
         line, column = place_in(lines, params.position, server.workspace.position_codec)
-        found = await _aside(_definitions, file, (line, column), lines, server.documents.edits)
+        found = await server.aside(_definitions, file, (line, column), lines, server.documents.edits)
         return [types.Location(uri_of(span.file), server.range(span)) for span in found]
 
 
@@ -198,7 +223,7 @@ def _add_outline(server: Server) -> None:
         index = await _fresh_index(server, file)
         if file is None or index is None:
             return []
-        return await _aside(symbols_of, index, lines_of(file.text), server.workspace.position_codec)  # type: ignore[no-any-return]  # as it is declared
+        return await server.aside(symbols_of, index, lines_of(file.text), server.workspace.position_codec)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions([types.CodeActionKind.QuickFix]))
     def fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -278,7 +303,7 @@ def _add_renaming(server: Server) -> None:
             raise JsonRpcException("there is no case, target or template here to rename", _REFUSED)
         project = Project.around(file.path, server.documents.edits)
         try:
-            found = await _aside(rename, name, params.new_name, file.path, project)
+            found = await server.aside(rename, name, params.new_name, file.path, project)
         except UsageError as error:
             raise JsonRpcException(str(error), _REFUSED) from None
         return _edit(server, found)
@@ -287,8 +312,8 @@ def _add_renaming(server: Server) -> None:
 def _edit(server: Server, found: Renaming) -> types.WorkspaceEdit:
     """The edit of all files; with versions and moved files where the editor can do that."""
     changes: dict[str, list[types.TextEdit]] = {}
-    for span in found.spans:
-        changes.setdefault(span.file, []).append(types.TextEdit(server.range(span), found.text))
+    for span, text in found.edits.items():
+        changes.setdefault(span.file, []).append(types.TextEdit(server.range(span), text))
     workspace = server.client_capabilities.workspace
     able = workspace.workspace_edit if workspace is not None else None
     moves = able is not None and types.ResourceOperationKind.Rename in (able.resource_operations or ())
@@ -311,10 +336,5 @@ async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | Non
         return None
     if file.checked is not None and file.checked.index is not None and file.version == file.whole_version:
         return file.checked.index
-    now = await _aside(index_file, file.path, server.documents.edits, file.kind)
+    now = await server.aside(index_file, file.path, server.documents.edits, file.kind)
     return now or (file.checked.index if file.checked else None)
-
-
-async def _aside(work: Any, *given: Any) -> Any:
-    """Work in a thread, so that the server's loop goes on."""
-    return await asyncio.get_running_loop().run_in_executor(None, work, *given)

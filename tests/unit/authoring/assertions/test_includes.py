@@ -100,3 +100,11 @@ def test_a_name_with_its_suffix_is_that_file_and_two_of_one_name_are_told(tmp_pa
         ("missing-template", "error"),
     ]
     assert [one.endswith("none.yaml") for one in found[1].notes] == [True]
+
+
+def test_what_has_the_name_of_a_template_and_is_no_file_is_told(tmp_path):
+    reading = reading_of(repository(tmp_path, {".agentv/templates/t.yaml/a.md": "hi\n"}))
+    reading.entries(parsed("- include: t", str(tmp_path / "suite.eval.yaml")), reading)
+    (found,) = reading.report.diagnostics
+    assert found.code == "missing-template"
+    assert found.hint.endswith("t.yaml is not a file")

@@ -1,0 +1,72 @@
+"""Names of a project whose files are no ordinary ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentv.app.editor.checking import check_in_editor
+from agentv.app.editor.disk import MOST_BYTES, bytes_of
+from agentv.app.editor.project import Project
+from agentv.errors import UsageError
+
+TARGETS = "targets:\n- {name: bot, provider: echo}\n"
+
+
+def project(root: Path) -> Project:
+    (root / ".git").mkdir(parents=True)
+    (root / ".agentv" / "templates").mkdir(parents=True)
+    return Project.around(str(root / "a.eval.yaml"), {})
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in directories here")
+def test_devices_and_pipes_are_not_read(tmp_path: Path) -> None:
+    found = project(tmp_path)
+    os.mkfifo(tmp_path / ".agentv" / "targets.yml")
+    os.mkfifo(tmp_path / ".agentv" / "templates" / "waits.yaml")
+    (tmp_path / ".agentv" / "targets.yaml").symlink_to("/dev/zero")
+    (tmp_path / ".agentv" / "templates" / "safe.yaml").write_text("assert: []\n")
+    assert (list(found.targets()), list(found.templates())) == ([], ["safe"])
+    assert [Path(index.path).name for index in found.indexes()] == ["safe.yaml"]
+    for name in ("targets.yml", "targets.yaml"):
+        with pytest.raises(OSError, match="a device or a pipe"):
+            bytes_of(str(tmp_path / ".agentv" / name), {})
+
+
+def test_what_a_link_names_outside_the_project_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "targets.yaml").write_text(TARGETS)
+    found = project(tmp_path / "inside")
+    folder = tmp_path / "inside" / ".agentv"
+    (folder / "targets.yaml").symlink_to(tmp_path / "targets.yaml")
+    (folder / "templates" / "tpl.yaml").symlink_to(tmp_path / "targets.yaml")
+    assert (list(found.targets()), found.templates(), list(found.indexes())) == ([], {}, [])
+    (folder / "targets.yaml").unlink()
+    (folder / "targets.yaml").write_text(TARGETS)
+    assert [one.text for one in found.targets()] == ["bot"]
+
+
+def test_large_files_are_not_read(tmp_path: Path) -> None:
+    found = project(tmp_path)
+    (tmp_path / ".agentv" / "targets.yaml").write_text(f"{TARGETS}#{'x' * 600_000}\n")
+    assert list(found.targets()) == []
+    (tmp_path / "large.eval.yaml").write_text(f"tests: []\n#{'x' * MOST_BYTES}\n")
+    with pytest.raises(UsageError, match=r"large\.eval\.yaml is larger than 5 MB"):
+        list(found.indexes())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a working directory cannot be deleted here")
+def test_a_working_directory_that_is_deleted_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    path = str(tmp_path / "a.eval.yaml")
+    edits = {path: b"target: echo\ntests:\n- {id: a, input: hi, asert: [contains: hi]}\n"}
+    for ask in (
+        lambda: Project.around(path, edits).root == str(tmp_path),
+        lambda: [one.code for one in check_in_editor(path, "eval", edits).diagnostics] != [],
+    ):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        folder.rmdir()
+        assert ask()
