@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,8 @@ from agentv.app.running.in_thread import is_loop_running, run_in_thread
 from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import callable_target
-from agentv.errors import Diagnostic, ExitStatus
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.errors import Diagnostic, ExitStatus, UsageError
 from agentv.model.run.events import Event, TrialFinished, TrialKept
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
@@ -300,7 +302,12 @@ def _evaluation(prepared: Prepared, outcome: Outcome, results: list[TrialResult]
     )
 
 
+_SEVERAL_TARGETS = "target is one target; to evaluate several, set 'targets' in the suite"
+_OPTIONS = frozenset(one.name for one in fields(EvalSettings)) - {"paths", "documents", "given_target", "given_judge"}
+
+
 def _settings(source: Source, target: Given, judge: Given, options: Mapping[str, Any]) -> EvalSettings:
+    _check_given(target, judge, options)
     documents: tuple[Mapping[str, Json], ...] = ()
     paths: tuple[str, ...] = ()
     if isinstance(source, Suite):
@@ -320,6 +327,24 @@ def _settings(source: Source, target: Given, judge: Given, options: Mapping[str,
         given_judge=None if isinstance(judge, str) else judge,
         **options,
     )
+
+
+def _check_given(target: object, judge: object, options: Mapping[str, Any]) -> None:
+    """Refuse arguments that no run can be made of, in the words of whoever calls.
+
+    Raises:
+        UsageError: a target or judge is none, or an option is unknown or set in another way.
+    """
+    for name, value in {"target": target, "judge": judge}.items():
+        if value is not None and not isinstance(value, str | TargetSpec | Mapping):
+            what = f"{name} must be a name, a function or a mapping, found a value of type {type(value).__name__}"
+            several = name == "target" and isinstance(value, Sequence | AbstractSet)
+            raise UsageError(what, _SEVERAL_TARGETS if several else None)
+    if "targets" in options:
+        raise UsageError("targets is no option of evaluate()", _SEVERAL_TARGETS)
+    for name in options:
+        if name not in _OPTIONS:
+            raise UsageError(f"evaluate() has no option '{name}'", did_you_mean(name, _OPTIONS))
 
 
 def _given(asked: AskedTarget | None, *, on_our_loop: bool = False) -> Given:

@@ -401,3 +401,22 @@ def test_cases_of_one_cluster_are_counted_as_such():
     summary = evaluate(suite).summary
     assert (summary.interval_clusters, summary.clustered_by) == (3, ("customer",))
     assert evaluate(suite, cluster="{{ customer }}").summary.interval_clusters == 3
+
+
+def test_arguments_of_which_no_run_can_be_made_are_refused_in_a_sentence():
+    suite = {"target": "echo", "tests": [{"id": "a", "input": "hello"}]}
+    mistakes = [
+        ({"target": [str, "echo"]}, "target must be a name, a function or a mapping, found a value of type list"),
+        ({"targets": ["echo"]}, "targets is no option of evaluate()"),
+        ({"target": "echo", "targets": ["echo"]}, "targets is no option of evaluate()"),
+        ({"judge": 3}, "judge must be a name, a function or a mapping, found a value of type int"),
+        ({"worker": 3}, "evaluate() has no option 'worker'"),
+    ]
+    hints = []
+    for arguments, message in mistakes:
+        with pytest.raises(UsageError) as refused:
+            evaluate(suite, **arguments)
+        assert str(refused.value).startswith(message)
+        hints.append(refused.value.hint)
+    assert hints[0] == hints[1] == "target is one target; to evaluate several, set 'targets' in the suite"
+    assert hints[3:] == [None, "did you mean 'workers'?"]

@@ -53,7 +53,8 @@ NOT_YET = {
 
 MEANT = {
     **dict.fromkeys(("run", "test", "evaluate", "start"), "eval"),
-    **dict.fromkeys(("show", "report", "open"), "results report"),
+    **dict.fromkeys(("report", "open"), "results report"),
+    "show": "results show",
     **dict.fromkeys(("list", "ls", "runs", "history"), "results list"),
     **dict.fromkeys(("export",), "results export"),
     **dict.fromkeys(("lint",), "validate"),
@@ -69,9 +70,15 @@ MEANT_OPTIONS = {
     **dict.fromkeys(("--max-concurrency", "--concurrency", "--parallel", "--jobs"), "did you mean --workers?"),
     **dict.fromkeys(("--output", "--output-path"), "did you mean --out?"),
     **dict.fromkeys(("--filter-pattern", "--only", "--case"), "did you mean --filter?"),
+    **dict.fromkeys(("--prompt", "--prompts"), "prompts are chosen by 'prompts:' in the eval file"),
     **dict.fromkeys(("--repetitions", "--trials", "--epochs", "--num-trials"), "did you mean --repeat?"),
 }
 """Options that other programs have → what to write."""
+
+MEANT_OPTIONS_OF = {
+    "report": dict.fromkeys(("-o", "--out", "--output"), "did you mean --html FILE, --md FILE or --junit FILE?"),
+}
+"""Command → its options that are written in another way → what to write."""
 
 
 @click.group(
@@ -114,7 +121,7 @@ def _run(arguments: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption) and (meant := MEANT_OPTIONS.get(error.option_name)):
+        if isinstance(error, click.NoSuchOption) and (meant := _meant_option(error)):
             error = click.UsageError(f"No such option '{error.option_name}'; {meant}", error.ctx)
         error.show()
         return error.exit_code
@@ -130,6 +137,11 @@ def _run(arguments: list[str]) -> int:
     except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
+
+
+def _meant_option(error: click.NoSuchOption) -> str | None:
+    of_command = MEANT_OPTIONS_OF.get(error.ctx.info_name or "", {}) if error.ctx is not None else {}
+    return of_command.get(error.option_name) or MEANT_OPTIONS.get(error.option_name)
 
 
 def _main(arguments: list[str]) -> int | None:

@@ -13,11 +13,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 
 from agentv.app.saved_files import WatchedFiles, differing
+from agentv.app.settings import EvalSettings, check_settings
 from agentv.authoring.source.files import repository_root
 from agentv.errors import ExitStatus, UsageError
 from agentv.lazy_dataclass import dataclass
@@ -92,19 +95,32 @@ def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str
     """Run eval files, and after every save again what it changes.
 
     Raises:
-        UsageError: an option names another run, or prints for programs.
+        UsageError: an option names another run, prints for programs, or contradicts another one.
+        StoreError: there is no such cassette.
     """
     for name in _OTHER_RUNS:
         if options.get(name) is not None:
             raise UsageError(f"--watch conflicts with --{name}", "use one of them")
     if options.get("lists") or options.get("as_json") or options.get("format_name") not in (None, "text"):
         raise UsageError("--watch prints text for people", "omit --list, --json and --format")
+    _check_command(options)
     here = str(Path.cwd())
     files = WatchedFiles(
         _directories(paths, here), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic
     )
     words = tuple(word for word in sys.argv[sys.argv.index("eval") + 1 :] if word != "--watch")
     return Watch(words, files, run_agentv, here).follow()
+
+
+def _check_command(options: dict[str, Any]) -> None:
+    """Refuse what saving a file cannot mend: every run would end with the same mistake of the command line."""
+    names = {one.name for one in fields(EvalSettings)}
+    check_settings(EvalSettings(**{name: value for name, value in options.items() if name in names}))
+    cassette = options.get("replay")
+    if cassette is not None and options.get("replay_mode") != "new":
+        from agentv.store.cassettes.cassette_file import check_exists
+
+        check_exists(Path(cassette))
 
 
 def _directories(paths: tuple[str, ...], here: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from agentv.templating.limits import (
     MOST,
     PLACEHOLDERS,
     Environment,
+    MissingItemError,
     before_call,
     before_operator,
     bounded_format,
@@ -155,7 +156,10 @@ def evaluate(expression: str, scope: Scope) -> Json:
     Raises:
         RenderError: as `render`.
     """
-    return _run(_expression(expression), scope, native=True)
+    try:
+        return _run(_expression(expression), scope, native=True)
+    except RenderError as error:  # there are no braces whose meaning could be in doubt
+        raise RenderError(error.code, error.message.removesuffix(f"; {LITERAL_HINT}"), error.name, error.line) from None
 
 
 def undeclared(text: str) -> frozenset[str]:
@@ -191,6 +195,8 @@ def _run(template: Template, scope: Scope, *, native: bool) -> Json:
                 list(template.root_render_func(context))
                 return _json(context.vars["result"])
             return template.render(names)
+    except MissingItemError as error:
+        raise error.of(names) from None
     except TemplateError as error:
         raise RenderError("bad-template", f"cannot render: {error}") from None
     except _RAISED as error:
@@ -379,6 +385,8 @@ def _environment() -> SandboxedEnvironment:
             name = str(self._undefined_name)
             if isinstance(self._undefined_obj, Environment):
                 raise RenderError("unset-environment", f"environment variable '{name}' is not set", name)
+            if isinstance(self._undefined_obj, list | tuple) and isinstance(self._undefined_name, int):
+                raise MissingItemError(self._undefined_obj, self._undefined_name)
             raise RenderError("undefined-variable", f"'{name}' is not defined; {LITERAL_HINT}", name)
 
         __str__ = __iter__ = __len__ = __bool__ = __eq__ = __ne__ = __hash__ = _fail_with_undefined_error

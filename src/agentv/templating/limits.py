@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from functools import wraps
 from threading import local
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
+from agentv.model.values.formatting import plural
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
@@ -52,6 +53,22 @@ class RenderError(Exception):
         self.message = message
         self.name = name
         self.line = line
+
+
+class MissingItemError(RenderError):
+    """A list is shorter than an expression supposes."""
+
+    def __init__(self, items: Sequence[object], index: int, name: str | None = None) -> None:
+        place, holder = (f"item {index}", "the list") if name is None else (f"{name}[{index}]", f"'{name}'")
+        message = f"there is no {place}: {holder} has {plural(len(items), 'item')}"
+        super().__init__("undefined-variable", message)
+        self.items = items
+        self.index = index
+
+    def of(self, names: Mapping[str, object]) -> MissingItemError:
+        """The same error with the name of the list, where it is a variable."""
+        name = next((name for name, value in names.items() if value is self.items), None)
+        return MissingItemError(self.items, self.index, name)
 
 
 class Environment(Mapping[str, str]):

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from agentv.app.saved_files import WatchedFiles
+from agentv.cli import main, watching
 from agentv.cli.watching import Watch
 
 
@@ -95,3 +97,22 @@ def test_ctrl_c_while_waiting_ends_with_130(tmp_path, capsys):
 
     assert followed(tmp_path, Runs(began(tmp_path / "r")), stop) == 130
     assert capsys.readouterr().err.endswith("stopped watching\n")
+
+
+def test_a_mistake_that_no_save_mends_is_refused_before_anything_is_watched(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    started = []
+    monkeypatch.setattr(watching, "run_agentv", lambda words: started.append(words) or 130)
+    mistakes = {
+        ("--replay", "no-such-file"): "no cassette at no-such-file",
+        ("--margin", "0.1"): "--margin requires --against",
+        ("--last-failed", "--sample", "3"): "--last-failed conflicts with --sample",
+    }
+    for words, message in mistakes.items():
+        monkeypatch.setattr(sys, "argv", ["agentv", "eval", "evals", "--watch", *words])
+        assert main.run(sys.argv[1:]) == 2, words
+        assert message in capsys.readouterr().err
+    assert started == []
+    monkeypatch.setattr(sys, "argv", ["agentv", "eval", "evals", "--watch", "--replay", "x", "--replay-mode", "new"])
+    assert main.run(sys.argv[1:]) == 130
+    assert len(started) == 1  # a cassette that is begun need not be there

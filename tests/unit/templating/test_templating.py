@@ -157,6 +157,29 @@ def test_an_expression_without_braces():
         evaluate("nobody", Scope({}, {}))
 
 
+def test_a_list_that_is_too_short_says_how_many_items_it_has():
+    said = {
+        ("context[0].text", 0): "there is no context[0]: 'context' has 0 items",
+        ("context[2]", 2): "there is no context[2]: 'context' has 2 items",
+        ("context[-2].text", 1): "there is no context[-2]: 'context' has 1 item",
+        ("[context][1]", 1): "there is no item 1: the list has 1 item",
+    }
+    for (expression, count), message in said.items():
+        items = [{"text": "a"}] * count
+        with pytest.raises(RenderError) as refused:
+            evaluate(expression, Scope({}, {}, {"context": items}))
+        assert refused.value.message == message
+        with pytest.raises(RenderError) as refused:
+            render(f"see {{{{ {expression} }}}}", Scope({"context": items}, {}))
+        assert refused.value.message == message
+
+
+def test_an_expression_without_braces_gets_no_advice_on_braces():
+    with pytest.raises(RenderError) as refused:
+        evaluate("contexts[0]", Scope({}, {}, {"context": []}))
+    assert refused.value.message == "'contexts' is not defined"
+
+
 def test_the_names_that_a_text_reads():
     assert undeclared("{{ a }} {% if b %}{{ c.d }}{% endif %} ${{ E }}") == {"a", "b", "c", "env"}
     assert environment_names("${{ A }} {{ b }} ${{B}}") == ("A", "B")

@@ -19,6 +19,9 @@ PASS_MARK = 0.5
 
 BAD_RESULT = "bad-result"
 
+LIKE_PASS = ("ok", "success", "correct", "valid")
+"""Fields that look like a verdict and are none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -105,9 +108,19 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
         passed=score >= PASS_MARK if passed is None else passed,
         score=score,
         checks=checks,
-        reason=_either(fields, ("reason", "reasoning"), _text),
+        reason=_reason(fields, has_verdict=passed is not None),
         details=_optional(fields, "details", _details) or EMPTY,
     )
+
+
+def _reason(fields: Mapping[Any, object], *, has_verdict: bool) -> str | None:
+    """The reason given, and that a field was ignored which was probably meant as the verdict."""
+    given: str | None = _either(fields, ("reason", "reasoning"), _text)
+    ignored = [name for name in LIKE_PASS if isinstance(_native(fields.get(name)), bool)]
+    if has_verdict or not ignored:
+        return given
+    note = f"'{ignored[0]}' is ignored; did you mean 'pass'?"
+    return f"{given} ({note})" if given else note
 
 
 def _share(fields: Mapping[Any, object], checks: Sequence[Check]) -> float:

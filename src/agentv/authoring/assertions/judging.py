@@ -130,11 +130,17 @@ class Judging:
         return self._nameless is not None or bool(self._embedding)
 
     def resolve(
-        self, suite: Suite, registry: TargetRegistry, reading: Reading, *, for_run: bool
+        self, suite: Suite, registry: TargetRegistry, reading: Reading, *, nameless: Severity | None
     ) -> dict[str, TargetSpec]:
         """The judges and embedders that assertions and targets name, by their names.
 
         Reports where none is named at all, and targets that cannot do what they are named for.
+
+        Args:
+            suite: with its targets and judge.
+            registry: of the targets that a name can mean.
+            reading: of the suite.
+            nameless: severity of an assertion that needs a judge where none is named; None: not reported.
         """
         wanted: dict[str, Node | None] = {
             name: Scalar(name, name, span) if span else None for name, span in {**self.embedders, **self.named}.items()
@@ -147,9 +153,9 @@ class Judging:
         specs = self._resolved(wanted, names, registry, reading)
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)
-        if for_run and self._nameless is not None and chosen is None and not covered:
-            message = "this needs a judge, but none is set"
-            reading.report.error("no-judge", self._nameless, message, notes=self.advice.splitlines())
+        if nameless is not None and self._nameless is not None and chosen is None and not covered:
+            add = reading.report.error if nameless == "error" else reading.report.warning
+            add("no-judge", self._nameless, "this needs a judge, but none is set", notes=self.advice.splitlines())
         self._warn(suite, chosen, reading)
         self._refuse(suite, specs, wanted, reading)
         return specs

@@ -11,6 +11,7 @@ from agentv.authoring.header.header import Header
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.targets.variables import report_missing
+from agentv.errors import Severity
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.suite.workspace import WorkspaceUse
@@ -65,10 +66,13 @@ class SuiteBuilder:
         untargeted = notes.untargeted and "target" not in not_missing
         header.targets.need(header.targets_node, suite.span, reading, untargeted=untargeted)
         notes.zero.close(*header.threshold, report)
-        needed = request.for_run and "judge" not in not_missing and not header.targets.judge_broken
-        judges = judging.resolve(suite, registry, reading, for_run=needed)
+        judged = "judge" not in not_missing and not header.targets.judge_broken
+        needed = request.for_run and judged
+        unset = judged and (request.for_run or not request.process_env.get("AGENTV_JUDGE"))
+        severity: Severity = "error" if request.for_run else "warning"
+        judges = judging.resolve(suite, registry, reading, nameless=severity if unset else None)
         if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
-            judging.need_embedder(suite, judges, reading, "error" if request.for_run else "warning")
+            judging.need_embedder(suite, judges, reading, severity)
         judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=self._targets_win)
         called = (*self._called_targets(), *judging.used(suite, judges))
         if request.for_run and not request.asks_targets:

@@ -111,7 +111,14 @@ class AssertionContext:
         return {**self.payload, **promptfoo_context(self)}
 
     def __getitem__(self, key: str) -> Any:
-        """The value of a key, by promptfoo's name or by that of the wire object."""
+        """The value of a key, by promptfoo's name or by that of the wire object.
+
+        Raises:
+            KeyError: there is none; its note has the nearest key.
+        """
+        __tracebackhide__ = True
+        if key not in self.keys_of_promptfoo:
+            raise _key_error(key, self.keys_of_promptfoo)
         return self.keys_of_promptfoo[key]
 
     def __contains__(self, key: object) -> bool:
@@ -222,6 +229,15 @@ class AssertionContext:
             "workspace_path": self.workspace_path,
             **({"results": self.results} if self.results else {}),
         }
+
+
+def _key_error(key: str, known: Iterable[str]) -> KeyError:
+    from difflib import get_close_matches
+
+    error = KeyError(key)
+    for found in get_close_matches(str(key), known, 1):
+        error.add_note(f"did you mean '{found}'?")
+    return error
 
 
 def promptfoo_context(context: AssertionContext) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySide
-from agentv.model.run.grade import Grade
+from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Status, TrialResult
+from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import plural
 from agentv.reports.commands.columns import paint
 from agentv.reports.commands.stored_run import ShowOptions
@@ -146,5 +147,11 @@ def _failed(one: TrialResult) -> Iterator[str]:
         if grade.error is not None:
             yield f"{score.entry.name}: {grade.error.message}"
         elif not grade.passed:
-            failed = [check.text for check in grade.checks if not check.passed]
+            failed = [_said(check, score.entry) for check in grade.checks if not check.passed]
             yield from failed or [grade.reason or score.entry.name]
+
+
+def _said(check: Check, entry: AssertionEntry) -> str:
+    """What a failed check says; where that is only the name of its assertion, also the evidence."""
+    named = check.text in {entry.name, entry.type, entry.shown_type}
+    return f"{check.text}: {check.evidence}" if named and check.evidence else check.text

@@ -25,7 +25,7 @@ from agentv.model.values.message import Message, portable
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import JsonObject
 from agentv.ports import Call, TargetRequest
-from agentv.store.cassettes.cassette_file import calls_in, header, holds_code, replacing
+from agentv.store.cassettes.cassette_file import calls_in, check_exists, header, holds_code, replacing
 from agentv.store.cassettes.recorded import call_in
 from agentv.store.cassettes.recorded_grades import Grading, Place, grading_in, grading_line, is_grading
 from agentv.store.cassettes.recorded_trials import RecordedTrial, is_exchange, units_in
@@ -78,8 +78,7 @@ class Cassette:
         Raises:
             StoreError: there is none, it is no cassette, a call stands in it twice, or a newer agentv wrote it.
         """
-        if not path.is_file():
-            raise StoreError(f"no cassette at {path}")
+        check_exists(path)
         made = cls(path, redactor)
         made.holds_code = holds_code(path)
         standing: dict[str, int] = {}

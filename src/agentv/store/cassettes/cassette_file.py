@@ -46,6 +46,16 @@ def holds_code(path: Path) -> bool:
     return _check_header(path, first[1] if first is not None else b"")
 
 
+def check_exists(path: Path) -> None:
+    """Refuse a path where there is no file.
+
+    Raises:
+        StoreError: there is none.
+    """
+    if not path.is_file():
+        raise StoreError(f"no cassette at {path}")
+
+
 def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a cassette that hold calls, each with its number in the file; none where there is no file.
 

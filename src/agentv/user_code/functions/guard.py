@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn, TypeVar
 
 from agentv.model.values.response import Failure
@@ -115,13 +116,24 @@ def translated(translate: Callable[[Exception], Exception | None]) -> Iterator[N
 
 
 def describe(error: BaseException) -> str:
-    """What was raised and in which line of the user's file: `raised ValueError: no (grade.py:12, in score)`."""
+    """What was raised, its notes, and the line of the user's file: `raised ValueError: no (grade.py:12, in score)`."""
     message = str(error)
     shown = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    shown = "; ".join((shown, *(str(note) for note in getattr(error, "__notes__", ()))))
     verb = "called sys.exit:" if isinstance(error, SystemExit) else "raised"
-    # where `os._exit` is refused, the frame that tells is that of the caller
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
-    if not frames:
+    frame, line = _raising_frame(error)
+    if frame is None:
         return f"{verb} {shown}"
-    last = frames[-1]
-    return f"{verb} {shown} ({Path(last.filename).name}:{last.lineno}, in {last.name})"
+    return f"{verb} {shown} ({Path(frame.f_code.co_filename).name}:{line}, in {frame.f_code.co_name})"
+
+
+def _raising_frame(error: BaseException) -> tuple[FrameType | None, int]:
+    """The innermost frame that does not blame its caller, and the line of its code.
+
+    Such are the frames of this module, where `os._exit` is refused, and those that hide themselves as pytest asks.
+    """
+    found: tuple[FrameType | None, int] = (None, 0)
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename != __file__ and "__tracebackhide__" not in frame.f_locals:
+            found = frame, line
+    return found

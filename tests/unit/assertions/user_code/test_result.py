@@ -131,6 +131,14 @@ def test_a_verdict_without_checks_becomes_one_check():
     )
 
 
+def test_a_field_that_looks_like_a_verdict_is_ignored_and_says_so():
+    note = "'ok' is ignored; did you mean 'pass'?"
+    assert grade_of({"ok": False, "score": 1}, "python").reason == note
+    assert grade_of({"ok": False, "score": 1, "reason": "fine"}, "python").reason == f"fine ({note})"
+    assert grade_of({"ok": False, "pass": True}, "python").reason is None
+    assert grade_of({"ok": "no", "score": 1}, "python").reason is None
+
+
 def test_details_become_plain_data():
     details = grade_of({"pass": True, "details": {"a": (1, NumpyLike(2.5)), 3: math.nan}}, "mine").details
     assert details == {"a": [1, 2.5], "3": None}

@@ -56,8 +56,8 @@ def test_a_case_needs_no_judge_of_the_suites(tmp_path, case):
         assert suite.judges["judy"].provider == "mock"
 
 
-def test_validate_needs_no_judge(tmp_path):
-    assert found_in(tmp_path, "target: agent\n" + JUDGED, BOOK, for_run=False) == []
+def test_validate_warns_that_no_judge_is_named(tmp_path):
+    assert found_in(tmp_path, "target: agent\n" + JUDGED, BOOK, for_run=False)[0][0] == "no-judge"
 
 
 def test_a_mistake_elsewhere_does_not_hide_that_no_judge_is_named(tmp_path):

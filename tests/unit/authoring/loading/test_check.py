@@ -77,7 +77,8 @@ def test_a_sidecar_is_checked_with_its_cases(tmp_path):
 
 
 def test_an_eval_file_may_name_the_cases_beside_it(tmp_path):
-    files = {"s.yaml": "target: echo\ntests: s.jsonl\n", "s.jsonl": '{"id": "a", "input": "x", "criteria": "c"}\n'}
+    files = {"s.yaml": "target: echo\ntests: s.jsonl\njudge: mock:good\n"}
+    files |= {"s.jsonl": '{"id": "a", "input": "x", "criteria": "c"}\n'}
     assert checked(tmp_path, "s.yaml", files) == []
 
 
@@ -117,3 +118,18 @@ def test_a_file_given_twice_is_checked_once(tmp_path):
     files = {"a.eval.yaml": "target: echo\ntests: []\n"}
     root = repository(tmp_path, files)
     assert len(list(Validation((str(root), str(root / "a.eval.yaml")), {}))) == 1
+
+
+def test_a_judge_that_a_run_would_lack_is_a_warning(tmp_path):
+    judged = "tests:\n  - {id: a, input: hello, assert: [Is polite]}\n"
+    files = {
+        "suite.eval.yaml": f"target: echo\n{judged}",
+        "with.eval.yaml": f"target: echo\njudge: mock:good\n{judged}",
+    }
+    path = str(repository(tmp_path, files))
+
+    def found(env):
+        return [(one.code, one.severity) for file in Validation((path,), env) for one in file.diagnostics]
+
+    assert found({}).count(("no-judge", "warning")) == 1
+    assert "no-judge" not in {code for code, _ in found({"AGENTV_JUDGE": "echo"})}

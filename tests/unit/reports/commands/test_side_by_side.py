@@ -34,6 +34,16 @@ def test_answers_stand_beside_each_other_with_their_status():
     assert lines[1].index("claude") == lines[2].index("FAILED") == lines[3].index("no")
 
 
+def test_a_check_that_names_only_its_assertion_shows_its_evidence():
+    scores = [
+        scored(False, text="python", evidence="no order number", kind="python"),
+        scored(False, text="tone", evidence="too curt", kind="python", name="tone"),
+        scored(False, text="output lacks 'a'", evidence="not shown here"),
+    ]
+    lines = [line.strip() for line in shown({("gpt", None, None): answered("failed", scores=scores)})]
+    assert lines[-3:] == ["- python: no order number", "- tone: too curt", "- output lacks 'a'"]
+
+
 def test_no_line_is_wider_than_the_terminal_whatever_was_answered():
     answers = {
         ("gpt", None, None): answered(output=LONG),

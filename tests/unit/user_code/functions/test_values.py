@@ -11,6 +11,7 @@ from threading import enumerate as threads
 
 import pytest
 
+from agentv.model.run.context import AssertionContext
 from agentv.user_code.functions.guard import ForeignError
 from agentv.user_code.functions.values import AHEAD, CallRequest, value_of, values_of
 
@@ -78,6 +79,10 @@ def raises():
     raise ValueError("gone")
 
 
+def looks_up():
+    yield AssertionContext((), "an answer")["var"]
+
+
 def leaves():
     os._exit(3)
 
@@ -90,6 +95,7 @@ def exits():
     ("function", "said"),
     [
         (raises, r"raised ValueError: gone \(test_values.py:\d+, in raises\)"),
+        (looks_up, r"raised KeyError: 'var'; did you mean 'vars'\? \(test_values.py:\d+, in looks_up\)"),
         (leaves, "called sys.exit: SystemExit: 3"),
         (exits, "called sys.exit: SystemExit: 0"),
         (lambda: 7, "raised TypeError: 'int' object is not iterable"),

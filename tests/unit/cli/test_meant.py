@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from agentv.cli import main
+
+
+def test_words_that_are_meant_otherwise_are_told(capsys):
+    said = {
+        ("show", "last"): "no command 'show'; did you mean 'results show'?",
+        ("report",): "no command 'report'; did you mean 'results report'?",
+        ("eval", "a.eval.yaml", "--prompt", "brief"): "'--prompt'; prompts are chosen by 'prompts:' in the eval file",
+        ("results", "report", "-o", "y.html"): "'-o'; did you mean --html FILE, --md FILE or --junit FILE?",
+    }
+    for words, message in said.items():
+        assert main.run(list(words)) == 2, words
+        assert message in capsys.readouterr().err
