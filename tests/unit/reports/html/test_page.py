@@ -41,6 +41,16 @@ def test_the_other_run_stands_beside_it():
     assert (len(data("short", shown)), len(data("short", shown, 1))) == (1, 2)
 
 
+def test_commands_are_for_the_directory_that_the_report_is_written_from():
+    def command(here):
+        shown = "".join(render(replace(report([finished("failed")]), here=here)))
+        return data("failures", shown)[0]["groups"][0]["rerun"]["command"]
+
+    path = finished().trial.suite.path
+    assert f"agentv eval {path.removeprefix(ROOT + '/')} " in command("")
+    assert f"agentv eval {path} " in command("/a/directory/that/is/far/away/from/the/repository")
+
+
 def test_the_policy_allows_the_script_and_the_style_by_their_bytes_and_nothing_else():
     shown = page()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', shown)[1]
