@@ -484,6 +484,7 @@ def test_targets_and_prompts_stand_side_by_side(opened):
     told = report(results, summary=replace(SUMMARY, matrix=MATRIX)).facts()["matrix"]["comparisons"]
     assert tab.locator(".compares p bdi").all_inner_texts() == [row["sentence"] for row in told]
     assert "corrected for 2 tests (Holm)" in tab.inner_text("article")
+    assert "Compared case by case: the same cases on both sides." in tab.inner_text("article")
     assert "3 targets and 2 prompts together, " in tab.inner_text(".verdict")
     assert tab.locator(".subject li").all_inner_texts()[2] == "prompts plain, short"
     assert tab.evaluate(CONTRAST) == []

@@ -186,6 +186,8 @@ def test_a_record_that_says_little_is_no_fault(record):
 
 def test_the_totals_are_told_without_a_script():
     assert "9 cases, 2 passed, 4 failed, 2 errored, 1 skipped." in page(summary=SUMMARY)
+    many = replace(SUMMARY, cases=replace(SUMMARY.cases, total=10_000, passed=9_993))
+    assert "10,000 cases, 9,993 passed, 4 failed" in page(summary=many)
     assert data("runs", page(summary=SUMMARY))[0][0]["summary"] == json.loads(json.dumps(SUMMARY.as_json()))
     assert data("runs", page(summary=SUMMARY.as_json())) == data("runs", page(summary=SUMMARY))
 

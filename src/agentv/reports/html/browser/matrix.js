@@ -99,8 +99,14 @@ function comparisonsOf(state, { comparisons, tests }) {
   return section(
     "Compared",
     element("ul", { class: "panel compares" }, comparisons.map(comparedRow)),
-    element("p", { class: "after note" }, "Compared case by case, on the same cases.", tests > 1 ? ` P-values and intervals are corrected for ${tests.toLocaleString("en")} tests (Holm).` : null),
+    element("p", { class: "after note" }, `Compared case by case: the same cases ${sidesOf(comparisons)}.`, tests > 1 ? ` P-values and intervals are corrected for ${tests.toLocaleString("en")} tests (Holm).` : null),
   );
+}
+
+// `on both targets`, `with both prompts`.
+function sidesOf(comparisons) {
+  const words = [...new Set(comparisons.map(({ by }) => by))].map((by) => `${by === "target" ? "on" : "with"} both ${by}s`);
+  return words.length > 1 ? "on both sides" : words[0];
 }
 
 function comparedRow({ verdict, sentence, measures, shown_by: shown }) {
