@@ -118,4 +118,5 @@ def superseded_rows(rows: int) -> Iterator[str]:
         number, whose, depend = f"{rows:,} outdated rows", "their cases were", "depend"
         if rows == 1:
             number, whose, depend = "1 outdated row", "its case was", "depends"
-        yield f"moved {number} to {HISTORY}: {whose} edited, removed, configured differently, or {depend} on one that was"
+        why = f"{whose} edited, removed, configured differently, or {depend} on one that was"
+        yield f"moved {number} to {HISTORY}: {why}"
