@@ -83,7 +83,7 @@ def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
     assert tab.inner_text("h1") == "4 of 9 cases failed, 2 errored, 1 not run"
     assert tab.inner_text(".big") == "33.3\xa0% passed"
     assert tab.locator(".verdict svg.outcomes").count() == 0  # the numbers below it say the same
-    assert tab.get_attribute(".verdict svg.interval", "aria-label") == ("33.3\xa0%, 95 % CI 9.7\xa0% to 70.0\xa0%")
+    assert tab.get_attribute(".verdict svg.interval", "aria-label") == ("33.3\xa0%, 95% CI 9.7\xa0% to 70.0\xa0%")
     assert tab.locator(".tile strong").all_inner_texts() == ["2", "4", "2", "1"]
     assert "at least" not in tab.inner_text(".pairs")
     assert "$0.0163 (including $0.0040 for judges)" in tab.inner_text(".pairs")
@@ -115,7 +115,7 @@ def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_interva
     low, high = (percent(end).replace("%", " %") for end in estimate.interval)
     tab = opened(results)
     shown = tab.inner_text("article").replace("\xa0", " ")
-    assert f"of 40 judged samples passed (95 % CI {low} to {high}, 10 cases)" in shown
+    assert f"of 40 judged samples passed (95% CI {low} to {high}, 10 cases)" in shown
     told = tab.locator("table .small", has_text=f"{low} to {high}".replace(" %", "\xa0%"))
     assert told.count() == 1  # of the check
     ends = estimated_rate([(2, 2)] * 8 + [(2, 0)] * 2).interval
@@ -484,6 +484,7 @@ def test_targets_and_prompts_stand_side_by_side(opened):
     told = report(results, summary=replace(SUMMARY, matrix=MATRIX)).facts()["matrix"]["comparisons"]
     assert tab.locator(".compares p bdi").all_inner_texts() == [row["sentence"] for row in told]
     assert "corrected for 2 tests (Holm)" in tab.inner_text("article")
+    assert "Compared case by case: the same cases on both sides." in tab.inner_text("article")
     assert "3 targets and 2 prompts together, " in tab.inner_text(".verdict")
     assert tab.locator(".subject li").all_inner_texts()[2] == "prompts plain, short"
     assert tab.evaluate(CONTRAST) == []
@@ -493,6 +494,22 @@ def test_targets_and_prompts_stand_side_by_side(opened):
     tab.click(".cellrate >> nth=1")
     assert tab.url.endswith("#/cases?target=claude&prompt=plain")
     assert ids(tab) == ["row-1"]
+
+
+def test_a_group_whose_rate_counts_trials_says_so_beside_its_cases(opened):
+    group = GroupTotals(Counts(7, 0, 7), 0.5, 0.5, (0.2, 0.8), judged=14, interval_clusters=7, clustered_by=("case",))
+    alone = GroupTotals(Counts(2, 1, 1), 0.5, 0.5, (0.1, 0.9), judged=2, interval_clusters=2, clustered_by=("case",))
+    matrix = replace(MATRIX, by_target=(replace(MATRIX.by_target[0], totals=group), *MATRIX.by_target[1:]))
+    tab = opened([finished()], summary=replace(SUMMARY, matrix=matrix, by_tag={"a": group, "b": alone}))
+
+    def row(title, place):
+        cells = tab.locator(f"section:has(h2:text-is('{title}')) tbody tr >> nth={place}").locator("td")
+        return [text.strip().split("\n") for text in cells.all_inner_texts()[:2]]
+
+    for title in ("By target", "By tag"):
+        assert row(title, 0) == [["7 cases: 7 failed"], ["50.0\xa0%", "of 14 judged trials"]]
+    assert row("By tag", 1) == [["2 cases: 1 passed, 1 failed"], ["50.0\xa0%", "of 2 judged trials"]]
+    assert row("By prompt", 1) == [["16 passed, 3 failed, 1 errored"], ["84.2\xa0%"]]  # cases and trials are the same
 
 
 # what hostile texts cannot

@@ -72,7 +72,7 @@ def several(kind):
 def rule_in(text):
     """What a view says of the cases that meet the rule for several samples."""
     found = re.search(r"ases that meet the rule \(mean ≥ 0.8 of 4 samples\)(.*)", text)
-    return found[1].replace("95% CI", "CI").replace("95 % CI", "CI") if found else ""
+    return found[1].replace("95% CI", "CI") if found else ""
 
 
 @pytest.mark.parametrize("kind", SUITES)
@@ -115,16 +115,16 @@ def test_every_view_says_the_same_with_and_without_filters(project, tab, kind):
     assert listed.get("rule_pass_rate") == summary.get("rule_pass_rate")
 
     load_report(tab, project.path / "out.html")
-    note = tab.inner_text(".rate .note >> nth=0").replace("95 % CI", "CI")
+    note = tab.inner_text(".rate .note >> nth=0").replace("95% CI", "CI")
     assert [*shares(tab.inner_text(".big")), *shares(note)] == expected
     assert counted in note
     assert shares(rule_in(tab.inner_text(".rate")))[: len(met)] == met
-    told = tab.inner_text(".told").replace("95 % CI", "CI")
+    told = tab.inner_text(".told").replace("95% CI", "CI")
     assert shares(told) == expected
     for choice, groups in (("tag", "by_tag"), ("target", "by_target"), ("suite", "by_suite")):
         for name, group in summary[groups].items():
             follow(tab, f"#/?{choice}={name}")
-            told = tab.inner_text(".told").replace("95 % CI", "CI")
+            told = tab.inner_text(".told").replace("95% CI", "CI")
             assert shares(told) == said(group), (choice, name, told)
             assert f"{group['judged']:,} judged" in told
 
@@ -224,9 +224,9 @@ def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, t
         assert shares(text.partition(", mean score")[0].replace("95% CI", "CI")) == expected
     cut = "no confidence interval: the run was stopped by --"
     load_report(tab, project.path / "out.html")
-    note = tab.inner_text(".rate .note >> nth=0").replace("95 % CI", "CI")
+    note = tab.inner_text(".rate .note >> nth=0").replace("95% CI", "CI")
     assert [*shares(tab.inner_text(".big")), *shares(note)] == expected
-    told = tab.inner_text(".told").replace("95 % CI", "CI")
+    told = tab.inner_text(".told").replace("95% CI", "CI")
     assert shares(told) == expected
     for text in (line, headline, note, told):
         assert (cut in text) is ("cut" in summary)
@@ -234,7 +234,7 @@ def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, t
     assert " to " not in tab.inner_text("section:has(h2:text-is('By assertion')) tbody")
     for name, group in summary["by_tag"].items():
         follow(tab, f"#/?tag={name}")
-        assert shares(tab.inner_text(".told").replace("95 % CI", "CI")) == (_said(group) if group["judged"] else [])
+        assert shares(tab.inner_text(".told").replace("95% CI", "CI")) == (_said(group) if group["judged"] else [])
 
 
 def _said(group):

@@ -43,7 +43,7 @@ def test_rows_that_are_left_out_of_the_totals_are_told(project):
     assert project.run("eval", "one.eval.yaml").status == 1
     ended = project.run("eval", "one.eval.yaml", "--resume", "--target", "mock:bye")
     assert ended.status == 0
-    assert "moved 1 row that no longer counts to history.jsonl" in ended.stderr
+    assert "moved 1 outdated row to history.jsonl: its case was edited, " in ended.stderr
 
 
 def test_a_grade_that_passes_and_scores_too_little_is_shown(project):

@@ -179,7 +179,15 @@ def _report(exported: Exported) -> HtmlReport:
     if next(exported.results(), None) is None:
         raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
     report = HtmlReport.of(run.run_id, run.record, exported.totals(), exported.results(), run.root)
-    return replace(report, work_of=partial(shown_work, run.path))
+    return replace(report, work_of=partial(shown_work, run.path), here=_working_directory())
+
+
+def _working_directory() -> str:
+    """Where the report is written from; empty: it was removed."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return ""
 
 
 def _of_plugin(report: ReportFormat, exported: Exported) -> Iterator[str]:

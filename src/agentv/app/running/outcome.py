@@ -115,6 +115,8 @@ def journal_damage(lines: int) -> Iterator[str]:
 def superseded_rows(rows: int) -> Iterator[str]:
     """Rows of a resumed run that are no part of it any more."""
     if rows:
-        number = "1 row that no longer counts" if rows == 1 else f"{rows:,} rows that no longer count"
-        what = "its case was edited, removed, configured differently, or depends on one that was"
-        yield f"moved {number} to {HISTORY}: {what}"
+        number, whose, depend = f"{rows:,} outdated rows", "their cases were", "depend"
+        if rows == 1:
+            number, whose, depend = "1 outdated row", "its case was", "depends"
+        why = f"{whose} edited, removed, configured differently, or {depend} on one that was"
+        yield f"moved {number} to {HISTORY}: {why}"

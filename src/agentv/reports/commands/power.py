@@ -197,7 +197,7 @@ def _assumed(shown: PlanShown) -> Iterator[str]:
     parts = [
         f"{mean} {_rate_from(shown)}",
         f"{percent(one.alike)} of the variance is between cases {_alike_from(shown)}",
-        f"{percent(one.shared)} of that is shared by both runs (--shared)",
+        f"{percent(one.shared)} of the difficulty of a case is the same in both runs (--shared)",
         f"alpha {one.alpha:g}",
     ]
     if one.cluster_size > 1:

@@ -121,9 +121,9 @@ def _in_words(report: HtmlReport) -> str:
     cases = (report.summary or {}).get("cases")
     if not isinstance(cases, dict):
         return f"Run {one_line(report.run_id)}."
-    counted = ", ".join(f"{cases.get(status, 0)} {status}" for status in ("passed", "failed", "errored", "skipped"))
-    counted += f", {cases['shown']} shown" if cases.get("shown") else ""
-    return f"Run {one_line(report.run_id)}: {cases.get('total', 0)} cases, {counted}."
+    counted = ", ".join(f"{cases.get(status, 0):,} {status}" for status in ("passed", "failed", "errored", "skipped"))
+    counted += f", {cases['shown']:,} shown" if cases.get("shown") else ""
+    return f"Run {one_line(report.run_id)}: {cases.get('total', 0):,} cases, {counted}."
 
 
 @cache

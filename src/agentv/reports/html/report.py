@@ -34,6 +34,7 @@ class HtmlReport:
         results: its finished trials, each once; read in one pass and not held.
         root: absolute path of the repository root, which files are shown from; empty: paths are shown as they are.
         work_of: what the agent of a trial did and changed, if anything is known of it.
+        here: absolute path of the directory that commands are for; empty: the root.
     """
 
     run_id: str
@@ -43,6 +44,7 @@ class HtmlReport:
     root: str = ""
     work_of: Callable[[TrialResult], ShownWork | None] = unknown_work
     matrix: RunMatrix | None = None
+    here: str = ""
 
     @classmethod
     def of(

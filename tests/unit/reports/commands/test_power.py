@@ -80,8 +80,8 @@ def test_where_no_drop_is_seen_none_is_named():
 def test_what_is_assumed_is_said_in_one_line():
     *_, said = lines_of(planned(200, 1, Assumptions(rate=0.9)))
     assert said == (
-        "Assumed: pass rate 90.0% (--rate); 50.0% of the variance is between cases (--alike); 50.0% of that is "
-        "shared by both runs (--shared); alpha 0.05."
+        "Assumed: pass rate 90.0% (--rate); 50.0% of the variance is between cases (--alike); 50.0% of the "
+        "difficulty of a case is the same in both runs (--shared); alpha 0.05."
     )
     *_, said = lines_of(planned(200, 1, Assumptions(deviation=0.2, cluster_size=5, correlation=0.3)))
     assert said.startswith("Assumed: mean score 0.8 (SD 0.2) (--rate); ")

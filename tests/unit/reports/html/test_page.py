@@ -41,6 +41,16 @@ def test_the_other_run_stands_beside_it():
     assert (len(data("short", shown)), len(data("short", shown, 1))) == (1, 2)
 
 
+def test_commands_are_for_the_directory_that_the_report_is_written_from():
+    def command(here):
+        shown = "".join(render(replace(report([finished("failed")]), here=here)))
+        return data("failures", shown)[0]["groups"][0]["rerun"]["command"]
+
+    path = finished().trial.suite.path
+    assert f"agentv eval {path.removeprefix(ROOT + '/')} " in command("")
+    assert f"agentv eval {path} " in command("/a/directory/that/is/far/away/from/the/repository")
+
+
 def test_the_policy_allows_the_script_and_the_style_by_their_bytes_and_nothing_else():
     shown = page()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', shown)[1]
@@ -176,6 +186,8 @@ def test_a_record_that_says_little_is_no_fault(record):
 
 def test_the_totals_are_told_without_a_script():
     assert "9 cases, 2 passed, 4 failed, 2 errored, 1 skipped." in page(summary=SUMMARY)
+    many = replace(SUMMARY, cases=replace(SUMMARY.cases, total=10_000, passed=9_993))
+    assert "10,000 cases, 9,993 passed, 4 failed" in page(summary=many)
     assert data("runs", page(summary=SUMMARY))[0][0]["summary"] == json.loads(json.dumps(SUMMARY.as_json()))
     assert data("runs", page(summary=SUMMARY.as_json())) == data("runs", page(summary=SUMMARY))
 

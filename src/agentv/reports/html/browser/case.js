@@ -85,7 +85,7 @@ function samples(state, one, shown) {
 
 // Samples that end where they look decided lean to that side, which an ordinary interval does not know.
 function surely(one) {
-  return one.early ? "anytime-valid bounds of the rate" : "95 % CI of the rate";
+  return one.early ? "anytime-valid bounds of the rate" : "95% CI of the rate";
 }
 
 function problem(told) {

@@ -4,7 +4,7 @@ function at(share) {
   return `${(share * 100).toFixed(2)}%`;
 }
 
-function intervalDrawing(rate, interval, attributes = {}, what = "95 % CI") {
+function intervalDrawing(rate, interval, attributes = {}, what = "95% CI") {
   const [low, high] = interval;
   const label = `${percent(rate)}, ${what} ${percent(low)} to ${percent(high)}`;
   return drawing(

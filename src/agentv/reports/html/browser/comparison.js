@@ -56,7 +56,7 @@ function differenceDrawing({ measure, delta, interval, level }) {
 }
 
 function differenceScale() {
-  return element("div", { class: "scale", "aria-hidden": "true" }, ["−100", "−50", "0", "+50", ["+100", element("b", { class: "unit" }, " points")]].map((tick) => element("span", {}, tick)));
+  return element("div", { class: "scale", "aria-hidden": "true" }, ["-100", "-50", "0", "+50", ["+100", element("b", { class: "unit" }, " points")]].map((tick) => element("span", {}, tick)));
 }
 
 function directionOf(state, change, title) {

@@ -63,9 +63,12 @@ function cellOf(state, { target, prompt, variant }, cell) {
   const { totals, usage } = cell;
   const address = state.chosen({ target, ...(prompt === null ? {} : { prompt }), ...(variant === null ? {} : { variant }) });
   const { pass_rate: rate, pass_rate_interval: interval } = totals;
+  const of = rateOfGroup(totals, state.run);
+  const units = countsTrials(totals.cases, of);
   return [
     element("a", { class: "cellrate", href: address }, rate === null ? outcomeWords(totals.cases) : percent(rate)),
-    rate === null ? null : element("span", { class: "small" }, outcomeWords(totals.cases)),
+    units ? element("span", { class: "small" }, `of ${count(of.judged, of.of)}`) : null,
+    rate === null ? null : element("span", { class: "small" }, units ? caseWords(totals.cases) : outcomeWords(totals.cases)),
     interval ? [intervalDrawing(rate, interval), element("span", { class: "small" }, `${percent(interval[0])} to ${percent(interval[1])}`)] : null,
     element("span", { class: "small" }, usageWords(usage)),
   ];
@@ -84,12 +87,10 @@ function priceOf(usage) {
 }
 
 function besideTable(state, what, groups) {
-  const rows = groups.map(({ name, totals, usage }) => {
-    const row = rateRow(inline(name ?? `no ${what}`), totals.cases, name === null ? state.chosen({}) : state.chosen({ [what]: name }), rateOfSummary(totals), totals.mean_score);
-    row.querySelector("th").append(element("span", { class: "small usage" }, usageWords(usage)));
-    return row;
-  });
-  return tableOf([what, "outcomes", "pass rate", "95 % CI", "mean score"], rows);
+  const rows = rateRows(groups.map(({ name, totals }) =>
+    [inline(name ?? `no ${what}`), totals.cases, name === null ? state.chosen({}) : state.chosen({ [what]: name }), rateOfGroup(totals, state.run), totals.mean_score]));
+  rows.forEach((row, place) => row.querySelector("th").append(element("span", { class: "small usage" }, usageWords(groups[place].usage))));
+  return tableOf([what, "outcomes", "pass rate", "95% CI", "mean score"], rows);
 }
 
 function comparisonsOf(state, { comparisons, tests }) {
@@ -98,8 +99,14 @@ function comparisonsOf(state, { comparisons, tests }) {
   return section(
     "Compared",
     element("ul", { class: "panel compares" }, comparisons.map(comparedRow)),
-    element("p", { class: "after note" }, "Each case is compared with itself.", tests > 1 ? ` P-values and intervals are corrected for ${tests.toLocaleString("en")} tests (Holm).` : null),
+    element("p", { class: "after note" }, `Compared case by case: the same cases ${sidesOf(comparisons)}.`, tests > 1 ? ` P-values and intervals are corrected for ${tests.toLocaleString("en")} tests (Holm).` : null),
   );
+}
+
+// `on both targets`, `with both prompts`.
+function sidesOf(comparisons) {
+  const words = [...new Set(comparisons.map(({ by }) => by))].map((by) => `${by === "target" ? "on" : "with"} both ${by}s`);
+  return words.length > 1 ? "on both sides" : words[0];
 }
 
 function comparedRow({ verdict, sentence, measures, shown_by: shown }) {

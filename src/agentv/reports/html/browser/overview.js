@@ -40,7 +40,7 @@ function rateOf(run) {
 function metWords({ summary }) {
   if (summary?.rule_pass_rate === undefined || summary.early_stops) return null;
   const { rule_pass_rate: rate, rule_pass_rate_interval: interval, rule_pass_rate_bounds: bounds, rule, cases, rule_judged: judged } = summary;
-  const sure = interval ? `95 % CI ${percent(interval[0])} to ${percent(interval[1])}` : "no confidence interval: 1 cluster only";
+  const sure = interval ? `95% CI ${percent(interval[0])} to ${percent(interval[1])}` : "no confidence interval: 1 cluster only";
   return `Cases that meet ${rule ? `the rule (${ruleWords(rule)})` : "their rules"}: ${percent(rate)} of ${(judged ?? cases.passed + cases.failed).toLocaleString("en")} judged (${sure}${ifFailed({ rate, bounds, errored: cases.errored })})`;
 }
 
@@ -139,7 +139,7 @@ function groupTables(state, kinds) {
     const summed = Object.entries(run.summary?.[key] ?? {});
     const groups = summed.length ? summed : Object.entries(countedBy(run, name));
     const enough = name === "tag" ? 1 : 2;
-    return groups.length < enough ? null : section(title, groupTable(groups, (value) => state.chosen({ [name]: value }), name));
+    return groups.length < enough ? null : section(title, groupTable(run, groups, (value) => state.chosen({ [name]: value }), name));
   });
 }
 
@@ -154,9 +154,10 @@ function countedBy(run, name) {
   return groups;
 }
 
-function groupTable(groups, address, what) {
-  const rows = groups.map(([name, group]) => rateRow(inline(name), group.cases, address(name), group.rate ?? rateOfSummary(group) ?? olderRate(group), group.mean_score));
-  const titles = [what, "outcomes", "pass rate", "95 % CI"];
+function groupTable(run, groups, address, what) {
+  const told = groups.map(([name, group]) => [inline(name), group.cases, address(name), group.rate ?? rateOfGroup(group, run) ?? olderRate(group), group.mean_score]);
+  const rows = rateRows(told);
+  const titles = [what, "outcomes", "pass rate", "95% CI"];
   return tableOf(groups[0][1].mean_score === undefined ? titles : [...titles, "mean score"], rows);
 }
 
@@ -180,14 +181,33 @@ function olderRate({ cases, pass_rate_interval: interval }) {
   return judged ? { rate: cases.passed / judged, interval: interval ?? intervalAt(cases.passed / judged, judged) } : null;
 }
 
-function rateRow(name, counts, address, rate, mean) {
+// The rate of a group in the summary, and what it counts.
+function rateOfGroup(group, { summary }) {
+  return rateOfSummary(group, summary?.early_stops ? EARLY : (group.rule_pass_rate ?? null) === null ? "judged trial" : "judged sample");
+}
+
+// Whether the rate counts trials of cases that ran several times: beside the numbers of cases, both then name their unit.
+function countsTrials(counts, rate) {
+  return Boolean(rate?.judged) && rate.of !== EARLY && rate.judged !== counts.passed + counts.failed;
+}
+
+function rateRows(told) {
+  const units = told.some(([, counts, , rate]) => countsTrials(counts, rate));
+  return told.map((one) => rateRow(...one, units));
+}
+
+function caseWords(counts) {
+  return `${count(STATUSES.reduce((cases, status) => cases + counts[status], 0), "case")}: ${outcomeWords(counts)}`;
+}
+
+function rateRow(name, counts, address, rate, mean, units = false) {
   const { interval } = rate ?? {};
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, element("a", { href: address }, name)),
-    element("td", { class: "wide" }, outcomesDrawing(counts), element("span", { class: "small" }, outcomeWords(counts))),
-    element("td", { class: "number" }, rate ? percent(rate.rate) : "–"),
+    element("td", { class: "wide" }, outcomesDrawing(counts), element("span", { class: "small" }, units ? caseWords(counts) : outcomeWords(counts))),
+    element("td", { class: "number" }, rate ? percent(rate.rate) : "–", rate && units ? element("span", { class: "small of" }, `of ${count(rate.judged, rate.of ?? "judged trial")}`) : null),
     element("td", { class: "wide" }, interval ? [intervalDrawing(rate.rate, interval), element("span", { class: "small" }, `${percent(interval[0])} to ${percent(interval[1])}`)] : "–"),
     mean === undefined ? null : element("td", { class: "number" }, score(mean)),
   );
@@ -217,7 +237,7 @@ function byAssertion(state) {
   const bad = (counts) => counts.failed + counts.errored;
   const rows = [...groups].sort((one, other) => bad(other[1].counts) - bad(one[1].counts)).map(([name, { counts, sums }]) =>
     rateRow(assertionName(run, name), counts, state.chosen({ assertion: `failed ${name}` }), early ? null : sums.rate()));
-  return section("By assertion", tableOf(["assertion", "grades", "pass rate", "95 % CI"], rows));
+  return section("By assertion", tableOf(["assertion", "grades", "pass rate", "95% CI"], rows));
 }
 
 // The type as a tag, then the name without it: a name that somebody gave looks unlike one that is made of the type.
@@ -238,7 +258,7 @@ function about(run) {
     ["Run", facts.run_id],
     ["Began", facts.started ? moment(facts.started) : null],
     ["Took", summary && summary.duration_ms ? duration(summary.duration_ms) : null],
-    ["Mean score", summary && summary.mean_score !== null ? `${score(summary.mean_score)}${summary.mean_score_interval ? ` (95 % CI ${summary.mean_score_interval.map(score).join(" to ")})` : ""}` : null],
+    ["Mean score", summary && summary.mean_score !== null ? `${score(summary.mean_score)}${summary.mean_score_interval ? ` (95% CI ${summary.mean_score_interval.map(score).join(" to ")})` : ""}` : null],
     ["Trials", run.trials.length !== run.cases.length ? run.trials.length.toLocaleString("en") : null],
     ["Cost", summary ? `${unpriced && spent !== "not known" ? "at least " : ""}${spent}${judges}` : null],
     ["Tokens", told(summary?.token_usage)],

@@ -206,12 +206,12 @@ const CUTS = {
   decided: "the run stopped when its comparison was decided",
 };
 
-// `95 % CI 35.0 % to 91.0 %, 10 conversations; 60.0 % if all 12 errored had failed`.
+// `95% CI 35.0 % to 91.0 %, 10 conversations; 60.0 % if all 12 errored had failed`.
 function certainty(rate) {
   const alone = rate.clusters === rate.judged && rate.by.every((key) => key === "case");
   const counted = alone ? "" : clusterWords(rate.clusters, rate.by);
   if (rate.cut) return `no confidence interval: ${CUTS[rate.cut]}${ifFailed(rate)}`;
-  const sure = rate.interval ? `95 % CI ${percent(rate.interval[0])} to ${percent(rate.interval[1])}${counted ? `, ${counted}` : ""}` : `no confidence interval: ${counted || "1 cluster"} only`;
+  const sure = rate.interval ? `95% CI ${percent(rate.interval[0])} to ${percent(rate.interval[1])}${counted ? `, ${counted}` : ""}` : `no confidence interval: ${counted || "1 cluster"} only`;
   return `${sure}${ifFailed(rate)}`;
 }
 
