@@ -184,6 +184,9 @@ def _notes(plan: Plan) -> Iterator[str]:
     if added:
         named = ", ".join(added[:ADDED_SHOWN]) + (", …" if len(added) > ADDED_SHOWN else "")
         yield f"{plural(len(added), 'case')} added as dependencies: {named}"
+    for suite in plan.suites:
+        if suite.exam is not None and next(Plan((suite,), plan.settings).planned_cases(), None) is None:
+            yield f"no case of the exam of {Path(suite.exam.directory).name} is selected; it does not run"
 
 
 def _unfollowed(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
