@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from agentv.app.saved_files import WatchedFiles, differing
+from agentv.app.saved_files import WatchedFiles, differing, outputs
 from agentv.authoring.source.files import repository_root
 from agentv.errors import ExitStatus, UsageError
 from agentv.lazy_dataclass import dataclass
@@ -101,7 +101,7 @@ def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str
         raise UsageError("--watch prints text for people", "omit --list, --json and --format")
     here = str(Path.cwd())
     files = WatchedFiles(
-        _directories(paths, here), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic
+        _directories(paths, here), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic, outputs()
     )
     words = tuple(word for word in sys.argv[sys.argv.index("eval") + 1 :] if word != "--watch")
     return Watch(words, files, run_agentv, here).follow()
