@@ -149,7 +149,9 @@ def _markdown(exported: Exported) -> Iterator[str]:
     from agentv.reports.text.paths import shown_from
 
     run = exported.run
-    view = RunView(0, rerun=RerunOptions.of(run.record, here=run.root, root=run.root))
+    view = RunView(
+        0, rerun=RerunOptions.of(run.record, here=run.root, root=run.root, directory=str(run.path.absolute()))
+    )
     for result in exported.results():
         view.add(result)
     yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))
@@ -179,7 +181,8 @@ def _report(exported: Exported) -> HtmlReport:
     if next(exported.results(), None) is None:
         raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
     report = HtmlReport.of(run.run_id, run.record, exported.totals(), exported.results(), run.root)
-    return replace(report, work_of=partial(shown_work, run.path), here=_working_directory())
+    directory = str(run.path.absolute())
+    return replace(report, work_of=partial(shown_work, run.path), here=_working_directory(), directory=directory)
 
 
 def _working_directory() -> str:

@@ -42,12 +42,14 @@ class WatchedFiles:
         directories: absolute paths.
         without: absolute paths of files that the run writes.
         sleep, clock: in seconds.
+        outputs: devices and inodes of the files that the output of the run goes to.
     """
 
     directories: tuple[str, ...]
     without: frozenset[str]
     sleep: Callable[[float], None]
     clock: Callable[[], float]
+    outputs: frozenset[tuple[int, int]] = frozenset()
 
     def snapshot(self) -> Snapshot:
         """How the files are now."""
@@ -55,7 +57,8 @@ class WatchedFiles:
         for path in self._paths():
             with suppress(OSError):  # it was removed meanwhile
                 state = os.stat(path)  # noqa: PTH116  # for thousands of files
-                found[path] = (state.st_mtime_ns, state.st_size, state.st_ino)
+                if (state.st_dev, state.st_ino) not in self.outputs:
+                    found[path] = (state.st_mtime_ns, state.st_size, state.st_ino)
             if len(found) >= MOST_FILES:
                 break
         return found
@@ -87,6 +90,16 @@ class WatchedFiles:
             for path in _below(directory, seen):
                 if path not in self.without:
                     yield path
+
+
+def outputs(descriptors: Iterable[int] = (1, 2)) -> frozenset[tuple[int, int]]:
+    """Devices and inodes of the files that are open as stdout and stderr."""
+    found = set()
+    for descriptor in descriptors:
+        with suppress(OSError):  # it is closed
+            state = os.fstat(descriptor)
+            found.add((state.st_dev, state.st_ino))
+    return frozenset(found)
 
 
 def differing(before: Snapshot, after: Snapshot) -> list[str]:

@@ -135,7 +135,9 @@ def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOpti
         return None
     from agentv.reports.run.rerun import RerunOptions  # only where something did not pass
 
-    return RerunOptions.of(outcome.record, here=here, root=root_of(prepared.suites))
+    return RerunOptions.of(
+        outcome.record, here=here, root=root_of(prepared.suites), directory=str(outcome.directory.absolute())
+    )
 
 
 def _prepared(settings: EvalSettings, form: Format) -> Prepared:

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from agentv.app.saved_files import WatchedFiles, differing
+from agentv.app.saved_files import WatchedFiles, differing, outputs
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.authoring.source.files import repository_root
 from agentv.errors import ExitStatus, UsageError
@@ -106,7 +106,7 @@ def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str
     _check_command(options)
     here = str(Path.cwd())
     files = WatchedFiles(
-        _directories(paths, here), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic
+        _directories(paths, here), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic, outputs()
     )
     words = tuple(word for word in sys.argv[sys.argv.index("eval") + 1 :] if word != "--watch")
     return Watch(words, files, run_agentv, here).follow()

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from agentv.app.saved_files import WatchedFiles, differing
+from agentv.app.saved_files import WatchedFiles, differing, outputs
 
 
 @pytest.fixture
@@ -75,3 +75,13 @@ def test_a_file_that_was_restored_is_no_change(project):
     hidden = project / "evals/.hidden"
     steps = [lambda: path.rename(hidden), lambda: hidden.rename(path), None, lambda: write(project / "b.yaml", "")]
     assert changed(project, *steps) == ["b.yaml"]
+
+
+def test_the_files_that_the_output_goes_to_are_not_looked_at(project):
+    with (project / "evals/run.log").open("w") as log:
+        assert outputs([log.fileno(), 10_000]) == outputs([log.fileno()])
+        files = WatchedFiles((str(project),), frozenset(), lambda _: None, lambda: 0.0, outputs([log.fileno()]))
+        before = files.snapshot()
+        print("a line", file=log, flush=True)
+        write(project / "evals/other.log", "a line")
+        assert differing(before, files.snapshot()) == [str(project / "evals/other.log")]

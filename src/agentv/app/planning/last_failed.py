@@ -1,12 +1,13 @@
 """`--last-failed`: the cases that did not pass when they last ran.
 
 As with pytest, a case keeps its last outcome until it runs again: the runs of the same suites are read from the newest
-back to the last one that ran all of a suite.
+back, until each planned case has an outcome or a complete run of its suite is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,71 +19,76 @@ from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.sequential import NOT_DRAWN
-from agentv.model.suite.suite import Suite
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.suite.workspace import Variant
+from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json, JsonObject
 from agentv.stats.samples.deciding import Rule, verdict_over
-from agentv.store.files.directory import INDEX, RUN, read_document, results_directory
+from agentv.store.files.directory import INDEX, RUN, DamagedRecordError, read_document, results_directory
 from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.results import read_results
 
 MOST_RUNS = 100
 """Runs that are read at most."""
 
+NAMED = 10
+"""Cases that a note names."""
+
 _CHOOSING = ("filter", "tags", "exclude_tags", "sample", "limit", "variants", "against", "last_failed")
 """Settings of `run.json` with which a run is only a part of its suites."""
+
+SuiteKey = tuple[str, str]
+"""Absolute path and name of a suite."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastFailed:
-    """The trials that did not pass when they last ran.
+    """The planned trials that did not pass when they last ran, or did not run.
 
     Attributes:
+        trials: None: there are none.
         run_id: of the newest run that was read; None: there is none of these suites.
+        notes: what people should know, such as cases that are left out because they have no earlier outcome.
     """
 
-    trials: FailedTrials
+    trials: FailedTrials | None
     run_id: str | None
+    notes: tuple[str, ...] = ()
 
 
-def last_failed(suites: tuple[Suite, ...], results: Path, root: str) -> LastFailed:
-    """What did not pass in the last runs of these suites.
+def last_failed(plan: Plan, results: Path, root: str, tests_from: str | None = None) -> LastFailed:
+    """What did not pass in the last runs of the planned suites.
 
     Args:
-        suites: of the command.
+        plan: of the command, without `--last-failed`.
         results: directory that contains `.agentv/results`.
         root: absolute path of the repository root.
+        tests_from: value of `--tests-from`; the cases of other files are other cases.
     """
-    open_suites = {(suite.path, suite.name): {target.name for target in suite.targets} for suite in suites}
-    outcomes: dict[FailedKey, bool] = {}
+    outcomes = _Outcomes.of(plan)
     newest: str | None = None
-    for run in islice(reversed(runs_in(results_directory(results))), MOST_RUNS):
-        record = _record(run)
-        ran = {suite: targets for suite, targets in _suites(record, root) if suite in open_suites}
-        if not ran:
+    notes: list[str] = []
+    for age, run in enumerate(islice(reversed(runs_in(results_directory(results))), MOST_RUNS)):
+        if not any(outcomes.open.values()):
+            break
+        try:
+            past = _PastRun.of(run, root)
+        except StoreError as error:
+            notes.append(f"--last-failed ignores the run {run.name}: {error}")
+            continue
+        if past.tests_from != tests_from or past.suites.keys().isdisjoint(outcomes.open):
             continue
         newest = newest or run.name
-        for key, failed in _outcomes(run, root):
-            if key[:2] in ran:
-                outcomes.setdefault(key, failed)
-        if _is_whole(record):
-            for suite, targets in ran.items():
-                if open_suites[suite] <= targets:
-                    del open_suites[suite]
-        if not open_suites:
-            break
-    return LastFailed(FailedTrials.of(key for key, failed in outcomes.items() if failed), newest)
-
-
-def planned_failures(found: LastFailed, plan: Plan) -> FailedTrials | None:
-    """Those that the plan has; None if it has none."""
-    keys = found.trials.keys
-    planned = [
-        key
-        for suite, case, target, variant in (plan.planned_cases() if keys else ())
-        if (key := (suite.path, suite.name, case.id, case.prompt_id, target.name, variant.name if variant else None))
-        in keys
-    ]
-    return FailedTrials.of(planned) if planned else None
+        try:
+            outcomes.read(past, age, root)
+        except StoreError as error:
+            notes.append(f"--last-failed runs the cases of the run {run.name} again: {error}")
+            outcomes.fail_open(past, age)
+    failed = outcomes.failed_and_dependents(plan)
+    trials = FailedTrials.of(failed) if failed else None
+    if trials is not None:
+        notes += _left_out(plan, outcomes.ages.keys(), trials)
+    return LastFailed(trials, newest, tuple(notes))
 
 
 def as_recorded(trials: FailedTrials, root: str) -> list[Json]:
@@ -98,39 +104,180 @@ def from_record(recorded: Json, root: str) -> FailedTrials | None:
     return FailedTrials.of((str(Path(root, row[0])) if row[0] else "", *row[1:]) for row in rows)
 
 
-def _record(run: Path) -> JsonObject:
-    try:
-        return read_document(run / RUN)
-    except StoreError:
-        return {}
+@dataclass(frozen=True, slots=True)
+class _PastRun:
+    """A run as its `run.json` describes it.
+
+    Attributes:
+        path: its directory.
+        suites: the names of the targets of each suite.
+        tests_from: value of `--tests-from`.
+        whole: it was to run all cases of its suites.
+        trials: number of planned trials.
+    """
+
+    path: Path
+    suites: Mapping[SuiteKey, frozenset[str]]
+    tests_from: Json
+    whole: bool
+    trials: Json
+
+    @classmethod
+    def of(cls, run: Path, root: str) -> _PastRun:
+        """The run in a directory.
+
+        Raises:
+            StoreError: its `run.json` cannot be read, or agentv did not write it.
+        """
+        record = read_document(run / RUN)
+        settings, planned = record.get("settings"), record.get("planned")
+        suites = dict(_suites(record, root))
+        if not isinstance(settings, dict) or not isinstance(planned, dict) or None in suites.values():
+            raise DamagedRecordError(f"{run / RUN} does not describe a run")
+        return cls(
+            run,
+            {key: targets for key, targets in suites.items() if targets is not None},
+            settings.get("tests_from"),
+            not any(settings.get(name) for name in _CHOOSING),
+            planned.get("trials"),
+        )
 
 
-def _suites(record: JsonObject, root: str) -> Iterator[tuple[tuple[str, str], set[str]]]:
-    suites: Any = record.get("suites")
-    for one in suites if isinstance(suites, list) else ():
-        path, name, targets = one.get("path"), one.get("name"), one.get("targets") or ()
-        if isinstance(path, str) and isinstance(name, str):
-            yield (str(Path(root, path)) if path else "", name), {str(target.get("name")) for target in targets}
+@dataclass(frozen=True, slots=True)
+class _Outcomes:
+    """Last outcomes of planned trials.
 
+    Attributes:
+        open: of each suite the trials that have no outcome yet.
+        targets: of each suite the names of its targets.
+        failed: trials that did not pass.
+        cut: trials that a run was to run and did not; an earlier outcome still counts.
+        ages: trials with an outcome → how many runs are newer.
+    """
 
-def _is_whole(record: JsonObject) -> bool:
-    settings: Any = record.get("settings")
-    return isinstance(settings, dict) and not any(settings.get(name) for name in _CHOOSING)
+    open: dict[SuiteKey, set[FailedKey]]
+    targets: Mapping[SuiteKey, frozenset[str]]
+    failed: set[FailedKey] = field(default_factory=set)
+    cut: set[FailedKey] = field(default_factory=set)
+    ages: dict[FailedKey, int] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, plan: Plan) -> _Outcomes:
+        """No outcomes yet of the trials of a plan."""
+        waiting: dict[SuiteKey, set[FailedKey]] = {}
+        for planned in plan.planned_cases():
+            key = _key(*planned)
+            waiting.setdefault(key[:2], set()).add(key)
+        targets = {(suite.path, suite.name): frozenset(one.name for one in suite.targets) for suite in plan.suites}
+        return cls(waiting, targets)
 
-def _outcomes(run: Path, root: str) -> Iterator[tuple[FailedKey, bool]]:
-    """Of each case that ran what it came to over its samples: whether it did not pass."""
-    samples: dict[FailedKey, tuple[Rule, list[Sample]]] = {}
-    try:
-        for result in read_results(run / INDEX, root, replaced_lines(run / INDEX)):
-            trial, code = result.trial, result.error.code if result.error is not None else ""
-            if result.status == "skipped" and code.endswith(NOT_DRAWN):
+    def read(self, run: _PastRun, age: int, root: str) -> None:
+        """Add the outcomes of a run.
+
+        Raises:
+            StoreError: its rows are damaged, or missing.
+        """
+        found, trials = _outcomes(run.path, root)
+        for key, failed in found.items():
+            waiting = self.open.get(key[:2])
+            if waiting is not None and key in waiting and key[:2] in run.suites:
+                waiting.remove(key)
+                self.ages[key] = age
+                if failed:
+                    self.failed.add(key)
+        if not run.whole:
+            return
+        complete = trials == run.trials
+        for suite in run.suites.keys() & self.open.keys():
+            of_run = self._of_run(run, suite)
+            if complete:
+                self.open[suite] -= of_run  # what is left is newer than the run
+            else:
+                self.cut.update(of_run)
+
+    def fail_open(self, run: _PastRun, age: int) -> None:
+        """Count all that a damaged run may have had an outcome of as failed."""
+        for suite in run.suites.keys() & self.open.keys():
+            of_run = self._of_run(run, suite)
+            self.open[suite] -= of_run
+            self.failed.update(of_run)
+            self.ages.update(dict.fromkeys(of_run, age))
+
+    def _of_run(self, run: _PastRun, suite: SuiteKey) -> set[FailedKey]:
+        """The trials without an outcome that belong to a run with these targets."""
+        targets, waiting = run.suites[suite], self.open[suite]
+        return set(waiting) if self.targets[suite] <= targets else {key for key in waiting if key[4] in targets}
+
+    def failed_and_dependents(self, plan: Plan) -> set[FailedKey]:
+        """The trials that failed, or did not run, and those that did not run because these did not pass."""
+        found = self.failed | (self.cut - self.ages.keys())
+        since = {key: self.ages.get(key, -1) for key in found}
+        for suite in plan.suites:
+            if suite.links:
+                keys = [_key(*planned) for planned in Plan((suite,), plan.settings).planned_cases()]
+                while self._add_dependents(suite, keys, since):
+                    pass
+        return set(since)
+
+    def _add_dependents(self, suite: Suite, keys: list[FailedKey], since: dict[FailedKey, int]) -> bool:
+        """Add the trials that have not run since one that they depend on did not pass; whether there were any."""
+        before = len(since)
+        for key in keys:
+            link = suite.links.get(key[2])
+            if link is None or key in since:
                 continue
-            suite, case = trial.suite, trial.case
-            key = (suite.path, suite.name, case.id, case.prompt_id, trial.target.name, trial.variant_name)
-            rule = Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)
-            samples.setdefault(key, (rule, []))[1].append(sample_of(result))
-    except StoreError:
-        return  # a damaged run says nothing; a whole one before it may
-    for key, (rule, found) in samples.items():
-        yield key, verdict_over(found, rule) not in ("passed", "shown")
+            ages = [since[one] for case in link.needs if (one := (*key[:2], case, *key[3:])) in since]
+            if ages and self.ages.get(key, MOST_RUNS) > min(ages):
+                since[key] = min(ages)
+        return len(since) > before
+
+
+def _key(suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> FailedKey:
+    name = None if variant is None else variant.name
+    return suite.path, suite.name, case.id, case.prompt_id, target.name, name
+
+
+def _left_out(plan: Plan, known: Container[FailedKey], trials: FailedTrials) -> Iterator[str]:
+    """The note about cases that are left out although nothing says that they pass."""
+    ids: dict[tuple[str, str, str], str] = {}
+    for suite, case, target, variant in plan.planned_cases():
+        key = _key(suite, case, target, variant)
+        taken = trials.takes_case(suite, case) and trials.takes(suite, case, target, variant)
+        if key not in known and not taken:
+            ids.setdefault(key[:3], case.id)
+    if ids:
+        named = ", ".join(islice(ids.values(), NAMED)) + (", …" if len(ids) > NAMED else "")
+        verb = "is" if len(ids) == 1 else "are"
+        yield f"--last-failed: {plural(len(ids), 'case')} without an earlier outcome {verb} left out: {named}"
+
+
+def _suites(record: JsonObject, root: str) -> Iterator[tuple[SuiteKey, frozenset[str] | None]]:
+    """The suites of a run, each with the names of its targets; None: this is no record of a suite."""
+    suites = record.get("suites")
+    for one in suites if isinstance(suites, list) else [None]:
+        suite: JsonObject = one if isinstance(one, dict) else {}
+        path, name, targets = suite.get("path"), suite.get("name"), suite.get("targets")
+        listed = [target for target in targets if isinstance(target, dict)] if isinstance(targets, list) else []
+        sound = isinstance(path, str) and isinstance(name, str) and listed == targets
+        place = str(Path(root, path)) if isinstance(path, str) and path else ""
+        yield (place, str(name)), frozenset(str(target.get("name")) for target in listed) if sound else None
+
+
+def _outcomes(run: Path, root: str) -> tuple[dict[FailedKey, bool], int]:
+    """Of each case that ran whether it did not pass, over its samples; and the number of trials of these cases.
+
+    Raises:
+        StoreError: the rows are damaged, or missing.
+    """
+    if not (run / INDEX).exists():
+        raise StoreError(f"{run / INDEX} is missing")
+    samples: dict[FailedKey, tuple[Rule, list[Sample]]] = {}
+    for result in read_results(run / INDEX, root, replaced_lines(run / INDEX)):
+        trial, code = result.trial, result.error.code if result.error is not None else ""
+        if result.status == "skipped" and code.endswith(NOT_DRAWN):
+            continue
+        key = _key(trial.suite, trial.case, trial.target, trial.variant)
+        rule = Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)
+        samples.setdefault(key, (rule, []))[1].append(sample_of(result))
+    failed = {key: verdict_over(found, rule) not in ("passed", "shown") for key, (rule, found) in samples.items()}
+    return failed, sum(rule.repeat for rule, _ in samples.values())

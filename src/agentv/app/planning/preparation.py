@@ -122,14 +122,14 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
 
 def _last_failed(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> tuple[EvalSettings, tuple[str, ...]]:
     """The settings with the cases that did not pass when they last ran, and what people should know of them."""
-    from agentv.app.planning.last_failed import last_failed, planned_failures
+    from agentv.app.planning.last_failed import last_failed
 
-    found = last_failed(suites, results_of(suites), root_of(suites))
-    failed = planned_failures(found, plan)
-    if failed is None:
+    found = last_failed(plan, results_of(suites), root_of(suites), settings.tests_from)
+    if found.trials is None:
         why = "there is no earlier run of these suites" if found.run_id is None else "no case failed in the last run"
-        return settings, (f"--last-failed: {why}; running all {plural(plan.counts()[0], 'case')}",)
-    return replace(settings, failed=failed), ()
+        all_run = f"--last-failed: {why}; running all {plural(plan.counts()[0], 'case')}"
+        return settings, (*found.notes, all_run)
+    return replace(settings, failed=found.trials), found.notes
 
 
 def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:
@@ -184,6 +184,9 @@ def _notes(plan: Plan) -> Iterator[str]:
     if added:
         named = ", ".join(added[:ADDED_SHOWN]) + (", …" if len(added) > ADDED_SHOWN else "")
         yield f"{plural(len(added), 'case')} added as dependencies: {named}"
+    for suite in plan.suites:
+        if suite.exam is not None and next(Plan((suite,), plan.settings).planned_cases(), None) is None:
+            yield f"no case of the exam of {Path(suite.exam.directory).name} is selected; it does not run"
 
 
 def _unfollowed(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:

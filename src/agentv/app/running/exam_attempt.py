@@ -129,13 +129,16 @@ def texts_home(directory: str) -> Path:
 def exam_attempts(
     prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, now: datetime, why: Sequence[str] = ()
 ) -> Iterator[ExamAttempt]:
-    """The result of each exam among the suites, computed from the rows as `record_attempts` gets them; it ended now."""
+    """The result of each exam among the suites, computed from the rows as `record_attempts` gets them; it ended now.
+
+    An exam of which no case was selected was not attempted.
+    """
     plan, settings = prepared.plan, prepared.settings
     planned = {id(suite): list(_trials(suite, plan)) for suite in prepared.suites if suite.exam is not None}
     keys = {trial.key for cases in planned.values() for trials in cases for trial in trials}
     by_key = {row.key: row for row in rows if row.key in keys}
     for suite in prepared.suites:
-        if suite.exam is None:
+        if suite.exam is None or not planned[id(suite)]:
             continue
         found = [_Verdict(trials[0], _status(trials, by_key)) for trials in planned[id(suite)]]
         trials = [(one.trial, one.status) for one in found]

@@ -17,7 +17,8 @@ def failures_json(failures: FailureGroups, report: HtmlReport) -> dict[str, Any]
     trials), and `rerun`: its `command`, and how many of the group's `cases` that runs; null where no command can.
     """
     groups = failures.groups()
-    options = RerunOptions.of(report.record, here=report.here or report.root, root=report.root)
+    here = report.here or report.root
+    options = RerunOptions.of(report.record, here=here, root=report.root, directory=report.directory)
     return {
         "groups": [_group(one, options) for one in groups],
         "rerun": options.rerun_all() if groups else None,

@@ -33,6 +33,7 @@ class HtmlReport:
         matrix: targets, prompts and variants side by side; None: there is one of each, or nothing is known of it.
         results: its finished trials, each once; read in one pass and not held.
         root: absolute path of the repository root, which files are shown from; empty: paths are shown as they are.
+        directory: absolute path of the run; empty: it is one in `.agentv/results`.
         work_of: what the agent of a trial did and changed, if anything is known of it.
         here: absolute path of the directory that commands are for; empty: the root.
     """
@@ -45,6 +46,7 @@ class HtmlReport:
     work_of: Callable[[TrialResult], ShownWork | None] = unknown_work
     matrix: RunMatrix | None = None
     here: str = ""
+    directory: str = ""
 
     @classmethod
     def of(

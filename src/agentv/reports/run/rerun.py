@@ -64,6 +64,7 @@ class RerunOptions:
         paths: of the command line.
         suites: absolute paths of the eval files.
         targets, variants: absolute path of an eval file → their names, in the order of the file.
+        listed: whether the run is in `.agentv/results`, where `--last-failed` looks.
     """
 
     here: str
@@ -74,15 +75,17 @@ class RerunOptions:
     suites: tuple[str, ...]
     targets: dict[str, tuple[str, ...]]
     variants: dict[str, tuple[str, ...]]
+    listed: bool = True
 
     @classmethod
-    def of(cls, record: JsonObject, *, here: str, root: str) -> RerunOptions:
+    def of(cls, record: JsonObject, *, here: str, root: str, directory: str = "") -> RerunOptions:
         """The options of a run.
 
         Args:
             record: the object of `run.json`.
             here: as the attribute.
             root: as the attribute.
+            directory: absolute path of the run; empty: one in `.agentv/results`.
         """
         settings = record.get("settings")
         chosen: dict[str, Any] = settings if isinstance(settings, dict) else {}
@@ -98,6 +101,7 @@ class RerunOptions:
             tuple(places),
             {path: _names(one.get("targets")) for path, one in places.items()},
             {path: _names(one.get("variants")) for path, one in places.items()},
+            listed=not directory or os.path.dirname(directory).endswith("/.agentv/results"),  # noqa: PTH120  # text
         )
 
     def rerun(self, group: FailureGroup) -> Rerun | None:
@@ -121,8 +125,8 @@ class RerunOptions:
         return Rerun(_joined(words), len(ids))
 
     def rerun_all(self) -> str | None:
-        """The command that runs all cases again that did not pass; None: the run has no files."""
-        if not self.suites:
+        """The command that runs all cases again that did not pass; None: the run has no files, or lies elsewhere."""
+        if not self.suites or not self.listed:
             return None
         paths = [_path(shown_from(path, self.here)) for path in self.suites]
         if len(paths) > MOST_PATHS and self.paths:
@@ -175,8 +179,8 @@ def _path(path: str) -> str:
 
 
 def _pattern(identity: str) -> str:
-    """A pattern that selects one case: an id selects itself, also with brackets, but stars would select others too."""
-    return escape(identity) if re.search(r"[*?]", identity) else identity
+    """A pattern that selects one case: an id selects itself, but with stars or brackets it would select others too."""
+    return escape(identity) if re.search(r"[*?]|\[.+\]", identity, re.DOTALL) else identity
 
 
 def _joined(words: Iterable[str]) -> str:

@@ -183,7 +183,17 @@ def test_suites_that_are_no_exams_leave_no_row(tmp_path):
     assert list(exam_attempts(run, rows(run, "passed"), run_id="r", now=NOW)) == []
 
 
-def test_a_run_without_cases_that_passed_is_no_pass(prepared):
+def test_a_run_without_cases_is_no_attempt_and_so_no_pass(prepared):
     run = prepared()
     empty = replace(run, plan=replace(run.plan, settings=replace(run.plan.settings, chosen=lambda case: False)))
-    assert not sat(empty, []).exam_row.all_passed
+    assert list(exam_attempts(empty, [], run_id="r", now=NOW)) == []
+
+
+def test_an_exam_of_which_nothing_is_selected_is_no_attempt_and_a_note_says_so(prepared, tmp_path):
+    other = {"prompts/other/prompt.md": "Greet", "prompts/other/eval.yml": EXAM.replace("name: a", "name: z")}
+    repository(tmp_path, {**other, "prompts/other/meta.yaml": "description: greets\n"})
+    run = prepared(filter="z")
+    (one,) = exam_attempts(run, rows(run, "passed"), run_id="r", now=NOW)
+    assert (one.exam_row.all_passed, one.exam.directory) == (True, str(tmp_path / "prompts/other"))
+    assert "no case of the exam of greeter is selected; it does not run" in run.notes
+    assert not any("exam of other" in note for note in run.notes)

@@ -74,3 +74,18 @@ def test_a_shell_gives_back_every_id_and_no_pattern_selects_another():
 
 def test_a_suite_without_a_file_has_no_command():
     assert RerunOptions.of({"settings": {}, "suites": []}, here=ROOT, root=ROOT).rerun_all() is None
+
+
+def test_a_run_outside_the_results_has_no_command_for_all_since_last_failed_does_not_find_it():
+    record = {"settings": {}, "suites": [{"name": "s", "path": "s.eval.yaml"}]}
+    places = ["", "/repo/.agentv/results/20261121T140322Z-7f3a", "/repo/out"]
+    given = [RerunOptions.of(record, here=ROOT, root=ROOT, directory=place).rerun_all() for place in places]
+    assert given == [*["agentv eval s.eval.yaml --last-failed"] * 2, None]
+
+
+def test_an_id_with_brackets_selects_no_other_case():
+    for identity, other in {"[ab]": "a", "a [lang=de]": "a l", "[[]": "["}.items():
+        pattern = command(options(), trial(identity))[0][2]
+        assert fnmatchcase(identity, pattern)
+        assert not fnmatchcase(other, pattern)
+    assert command(options(), trial("a[0"))[0][2] == "a[0"
