@@ -1,0 +1,114 @@
+"""The line of YAML that would fail a surviving mutant. Nothing is proposed that was not tried on both answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agentv.app.mutate.grading import Graded, Survival, mutant_answer
+from agentv.app.registries import registries
+from agentv.authoring.loading.load import load_assertion
+from agentv.engine.grading import grade_entries
+from agentv.engine.run_context import RunContext
+from agentv.engine.trial import answered
+from agentv.model.run.trial import TrialResult
+from agentv.model.run.verdict import combined
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Suite
+from agentv.mutation.mutant import Line
+
+LONGEST = 200
+"""Characters of a proposed line, at most: a longer one quotes the answer."""
+
+
+class Proposer:
+    """Finds lines for survivors.
+
+    Args:
+        run_context: in which they are tried.
+    """
+
+    def __init__(self, run_context: RunContext) -> None:
+        self._run_context = run_context
+        self._registries = registries()
+        self._loaded: dict[tuple[str, str], AssertionEntry | None] = {}
+
+    async def line(self, survival: Survival) -> str | None:
+        """The first line that passes the case with its original and fails it with the mutant; None: no line does."""
+        trial = survival.original.trial
+        answer = mutant_answer(survival.original.answer, survival.mutant)
+        mutant = await answered(trial, self._run_context, answer, answer.duration_ms or 0.0)
+        original = survival.original.graded
+        if isinstance(mutant, TrialResult) or original.context is None:
+            return None
+        changed = Graded(survival.graded.verdict, survival.graded.scores, mutant.context)
+        for text in _texts(survival):
+            entry = self._entry(text, trial.suite)
+            if entry is None or not await self._passes(entry, original, trial.threshold):
+                continue
+            if await self._passes(entry, changed, trial.threshold) is False:
+                return text
+        return None
+
+    async def _passes(self, entry: AssertionEntry, graded: Graded, threshold: float) -> bool | None:
+        """Whether an answer passes with one more assertion; None: that cannot be told."""
+        if graded.context is None:
+            return None
+        added = await grade_entries([entry], graded.context, self._run_context.clock)
+        if added[0].grade.error is not None:
+            return None
+        return combined((*graded.scores, *added), threshold).passed
+
+    def _entry(self, text: str, suite: Suite) -> AssertionEntry | None:
+        """The assertion that a line is, read as from the eval file; None if it is none."""
+        directory = str(Path(suite.path).parent)
+        key = (text, directory)
+        if key not in self._loaded:
+            name, options = _read(text)
+            entry, _ = load_assertion(name, options, directory, self._registries, dict(suite.env))
+            self._loaded[key] = entry
+        return self._loaded[key]
+
+
+def _texts(survival: Survival) -> Iterator[str]:
+    """The lines to try. One that may be outvoted, by assertions that are left out too, is also tried as required."""
+    for line in survival.mutant.lines:
+        texts = [written(line, required=True)]
+        if not survival.original.judged:
+            texts.insert(0, written(line))
+        yield from (text for text in texts if len(text) <= LONGEST and "{{" not in text and "{%" not in text)
+
+
+def written(line: Line, *, required: bool = False) -> str:
+    """A line as an eval file has it, on one line."""
+    if required:
+        whole = line if "type" in line else _typed(line)
+        return f"- {_flow({**whole, 'required': True})}"
+    if "type" in line:
+        return f"- {_flow(line)}"
+    ((name, value),) = line.items()
+    return f"- {name}" if value is None else f"- {_flow(line)[1:-1]}"
+
+
+def _typed(line: Line) -> dict[str, Any]:
+    ((name, value),) = line.items()
+    return {"type": name} if value is None else {"type": name, "value": value}
+
+
+def _flow(line: Line) -> str:
+    dumped = yaml.safe_dump(dict(line), default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)
+    return str(dumped).strip()
+
+
+def _read(text: str) -> tuple[str, dict[str, Any]]:
+    """The type and the options of a line."""
+    (found,) = yaml.safe_load(text)
+    if isinstance(found, str):
+        return found, {}
+    if "type" in found:
+        return found.pop("type"), found
+    ((name, value),) = found.items()
+    return name, {"value": value}
