@@ -5,9 +5,9 @@
     benchmarks/mutate.py --cases 10000
     benchmarks/mutate.py --suites examples tests/cases/valid
 
-Without `--suites`, a suite is generated whose target, `mock`, answers in a few sentences or in JSON; the time is that of
-the command without the start of Python. With `--suites`, each eval file below these directories runs in a copy, if its
-targets and judges are `mock`, `echo` or `replay`, so that nothing is called. The others, and files of which no case
+Without `--suites`, a suite is generated whose target, `mock`, answers in a few sentences or in JSON; the time is that
+of the command without the start of Python. With `--suites`, each eval file below these directories runs in a copy, if
+its targets and judges are `mock`, `echo` or `replay`, so that nothing is called. The others, and files of which no case
 passes, are counted and left out.
 """
 

@@ -8,6 +8,7 @@ import click
 
 from agentv.cli.completion.values import runs
 from agentv.cli.printing import print_diagnostics
+from agentv.user_code.functions.guard import apart_from_output
 
 
 @click.command("mutate", epilog="Example: agentv mutate last --min-score 0.8")
@@ -52,7 +53,8 @@ def command(run: str, *, operators: str | None, shows_all: bool, as_json: bool, 
     if operators is not None and not names:
         raise click.UsageError("--operators has no name; omit it to use all operators")
     proposals = None if shows_all or as_json else MOST
-    found = mutate(run, MutationSettings(names, proposals=proposals, **options))
+    with apart_from_output():
+        found = mutate(run, MutationSettings(names, proposals=proposals, **options))
     print_diagnostics(found.diagnostics)
     click.echo(mutation_json(found) if as_json else render_mutation(found, shows_all=shows_all))
     return found.status

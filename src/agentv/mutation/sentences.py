@@ -18,7 +18,7 @@ _NEGATED = lazy_pattern(
     re.IGNORECASE,
 )
 _VERB = lazy_pattern(
-    r"\b(?:can|is|are|was|were|will|would|could|should|must|may|has|have)\b(?!['’]| not)", re.IGNORECASE
+    r"\b(?:can|is|are|was|were|will|would|could|should|must|may|has|have)\b(?!['’]| not\b)", re.IGNORECASE
 )
 _AROUND = lazy_pattern(r"(?:\S+ ){0,2}$")
 _FOLLOWING = lazy_pattern(r"(?: \S+){0,2}")
@@ -39,10 +39,10 @@ def drop_sentences(answer: Answer) -> Iterator[Mutant]:
 
 
 def negate_sentences(answer: Answer) -> Iterator[Mutant]:
-    """A sentence says the opposite: `not` is added after its verb, or taken away."""
+    """A sentence says the opposite: `not` is added after its verb, or taken away. Questions stay as they are."""
     for start, end, _ in _ranked(answer, _sentences(answer.output)):
         sentence = answer.output[start:end]
-        found = _opposite(sentence)
+        found = None if "?" in sentence else _opposite(sentence)
         if found is not None:
             change = f"{quoted(found.before)} became {quoted(found.after)}"
             output = answer.output[:start] + found.sentence + answer.output[end:]

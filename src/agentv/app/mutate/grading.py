@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field
@@ -67,8 +68,9 @@ class Survival:
 
     @property
     def outvoted(self) -> tuple[str, ...]:
-        """Names of the assertions that fail, and do not fail the case."""
-        return tuple(score.entry.name for score in self.graded.scores if not score.grade.passed)
+        """Names of the assertions that pass the original and fail the mutant, without failing the case."""
+        pairs = zip(self.original.graded.scores, self.graded.scores, strict=True)
+        return tuple(now.entry.name for then, now in pairs if then.grade.passed and not now.grade.passed)
 
 
 @dataclass(slots=True)
@@ -167,8 +169,6 @@ def _ending_with(answer: TargetResponse, output: str) -> tuple[Message, ...]:
 
 
 def _is_value(output: str | None) -> bool:
-    import json
-
     try:
         json.loads(output or "")
     except ValueError:

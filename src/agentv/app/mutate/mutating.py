@@ -136,17 +136,26 @@ async def _mutated_run(
             lambda one: mutated(one, operators, collected.others(one), connections),
             workers_of(prepared),
         )
-        survivors = Survivors(redactor_for(prepared.suites))
-        proposer = Proposer(connections)
-        left = settings.proposals
-        for survival in sorted((one for each in made for one in each.survivors), key=lambda one: not one.mutant.counts):
-            proposes = survival.mutant.counts and (left is None or left > 0)
-            survivors.add(survival, await proposer.line(survival) if proposes else None)
-            left = left if left is None or not proposes else left - 1
+        survivors = await _survivors(prepared, made, Proposer(connections), settings.proposals)
         return _report(run, prepared, collected, made, survivors, chosen)
     finally:
         await connections.close()
         kill_all()
+
+
+async def _survivors(prepared: Prepared, made: Sequence[Mutated], proposer: Proposer, most: int | None) -> Survivors:
+    """The survivors, those that count first, the first `most` of them with a line; None: all that count."""
+    found = Survivors(redactor_for(prepared.suites))
+    number = 0
+    for one in made:
+        counting = [survival for survival in one.survivors if survival.mutant.counts]
+        for survival in counting:
+            proposes = most is None or number < most
+            found.add(survival, await proposer.line(survival, len(counting)) if proposes else None)
+            number += 1
+    for survival in (survival for one in made for survival in one.survivors if not survival.mutant.counts):
+        found.add(survival, None)
+    return found
 
 
 def _connections(prepared: Prepared, answers: Answers) -> Connections:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from agentv.app.mutate.grading import Graded, Survival, mutant_answer
 from agentv.app.registries import registries
-from agentv.authoring.loading.load import load_assertion
+from agentv.authoring.loading.load import load_entry
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import answered
@@ -36,8 +35,13 @@ class Proposer:
         self._registries = registries()
         self._loaded: dict[tuple[str, str], AssertionEntry | None] = {}
 
-    async def line(self, survival: Survival) -> str | None:
-        """The first line that passes the case with its original and fails it with the mutant; None: no line does."""
+    async def line(self, survival: Survival, beside: int) -> str | None:
+        """The first line that passes the case with its original and fails it with the mutant; None: no line does.
+
+        Args:
+            survival: the mutant.
+            beside: number of lines that the case may get, this one included.
+        """
         trial = survival.original.trial
         answer = mutant_answer(survival.original.answer, survival.mutant)
         mutant = await answered(trial, self._run_context, answer, answer.duration_ms or 0.0)
@@ -45,7 +49,7 @@ class Proposer:
         if isinstance(mutant, TrialResult) or original.context is None:
             return None
         changed = Graded(survival.graded.verdict, survival.graded.scores, mutant.context)
-        for text in _texts(survival):
+        for text in _texts(survival, beside):
             entry = self._entry(text, trial.suite)
             if entry is None or not await self._passes(entry, original, trial.threshold):
                 continue
@@ -67,33 +71,42 @@ class Proposer:
         directory = str(Path(suite.path).parent)
         key = (text, directory)
         if key not in self._loaded:
-            name, options = _read(text)
-            entry, _ = load_assertion(name, options, directory, self._registries, dict(suite.env))
+            (item,) = yaml.safe_load(text)
+            entry, _ = load_entry(item, directory, self._registries, dict(suite.env))
             self._loaded[key] = entry
         return self._loaded[key]
 
 
-def _texts(survival: Survival) -> Iterator[str]:
-    """The lines to try. One that may be outvoted, by assertions that are left out too, is also tried as required."""
+def _texts(survival: Survival, beside: int) -> Iterator[str]:
+    """The lines to try: plain ones where one failed assertion fails the case, and gates, which no score outvotes."""
+    original = survival.original
+    weight = sum(score.entry.settings.weight for score in original.graded.scores) + beside
+    outvoted = weight > 0 and (weight - 1) / weight >= original.trial.threshold
     for line in survival.mutant.lines:
-        texts = [written(line, required=True)]
-        if not survival.original.judged:
+        texts = [written(line, gate=True)]
+        if not original.judged and not outvoted:
             texts.insert(0, written(line))
         yield from (text for text in texts if len(text) <= LONGEST and "{{" not in text and "{%" not in text)
 
 
-def written(line: Line, *, required: bool = False) -> str:
-    """A line as an eval file has it, on one line."""
-    if required:
-        whole = line if "type" in line else _typed(line)
-        return f"- {_flow({**whole, 'required': True})}"
+def written(line: Line, *, gate: bool = False) -> str:
+    """A line as an eval file has it, on one line.
+
+    Args:
+        line: the assertion.
+        gate: it has to pass, and is not part of the score, so that it makes no other assertion count less.
+    """
+    whole = {**_typed(line), "required": True, "weight": 0} if gate else line
+    if None in whole.values():
+        whole = _typed(whole)
+    text = _flow(whole)
+    return f"- {text if len(whole) > 1 else text[1:-1]}"
+
+
+def _typed(line: Line) -> Line:
+    """The same with `type`."""
     if "type" in line:
-        return f"- {_flow(line)}"
-    ((name, value),) = line.items()
-    return f"- {name}" if value is None else f"- {_flow(line)[1:-1]}"
-
-
-def _typed(line: Line) -> dict[str, Any]:
+        return line
     ((name, value),) = line.items()
     return {"type": name} if value is None else {"type": name, "value": value}
 
@@ -101,14 +114,3 @@ def _typed(line: Line) -> dict[str, Any]:
 def _flow(line: Line) -> str:
     dumped = yaml.safe_dump(dict(line), default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)
     return str(dumped).strip()
-
-
-def _read(text: str) -> tuple[str, dict[str, Any]]:
-    """The type and the options of a line."""
-    (found,) = yaml.safe_load(text)
-    if isinstance(found, str):
-        return found, {}
-    if "type" in found:
-        return found.pop("type"), found
-    ((name, value),) = found.items()
-    return name, {"value": value}
