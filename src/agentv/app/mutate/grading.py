@@ -119,7 +119,8 @@ async def mutated(
             made.graded[score.entry.name] += 1
             made.failed[score.entry.name] += not score.grade.passed
         if outcome.endswith("survived"):
-            made.survivors.append(Survival(original, operator.name, mutant, graded))
+            # without the context, which would be held for each of many thousand survivors
+            made.survivors.append(Survival(original, operator.name, mutant, Graded(graded.verdict, graded.scores)))
     return made
 
 
