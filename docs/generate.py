@@ -55,6 +55,7 @@ from agentv.authoring.workspaces.tool_schema import AuthoredServer, AuthoredTool
 from agentv.cli.main import COMMANDS, cli
 from agentv.codes import FILES, RUNS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
+from agentv.mutation.catalogue import OPERATORS
 from agentv.registry.fields import Command
 from agentv.reports.diagnostics.explanations import render_markdown
 
@@ -322,6 +323,11 @@ def paragraphs(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def operators() -> str:
+    """The ways in which `agentv mutate` makes answers worse."""
+    return table(("operator", "what is worse"), ((f"`{one.name}`", one.description) for one in OPERATORS.values()))
+
+
 def tool_names() -> str:
     """Canonical names of tools, and the names in each known agent."""
     rows = ["| tool | " + " | ".join(KNOWN_AGENTS) + " |", "| --- |" + " --- |" * len(KNOWN_AGENTS)]
@@ -366,6 +372,7 @@ def blocks() -> dict[str, str]:
         "run keys": run_keys(),
         "run keys to come": not_yet(RUN.not_yet),
         **{f"command {name}": command(name) for name in commands()},
+        "operators": operators(),
         "tool names": tool_names(),
         "codes of files": codes(FILES),
         "codes of runs": codes(RUNS),

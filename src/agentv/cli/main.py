@@ -38,6 +38,7 @@ COMMANDS = {
     "prepare": "agentv.cli.agents.prepare:command",
     "grade": "agentv.cli.agents.grade:command",
     "check": "agentv.cli.agents.check:command",
+    "mutate": "agentv.cli.mutate:command",
     "trace": "agentv.cli.trace:group",
     "import": "agentv.cli.importing:command",
     "lsp": "agentv.cli.lsp.command:command",

@@ -174,10 +174,17 @@ def load_assertion(
     name: str, options: Mapping[str, Json], directory: str, registries: Registries, env: Mapping[str, str]
 ) -> tuple[AssertionEntry | None, tuple[Diagnostic, ...]]:
     """One assertion by its type's name, as an eval file in a directory would see it; None with what is wrong."""
+    return load_entry({"type": name, **options}, directory, registries, env)
+
+
+def load_entry(
+    entry: Json, directory: str, registries: Registries, env: Mapping[str, str]
+) -> tuple[AssertionEntry | None, tuple[Diagnostic, ...]]:
+    """One entry of an `assert` list, as an eval file in a directory would see it; None with what is wrong."""
     report = Report()
     path = str(Path(directory) / "assert.yaml")  # stands for the eval file that is not there
     reader = SuiteReader(path, LoadRequest((), process_env=env), registries, report)
     at = Span(path, 1, 1, 1, 2)
-    entries = reader.entries_of(node_of([{"type": name, **options}], at))
+    entries = reader.entries_of(node_of([entry], at))
     found = tuple(replace(one, span=None) for one in report.diagnostics)
     return (entries[0] if entries and not report.failed else None), found

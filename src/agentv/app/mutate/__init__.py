@@ -1,0 +1,1 @@
+"""`agentv mutate`: whether the checks of a run notice worse answers."""

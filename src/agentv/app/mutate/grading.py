@@ -1,0 +1,187 @@
+"""The grades of an original answer and of its mutants, by the path that grades answers in a run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+
+from agentv.app.mutate.originals import calls_model
+from agentv.engine.grading import grade_entries
+from agentv.engine.run_context import RunContext
+from agentv.engine.trial import answered, is_empty
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.mutation import OperatorCount
+from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.run.verdict import Combined, combined
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.message import Message
+from agentv.model.values.replacement import varied
+from agentv.model.values.response import STRUCTURED, TargetResponse
+from agentv.mutation.catalogue import mutants_of
+from agentv.mutation.mutant import Answer, Mutant, Operator
+from agentv.mutation.named import named_by, phrases_of
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """An answer with its grades. `context`: None if the case's `transform` failed."""
+
+    verdict: Combined
+    scores: tuple[Score, ...]
+    context: AssertionContext | None = None
+
+    @property
+    def lacks_judge(self) -> bool:
+        """Whether there is no verdict since a model gave none."""
+        if self.verdict.error is None:
+            return False
+        return any(score.grade.error is not None and calls_model(score.entry) for score in self.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A passing answer, to be made worse.
+
+    Attributes:
+        entries: the assertions that grade its mutants.
+        judged: number of assertions that are left out.
+    """
+
+    trial: Trial
+    answer: TargetResponse
+    entries: tuple[AssertionEntry, ...]
+    judged: int
+    graded: Graded
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """A mutant that passes, with its grades."""
+
+    original: Original
+    operator: str
+    mutant: Mutant
+    graded: Graded
+
+    @property
+    def outvoted(self) -> tuple[str, ...]:
+        """Names of the assertions that pass the original and fail the mutant, without failing the case."""
+        pairs = zip(self.original.graded.scores, self.graded.scores, strict=True)
+        return tuple(now.entry.name for then, now in pairs if then.grade.passed and not now.grade.passed)
+
+
+@dataclass(slots=True)
+class Mutated:
+    """What became of the mutants of one answer.
+
+    Attributes:
+        outcomes: (operator, field of `OperatorCount`) → mutants.
+        graded, failed: name of an assertion → mutants that it graded, and that it failed.
+    """
+
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    survivors: list[Survival] = field(default_factory=list)
+    graded: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+
+
+async def grade(
+    trial: Trial, answer: TargetResponse, entries: Sequence[AssertionEntry], run_context: RunContext
+) -> Graded:
+    """The grades of an answer to a trial, with the checks of files and the limits of a run."""
+    found = await answered(trial, run_context, answer, answer.duration_ms or 0.0)
+    if isinstance(found, TrialResult):
+        return Graded(Combined(0.0, False, found.error), ())
+    check = run_context.check(trial.suite)
+    scores = await grade_entries(entries, found.context, run_context.clock, check)
+    return Graded(combined(scores, trial.threshold), scores, found.context)
+
+
+async def mutated(
+    original: Original, operators: Sequence[Operator], others: tuple[str, ...], run_context: RunContext
+) -> Mutated:
+    """Grade the mutants of an answer."""
+    made = Mutated()
+    for operator, mutant in mutants_of(seen(original, others), operators):
+        answer = mutant_answer(original.answer, mutant)
+        if answer.metadata.get(STRUCTURED) and not _is_value(answer.output):
+            continue  # such a target returns values: it cannot give this text
+        if is_empty(answer, original.trial):
+            made.outcomes[operator.name, "caught"] += 1
+            continue
+        graded = await grade(original.trial, answer, original.entries, run_context)
+        outcome = _outcome(graded, mutant)
+        made.outcomes[operator.name, outcome] += 1
+        for score in graded.scores:
+            made.graded[score.entry.name] += 1
+            made.failed[score.entry.name] += not score.grade.passed
+        if outcome.endswith("survived"):
+            # without the context, which would be held for each of many thousand survivors
+            made.survivors.append(Survival(original, operator.name, mutant, Graded(graded.verdict, graded.scores)))
+    return made
+
+
+def seen(original: Original, others: tuple[str, ...] = ()) -> Answer:
+    """The answer as operators see it. What it names includes the assertions that do not grade now."""
+    trial, answer = original.trial, original.answer
+    case = trial.case
+    return Answer(
+        case=case.id,
+        output=answer.output or "",
+        messages=answer.messages,
+        trace=answer.trace,
+        others=others,
+        named=named_by(case, case.assertions),
+        phrases=phrases_of(case, case.assertions),
+    )
+
+
+def mutant_answer(answer: TargetResponse, mutant: Mutant) -> TargetResponse:
+    """The answer that a mutant is."""
+    if mutant.messages is not None:
+        return varied(answer, messages=mutant.messages, trace=mutant.trace)
+    return varied(answer, output=mutant.output, messages=_ending_with(answer, mutant.output or ""))
+
+
+def counts_of(outcomes: Counter[tuple[str, str]], operators: Sequence[Operator]) -> dict[str, OperatorCount]:
+    """The counts by operator, in the given order."""
+    found: dict[str, dict[str, int]] = {operator.name: {} for operator in operators}
+    for (name, outcome), number in outcomes.items():
+        found[name][outcome] = number
+    return {name: OperatorCount(**numbers) for name, numbers in found.items()}
+
+
+def _outcome(graded: Graded, mutant: Mutant) -> str:
+    if graded.lacks_judge:
+        return "not_graded"
+    outcome = "survived" if graded.verdict.passed else "killed"
+    return outcome if mutant.counts else f"others_{outcome}"
+
+
+def _ending_with(answer: TargetResponse, output: str) -> tuple[Message, ...]:
+    """The transcript with another answer at its end, where it ends with the answer."""
+    messages = answer.messages
+    if not messages or messages[-1].role != "assistant" or messages[-1].text != answer.output:
+        return messages
+    return (*messages[:-1], varied(messages[-1], content=output))
+
+
+def _is_value(output: str | None) -> bool:
+    try:
+        json.loads(output or "")
+    except ValueError:
+        return False
+    return True
+
+
+def failing_checks(graded: Graded) -> Iterator[str]:
+    """What an answer fails by."""
+    if graded.verdict.error is not None:
+        yield f"{graded.verdict.error.message} [{graded.verdict.error.code}]"
+        return
+    for score in graded.scores:
+        if not score.grade.passed:
+            yield score.entry.name

@@ -1,0 +1,294 @@
+"""`agentv mutate`: the passing answers of a run are made worse, and graded again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import field
+from typing import TypeVar
+
+from agentv.app.mutate.grading import Mutated, Original, counts_of, failing_checks, grade, mutated
+from agentv.app.mutate.originals import (
+    TrialName,
+    graders_of,
+    left_out,
+    name_of,
+    passing_trials,
+    prepared_again,
+    stored_answers,
+)
+from agentv.app.mutate.proposing import Proposer
+from agentv.app.mutate.survivors import Survivors
+from agentv.app.planning.preparation import Prepared, budget_of, workers_of
+from agentv.app.results.stored import StoredRun, open_run
+from agentv.app.wiring import Answers, Connections, redactor_for
+from agentv.engine.trial import AnsweredTrial, answer_of
+from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.mutation import IdleAssertion, MutationReport, OriginalFailure
+from agentv.model.run.trial import Trial
+from agentv.model.values.formatting import plural
+from agentv.mutation.catalogue import OPERATORS
+from agentv.mutation.mutant import Operator
+from agentv.user_code.functions.own_loop import run_on_own_loop
+from agentv.user_code.processes.processes import kill_all
+
+POOL = 100
+"""Answers of a suite that may be swapped in, at most."""
+
+UNTOUCHED = frozenset(
+    {"latency", "cost", "token-usage", "execution-metrics", "finish-reason", "permission-denials", "turns"}
+)
+"""Types that read nothing that an operator changes."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class MutationSettings:
+    """Options of `agentv mutate`.
+
+    Attributes:
+        operators: names; empty: all.
+        min_score: least score that passes; None: every score passes.
+        judge: judged assertions grade too.
+        budget_usd: what judges may cost; None: as the run and its files say.
+        proposals: for how many survivors a line is looked for; None: for all.
+    """
+
+    operators: tuple[str, ...] = ()
+    min_score: float | None = None
+    judge: bool = False
+    budget_usd: float | None = None
+    proposals: int | None = None
+
+
+@dataclass(slots=True)
+class _Collected:
+    """The originals of a run, and what was left out of it."""
+
+    originals: list[Original] = field(default_factory=list)
+    failing: list[OriginalFailure] = field(default_factory=list)
+    omitted: Counter[str] = field(default_factory=Counter)
+    judged: int = 0
+    comparing: int = 0
+    pools: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def others(self, original: Original) -> tuple[str, ...]:
+        """Answers to other cases of the suite."""
+        trial = original.trial
+        return tuple(output for case, output in self.pools[trial.suite.name] if case != trial.case.id)
+
+
+def mutate(named: str, settings: MutationSettings) -> MutationReport:
+    """Grade worse answers than those of a run. Nothing is written to the run.
+
+    Args:
+        named: an id, a directory, or `last`.
+        settings: options of the command.
+
+    Raises:
+        UsageError: there is no such run or operator, or nothing to mutate.
+        LoadError: an eval file of the run is wrong.
+        StoreError: the files of the run cannot be read.
+    """
+    operators = chosen_operators(settings.operators)
+    run = open_run(named, action="mutate")
+    passed = passing_trials(run)
+    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd)
+    with stored_answers(run, prepared, judge=settings.judge) as answers:
+        return run_on_own_loop(_mutated_run(run, prepared, answers, passed, (operators, settings)))
+
+
+def chosen_operators(names: Sequence[str]) -> tuple[Operator, ...]:
+    """The operators with these names; all if there are none.
+
+    Raises:
+        UsageError: there is no such operator.
+    """
+    from agentv.authoring.source.nearest import did_you_mean
+
+    for name in names:
+        if name not in OPERATORS:
+            known = f"the operators are {', '.join(OPERATORS)}"
+            raise UsageError(f"there is no operator '{name}'", did_you_mean(name, OPERATORS) or known)
+    return tuple(one for one in OPERATORS.values() if not names or one.name in names)
+
+
+async def _mutated_run(
+    run: StoredRun,
+    prepared: Prepared,
+    answers: Answers,
+    passed: frozenset[TrialName],
+    chosen: tuple[tuple[Operator, ...], MutationSettings],
+) -> MutationReport:
+    operators, settings = chosen
+    connections = _connections(prepared, answers)
+    try:
+        await connections.imported.load(prepared.suites, connections.executor)
+        collected = await _collect(prepared, passed, connections, judge=settings.judge)
+        if not collected.originals:
+            raise _nothing_to_mutate(run, collected)
+        made = await _in_parallel(
+            collected.originals,
+            lambda one: mutated(one, operators, collected.others(one), connections),
+            workers_of(prepared),
+        )
+        survivors = await _survivors(prepared, made, Proposer(connections), settings.proposals)
+        return _report(run, prepared, collected, made, survivors, chosen)
+    finally:
+        await connections.close()
+        kill_all()
+
+
+async def _survivors(prepared: Prepared, made: Sequence[Mutated], proposer: Proposer, most: int | None) -> Survivors:
+    """The survivors, those that count first, the first `most` of them with a line; None: all that count."""
+    found = Survivors(redactor_for(prepared.suites))
+    number = 0
+    for one in made:
+        counting = [survival for survival in one.survivors if survival.mutant.counts]
+        for survival in counting:
+            proposes = most is None or number < most
+            found.add(survival, await proposer.line(survival, len(counting)) if proposes else None)
+            number += 1
+    for survival in (survival for one in made for survival in one.survivors if not survival.mutant.counts):
+        found.add(survival, None)
+    return found
+
+
+def _connections(prepared: Prepared, answers: Answers) -> Connections:
+    from agentv.engine.calls.budget import Budget
+    from agentv.engine.calls.budget_limiter import BudgetLimiter
+
+    usd, tokens = budget_of(prepared)
+    limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))
+    return Connections(workers_of(prepared), limiter, answers)
+
+
+async def _collect(
+    prepared: Prepared, passed: frozenset[TrialName], connections: Connections, *, judge: bool
+) -> _Collected:
+    """The passing answers that still pass, each distinct answer to a case once."""
+    found = _Collected()
+    trials = [trial for trial in prepared.plan if name_of(trial) in passed]
+    found.omitted["cases that the eval files no longer have"] = len(passed) - len(set(map(name_of, trials)))
+    graded = await _in_parallel(trials, lambda one: _original(one, connections, judge=judge), workers_of(prepared))
+    known: set[tuple[str, str, str | None]] = set()
+    for trial, original in zip(trials, graded, strict=True):
+        if isinstance(original, str):
+            found.omitted[original] += 1
+            continue
+        key = (trial.suite.name, trial.case.id, original.answer.output)
+        if key in known and not original.answer.messages:
+            continue
+        known.add(key)
+        _take(found, original)
+    return found
+
+
+def _take(found: _Collected, original: Original) -> None:
+    trial = original.trial
+    found.judged += original.judged
+    if not original.graded.verdict.passed:
+        checks = "; ".join(failing_checks(original.graded))
+        found.failing.append(OriginalFailure(trial.suite.name, trial.case.id, checks))
+        return
+    found.originals.append(original)
+    pool = found.pools[trial.suite.name]
+    if len(pool) < POOL and original.answer.output:
+        pool.append((trial.case.id, original.answer.output))
+
+
+async def _original(trial: Trial, connections: Connections, *, judge: bool) -> Original | str:
+    """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
+    why = left_out(trial)
+    if why is not None:
+        return why
+    graders = graders_of(trial, judge=judge)
+    if not graders.entries:
+        return "cases that only a model grades (--judge includes them)" if graders.judged else "cases without checks"
+    answer = await answer_of(trial, connections)
+    if not isinstance(answer, AnsweredTrial):
+        if answer.error is not None and answer.error.code == "no-kept-answer":
+            return "cases whose input or target changed since the run"
+        return "cases whose stored answer cannot be graded"
+    graded = await grade(trial, answer.answer, graders.entries, connections)
+    if graded.lacks_judge:
+        return "cases whose judge gave no verdict"
+    return Original(trial, answer.answer, graders.entries, graders.judged, graded)
+
+
+async def _in_parallel(items: Sequence[T], work: Callable[[T], Awaitable[R]], workers: int) -> list[R]:
+    """The results of a coroutine function for each item, in order; so many at once."""
+    results: dict[int, R] = {}
+    left = iter(enumerate(items))
+
+    async def worker() -> None:
+        for number, item in left:
+            results[number] = await work(item)
+
+    await asyncio.gather(*(worker() for _ in range(min(workers, len(items)))))
+    return [results[number] for number in range(len(items))]
+
+
+def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
+    reasons = [f"{number} {what}" for what, number in found.omitted.items() if number]
+    if found.failing:
+        reasons.insert(0, f"{plural(len(found.failing), 'case')} no longer pass: {found.failing[0].message}")
+    why = "; ".join(reasons) or "no passing answer is stored"
+    hint = "run the cases again with 'agentv eval'"
+    return UsageError(f"the run {run.run_id} has nothing to mutate: {why}", hint)
+
+
+def _report(
+    run: StoredRun,
+    prepared: Prepared,
+    collected: _Collected,
+    made: Sequence[Mutated],
+    survivors: Survivors,
+    chosen: tuple[tuple[Operator, ...], MutationSettings],
+) -> MutationReport:
+    operators, settings = chosen
+    outcomes: Counter[tuple[str, str]] = Counter()
+    for one in made:
+        outcomes.update(one.outcomes)
+    redact = redactor_for(prepared.suites).redact
+    failing = (OriginalFailure(one.suite, redact(one.case), redact(one.message)) for one in collected.failing)
+    return MutationReport(
+        run_id=run.run_id,
+        answers=len(collected.originals),
+        operators=counts_of(outcomes, operators),
+        survivors=tuple(survivors.found),
+        failing=tuple(failing),
+        idle=tuple(_idle(collected, made, redact)),
+        judged=collected.judged,
+        min_score=settings.min_score,
+        notes=tuple(_notes(collected)),
+        diagnostics=prepared.diagnostics,
+    )
+
+
+def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str], str]) -> Iterator[IdleAssertion]:
+    """The assertions that failed for no mutant of any case."""
+    graded: Counter[tuple[str, str]] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    for original, one in zip(collected.originals, made, strict=True):
+        suite = original.trial.suite.name
+        skipped = {entry.name for entry in original.entries if entry.settings.negate or entry.type in UNTOUCHED}
+        for name, number in one.graded.items():
+            if name not in skipped:
+                graded[suite, name] += number
+                failed[suite, name] += one.failed[name]
+    for (suite, name), number in graded.items():
+        if not failed[suite, name]:
+            yield IdleAssertion(suite, redact(name), number)
+
+
+def _notes(found: _Collected) -> Iterator[str]:
+    for what, number in found.omitted.items():
+        if number:
+            yield f"left out: {plural(number, 'answer')} of {what}"
+    if found.judged:
+        yield f"left out: {plural(found.judged, 'assertion')} that a model grades; --judge includes them"

@@ -1,0 +1,216 @@
+"""The passing answers of a stored run, to be graded again: as its eval files are now, and as its targets answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentv.app.planning.preparation import Prepared, prepare, results_of
+from agentv.app.planning.resume import as_begun, recorded_settings
+from agentv.app.results.stored import StoredRun
+from agentv.app.settings import EvalSettings
+from agentv.app.wiring import Answers, SystemClock, redactor_for
+from agentv.engine.calls.recorded_call import no_answer
+from agentv.engine.conversation import is_conversation
+from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.trial import Trial
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.response import TargetResponse
+from agentv.ports import AnswerArchive, Call
+from agentv.store.files.directory import JOURNAL
+
+if TYPE_CHECKING:
+    from agentv.store.cassettes.cache import AnswerCache
+
+TrialName = tuple[str, str, str, str | None, str | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Graders:
+    """The assertions of a case that grade mutants, and how many are left out.
+
+    Attributes:
+        entries: those that grade.
+        judged: number of those left out because a model is asked, which `--judge` allows.
+        comparing: number of those left out because they compare answers with each other.
+    """
+
+    entries: tuple[AssertionEntry, ...]
+    judged: int
+    comparing: int
+
+
+class ReadOnlyAnswers:
+    """Stored answers of a run and of the cache. Nothing is added to the run. An `AnswerLookup`.
+
+    Args:
+        earlier: the answers of the run.
+        cache: gets the answers of judges; None: no judge is asked.
+    """
+
+    def __init__(self, earlier: AnswerArchive, cache: AnswerCache | None) -> None:
+        self._earlier = earlier
+        self._cache = cache
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Keep an answer of a judge in the cache."""
+        if self._cache is not None and not answer.earlier:
+            self._cache.keep(call, answer)
+
+    def stored_answer(self, call: Call) -> Any:
+        """The answer of the run, else that of the cache."""
+        found = self._earlier.stored_answer(call)
+        if found is None and self._cache is not None:
+            found = self._cache.stored_answer(call)
+        return None if found is None else replace(found, earlier=True)
+
+
+def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None) -> Prepared:
+    """The plan of a run as its eval files are now.
+
+    Args:
+        run: the run.
+        asks_judge: judges will be called.
+        budget_usd: what they may cost; None: as the run and its files say.
+
+    Raises:
+        UsageError: the run was started from Python, or names files that are gone.
+        LoadError: an eval file is wrong.
+    """
+    recorded = recorded_settings(run.path)
+    texts = {name: recorded.get(name) for name in ("judge", "tests_from", "env_file")}
+    given: dict[str, Any] = {name: value for name, value in texts.items() if isinstance(value, str)}
+    given |= {name: bool(recorded.get(name)) for name in ("allow_outside", "trust_data")}
+    variables = recorded.get("variables")
+    targets = recorded.get("targets")
+    settings = EvalSettings(
+        paths=_paths(run),
+        targets=tuple(map(str, targets)) if isinstance(targets, list) else (),
+        variables=variables if isinstance(variables, dict) else {},
+        regrade=str(run.path),
+        asks=asks_judge,
+        budget_usd=budget_usd,
+        **given,
+    )
+    env = {name: value for name, value in settings.process_env.items() if name not in _OVERRIDING}
+    settings = as_begun(replace(settings, process_env=env), recorded, run.run_id)
+    settings = replace(settings, against=None, margin=None, until=None, alpha=None)
+    return prepare(settings if settings.sample is not None else replace(settings, seed=None))
+
+
+_OVERRIDING = frozenset({"AGENTV_TARGET", "AGENTV_JUDGE"})
+"""Variables whose values of then are in `run.json`."""
+
+
+def _paths(run: StoredRun) -> tuple[str, ...]:
+    """The eval files of a run."""
+    suites: Any = run.record.get("suites")
+    paths: list[Any] = [one.get("path") for one in suites if isinstance(one, dict)] if isinstance(suites, list) else []
+    if not paths or not all(isinstance(path, str) and path for path in paths):
+        what = f"the run {run.run_id} has suites that are not in files, so its answers cannot be graded again"
+        raise UsageError(what, "run eval files with 'agentv eval'")
+    found = [Path(run.root, path) for path in dict.fromkeys(paths)]
+    gone = [path for path in found if not path.exists()]
+    if gone:
+        raise UsageError(f"cannot mutate: {gone[0]} of the run {run.run_id} is gone", "restore it, or run it again")
+    return tuple(map(str, found))
+
+
+def passing_trials(run: StoredRun) -> frozenset[TrialName]:
+    """The trials that passed in a run.
+
+    Raises:
+        UsageError: there are none.
+        StoreError: a row cannot be read.
+    """
+    statuses: dict[TrialName, str] = {name_of(one.trial): one.status for one in run.results()}
+    passed = frozenset(name for name, status in statuses.items() if status == "passed")
+    if not passed:
+        why = "no case passed" if statuses else "it has no finished trials"
+        raise UsageError(f"the run {run.run_id} has nothing to mutate: {why}", "mutants are made of passing answers")
+    return passed
+
+
+def name_of(trial: Trial) -> TrialName:
+    """What tells a trial from the others of its run, also when its assertions have changed since."""
+    return (
+        trial.suite.name,
+        trial.case.id,
+        trial.target.name,
+        trial.case.prompt_id,
+        trial.variant_name,
+        trial.sample,
+    )
+
+
+def left_out(trial: Trial) -> str | None:
+    """Why the answer of a trial cannot be mutated; None if it can."""
+    case = trial.case
+    if is_conversation(trial):
+        return "conversations"
+    if case.workspace is not None:
+        return "cases with a workspace"
+    if case.tools:
+        return "cases with scripted tools"
+    return "questions about descriptions" if case.asks_judge else None
+
+
+def graders_of(trial: Trial, *, judge: bool) -> Graders:
+    """The assertions of a trial that grade its mutants.
+
+    Args:
+        trial: of the run.
+        judge: those that ask a model grade too.
+    """
+    kept, judged, comparing = [], 0, 0
+    for entry in trial.case.assertions:
+        if _any(entry, "compares"):
+            comparing += 1
+        elif not judge and calls_model(entry):
+            judged += 1
+        else:
+            kept.append(entry)
+    return Graders(tuple(kept), judged, comparing)
+
+
+def calls_model(entry: AssertionEntry) -> bool:
+    """Whether an entry, or one inside it, asks a judge or computes embeddings."""
+    return _any(entry, "needs_judge") or _any(entry, "needs_embedder")
+
+
+def _any(entry: AssertionEntry, trait: str) -> bool:
+    return bool(getattr(entry.assertion, trait, False)) or any(_any(one, trait) for one in entry.inner)
+
+
+@contextmanager
+def stored_answers(run: StoredRun, prepared: Prepared, *, judge: bool) -> Iterator[Answers]:
+    """Where the answers of a run are found. No target is called.
+
+    Raises:
+        UsageError: the run has no stored answers.
+        StoreError: its journal or the cache cannot be read.
+    """
+    from agentv.app.running.kept_work import KeptWorks
+    from agentv.store.journal.journal_reader import JournalReader
+
+    if not (run.path / JOURNAL).exists():
+        raise UsageError(f"the run {run.run_id} has no stored answers: its {JOURNAL} is missing")
+    with closing(JournalReader(run.path / JOURNAL)) as earlier:
+        cache = _cache(prepared) if judge else None
+        try:
+            answers = ReadOnlyAnswers(earlier, cache)
+            yield Answers(answers, no_answer, works=KeptWorks(earlier))
+        finally:
+            if cache is not None:
+                cache.close()
+
+
+def _cache(prepared: Prepared) -> AnswerCache:
+    from agentv.store.cassettes.cache import AnswerCache, cache_file
+
+    place = cache_file(results_of(prepared.suites, of_new_run=True))
+    return AnswerCache(place, redactor_for(prepared.suites), SystemClock(), repairs=True)

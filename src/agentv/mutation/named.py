@@ -1,0 +1,136 @@
+"""The words that a case names: those that a worse answer must lose or change to count against its checks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Case
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.message import reference_text
+
+_WORD = lazy_pattern(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’_-]\w+)*|\w+")
+_PATHS = frozenset({"file", "path", "command", "embedder", "judge", "provider", "flags", "language"})
+"""Options that name something other than content of the answer."""
+
+_COMMON_TEXT = (
+    "a an and any are as at be been but by can could did do does for from had has have he her his how i "
+    "if in into is it its may me might must my of on or our shall she should so such than that the their "
+    "them then there these they this those to us was we were what when where which who will with would "
+    "you your answer answers response reply says say states mentions true false none null "
+)
+_COMMON = frozenset(_COMMON_TEXT.split())
+JSON_TYPES = frozenset({"is-json", "contains-json", "json-schema", "json-match", "field-accuracy"})
+"""Assertion types that read the answer as JSON."""
+
+
+@lru_cache(maxsize=2048)
+def words_of(text: str) -> frozenset[str]:
+    """The words and numbers of a text, in small letters; the most common English words are left out."""
+    return frozenset(map(str.casefold, _WORD.findall(text))) - _COMMON
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWords:
+    """What the checks and the reference of a case name.
+
+    Attributes:
+        values: words of the assertions' options and of the expected output; numbers and names of the criteria.
+        words: the other words of the criteria and of rubrics.
+        types: the types of the assertions.
+    """
+
+    values: frozenset[str]
+    words: frozenset[str]
+    types: frozenset[str]
+
+    def holds_value(self, text: str) -> bool:
+        """Whether a text has a word that is named, so that changing this very word changes what is named."""
+        found = words_of(text)
+        return not found.isdisjoint(self.values) or not found.isdisjoint(self.words)
+
+    def is_stated_in(self, sentence: str) -> bool:
+        """Whether a sentence states what is named: it has a value, or two words of the criteria."""
+        found = words_of(sentence)
+        return not found.isdisjoint(self.values) or len(found & self.words) > 1
+
+    def lost(self, before: str, after: str) -> bool:
+        """Whether a text has lost a named word."""
+        return not (words_of(before) - words_of(after)).isdisjoint(self.values | self.words)
+
+
+def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
+    """What a case names. Negated entries name what an answer must not have, which no mutant takes away.
+
+    Args:
+        case: its criteria and its expected output.
+        entries: its assertions, those that a judge grades too.
+    """
+    values: set[str] = set()
+    words = set(words_of(case.criteria or ""))
+    values |= {word for word in words if word[0].isdigit()}
+    types: set[str] = set()
+    for entry in _all(entries):
+        types.add(entry.shown_type)
+        if entry.settings.negate:
+            continue
+        prose = bool(getattr(entry.assertion, "needs_judge", False))
+        texts = () if entry.inner else _texts(entry.assertion)
+        (words if prose else values).update(word for text in texts for word in words_of(text))
+        if entry.settings.transform is not None:
+            values |= words_of(entry.settings.transform.expression)
+    reference = reference_text(case.expected_output) if case.expected_output else ""
+    values |= words_of(reference)
+    if types & JSON_TYPES or _is_json(reference):
+        values.add("json")
+    return NamedWords(frozenset(values), frozenset(words - values), frozenset(types))
+
+
+def phrases_of(case: Case, entries: Iterable[AssertionEntry]) -> tuple[str, ...]:
+    """The texts that a case names as a whole: its expected output, and the texts of its assertions."""
+    texts = [text for entry in _all(entries) if not entry.settings.negate for text in _texts(entry.assertion)]
+    reference = reference_text(case.expected_output) if case.expected_output else ""
+    return tuple(dict.fromkeys(one.strip() for one in (*texts, reference) if one.strip()))
+
+
+def _all(entries: Iterable[AssertionEntry]) -> Iterator[AssertionEntry]:
+    for entry in entries:
+        yield entry
+        yield from _all(entry.inner)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts and numbers in the options of an assertion."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield f"{value:.15g}"
+    else:
+        for one in _parts(value):
+            yield from _texts(one)
+
+
+def _parts(value: object) -> Iterator[object]:
+    """What options are made of, without what names no content of an answer."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from (str(key), one)
+    elif isinstance(value, list | tuple):
+        yield from value
+    elif is_dataclass(value) and not isinstance(value, type | AssertionEntry):
+        shown = (one.name for one in fields(value) if one.name not in _PATHS and not one.name.startswith("_"))
+        yield from (getattr(value, name, None) for name in shown)
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.mutation.catalogue import OPERATORS, mutants_of
+from agentv.mutation.mutant import MOST, Answer
+from agentv.mutation.named import NamedWords
+
+PARTS = st.sampled_from(
+    ["30 days", "It is not ", "Ann Smith ", '{"a": 1}', "5 March 2024", "$7 ", ". ", "\n", "\ud800", "{{ x }}"]
+)
+TEXTS = st.lists(PARTS | st.text(max_size=20), max_size=8).map("".join)
+NAMED = NamedWords(frozenset({"30", "ann"}), frozenset(), frozenset())
+
+
+@given(TEXTS)
+def test_whatever_the_answer_is_mutants_differ_from_it_and_are_the_same_again(text):
+    answer = Answer("case", text, others=("Something else.",), named=NAMED)
+    operators = tuple(OPERATORS.values())
+    found = list(mutants_of(answer, operators))
+    assert found == list(mutants_of(answer, operators))
+    for operator, mutant in found:
+        assert mutant.output != text, operator.name
+        assert mutant.change
+    assert all(sum(one is operator for one, _ in found) <= MOST for operator in operators)
