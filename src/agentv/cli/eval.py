@@ -10,7 +10,7 @@ import click
 from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
 from agentv.cli.completion.values import files
 from agentv.cli.formats import chosen_format, format_options
-from agentv.cli.progress import ProgressOptions, follow
+from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
 
@@ -176,7 +176,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     if options.pop("watches", False):
-        from agentv.cli.watching import watch
+        from agentv.cli.running.watching import watch
 
         return watch(paths, {**shown, **options, "format_name": form}, exports)
     lists = options.pop("lists")

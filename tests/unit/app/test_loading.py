@@ -10,7 +10,7 @@ import pytest
 UNUSED = {
     "agentv.user_code.processes.supervisor": {"ctypes", "click", "pathlib", "agentv.cli"},
     "agentv.app.authored.validate": {"asyncio", "ssl", "tempfile", "agentv.engine.run", "agentv.store.journal.journal"},
-    "agentv.cli.progress": {
+    "agentv.cli.running.progress": {
         "tempfile",
         "html",
         "agentv.store.cassettes.cassette",

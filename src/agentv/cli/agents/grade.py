@@ -9,7 +9,7 @@ import click
 from agentv.app.settings import EvalSettings
 from agentv.cli.completion.values import files
 from agentv.cli.formats import chosen_format, format_options
-from agentv.cli.progress import ProgressOptions, follow
+from agentv.cli.running.progress import ProgressOptions, follow
 
 
 @click.command("grade", epilog="Example: agentv grade fix.eval.yaml --test-id negative --prepared negative")

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from agentv.app.saved_files import WatchedFiles
-from agentv.cli import main, watching
-from agentv.cli.watching import Watch
+from agentv.cli.running import main, watching
+from agentv.cli.running.watching import Watch
 
 
 class Runs:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from agentv.cli.progress import _ProgressLines, resuming
+from agentv.cli.running.progress import _ProgressLines, resuming
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity

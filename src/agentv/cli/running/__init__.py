@@ -1,0 +1,1 @@
+"""What `agentv eval` shows and follows while it runs."""
