@@ -154,8 +154,11 @@ class Judging:
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)
         if nameless is not None and self._nameless is not None and chosen is None and not covered:
-            add = reading.report.error if nameless == "error" else reading.report.warning
-            add("no-judge", self._nameless, "this needs a judge, but none is set", notes=self.advice.splitlines())
+            message, notes = "this needs a judge, but none is set", self.advice.splitlines()
+            if nameless == "error":
+                reading.report.error("no-judge", self._nameless, message, notes=notes)
+            else:
+                reading.report.warning("no-judge", self._nameless, message, notes=notes)
         self._warn(suite, chosen, reading)
         self._refuse(suite, specs, wanted, reading)
         return specs
