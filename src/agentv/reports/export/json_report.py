@@ -11,6 +11,7 @@ from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.reports.run.failures import FailureGroup
+from agentv.reports.run.rerun import group_facts
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.paths import shown_from
@@ -46,17 +47,7 @@ _NOT_PASSED: tuple[Kind, ...] = ("failed", "errored", "skipped")
 
 def _group(group: FailureGroup, view: RunView) -> Json:
     rerun = view.rerun.rerun(group) if view.rerun is not None else None
-    return {
-        "status": group.status,
-        "code": group.code,
-        "cause": group.cause,
-        "cases": group.cases,
-        "trials": group.trials,
-        "suites": list(group.suites),
-        "targets": list(group.targets),
-        "test_ids": list(dict.fromkeys(member.test_id for member in group.members)),
-        "rerun": None if rerun is None else {"command": rerun.command, "cases": rerun.cases},
-    }
+    return {**group_facts(group, rerun), "test_ids": list(dict.fromkeys(member.test_id for member in group.members))}
 
 
 def _trial(trial: TrialView, here: str) -> Json:

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentv.reports.html.report import HtmlReport
 from agentv.reports.run.failures import FailedTrial, FailureGroup, FailureGroups
-from agentv.reports.run.rerun import RerunOptions
+from agentv.reports.run.rerun import RerunOptions, group_facts
 
 
 def failures_json(failures: FailureGroups, report: HtmlReport) -> dict[str, Any]:
@@ -26,18 +26,10 @@ def failures_json(failures: FailureGroups, report: HtmlReport) -> dict[str, Any]
 
 
 def _group(group: FailureGroup, options: RerunOptions) -> dict[str, Any]:
-    rerun = options.rerun(group)
     return {
-        "status": group.status,
-        "code": group.code,
-        "cause": group.cause,
-        "cases": group.cases,
-        "trials": group.trials,
-        "suites": list(group.suites),
-        "targets": list(group.targets),
+        **group_facts(group, options.rerun(group)),
         "members": [_member(one) for one in group.members],
         "numbers": sorted(group.numbers),
-        "rerun": None if rerun is None else {"command": rerun.command, "cases": rerun.cases},
     }
 
 

@@ -151,6 +151,20 @@ class RerunOptions:
         return [] if set(names) >= set(there) else [word for name in names for word in ("--variant", name)]
 
 
+def group_facts(group: FailureGroup, rerun: Rerun | None) -> dict[str, Json]:
+    """A group as JSON, with the command that runs its cases again."""
+    return {
+        "status": group.status,
+        "code": group.code,
+        "cause": group.cause,
+        "cases": group.cases,
+        "trials": group.trials,
+        "suites": list(group.suites),
+        "targets": list(group.targets),
+        "rerun": None if rerun is None else {"command": rerun.command, "cases": rerun.cases},
+    }
+
+
 def _options(settings: dict[str, Any]) -> Iterable[str]:
     variables = settings.get("variables")
     for name, value in variables.items() if isinstance(variables, dict) else ():
