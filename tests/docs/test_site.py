@@ -74,6 +74,12 @@ def test_the_install_page_lists_every_extra() -> None:
     assert [extra for extra in project["optional-dependencies"] if f"`{extra}`" not in text] == []
 
 
+def test_the_navigation_names_every_page() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in ROOT.glob("docs/**/*.md")]
+    assert [page for page in pages if not re.search(rf"(?:- |: ){re.escape(page)}$", navigation, re.MULTILINE)] == []
+
+
 def test_docstrings_are_read_by_sections() -> None:
     text, sections = split_docstring(
         "Does it (SPEC section 4).\n\nMore.\n\nArgs:\n    a: the first,\n        in two lines.\n    b, c: both.\n\n"
