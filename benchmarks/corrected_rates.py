@@ -23,7 +23,7 @@ import numpy as np
 
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.judges.corrected import even_split, transferred_rate
-from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgeDraws, Observation, counted, estimated
+from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgedAnswer, JudgeDraws, estimated, judge_counts
 
 Interval = tuple[float, float]
 DRAWS = 4000
@@ -45,6 +45,7 @@ class Run:
         self.people = chance.random(len(rates)) < rates
         self.judge = chance.random(len(rates)) < np.where(self.people, judge[0], 1 - judge[1])
         self.clusters = np.repeat(np.arange(groups), cluster)
+        self.clustered = cluster > 1
         self.chance = chance
 
     def stratified(self, labels: int) -> JudgeCounts:
@@ -64,10 +65,15 @@ class Run:
         return self.chance.choice(len(self.people), labels, replace=False)
 
     def _counts(self, passed: np.ndarray, failed: np.ndarray) -> JudgeCounts:
-        def of(places: np.ndarray, values: np.ndarray) -> Counted:
-            return counted(Observation(bool(values[one]), int(self.clusters[one])) for one in places)
-
-        return JudgeCounts(of(passed, self.people), of(failed, self.people), of(np.arange(len(self.judge)), self.judge))
+        labelled = {*passed.tolist(), *failed.tolist()}
+        return judge_counts(
+            JudgedAnswer(
+                bool(self.judge[one]),
+                bool(self.people[one]) if one in labelled else None,
+                int(self.clusters[one]) if self.clustered else None,
+            )
+            for one in range(len(self.judge))
+        )
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ Clustered observations, and labels of unequal weights, count with their effectiv
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from math import fsum
 from typing import TYPE_CHECKING
 
 from agentv.lazy_dataclass import dataclass
@@ -55,6 +56,10 @@ class Counted:
         """Both together."""
         return self.passed + self.failed
 
+    def scaled(self, factor: float) -> Counted:
+        """The same share of another number."""
+        return Counted(self.passed * factor, self.failed * factor)
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -82,8 +87,9 @@ def counted(observations: Iterable[Observation]) -> Counted:
     for place, one in enumerate(found):
         clusters.setdefault((place,) if one.cluster is None else one.cluster, []).append(one.passed)
     rate = estimated_rate([ClusterSum(len(members), sum(members)) for members in clusters.values()])
-    # a single cluster of several observations tells as much as one observation
-    effective = (rate.effective or 1.0) * kish / len(found)
+    # clusters that each end alike still tell as much as one observation each, or less where some are larger
+    fewest = len(found) ** 2 / sum(len(members) ** 2 for members in clusters.values())
+    effective = max(rate.effective, fewest) * kish / len(found)
     return Counted(share * effective, (1 - share) * effective)
 
 
@@ -100,6 +106,74 @@ class JudgeCounts:
     of_passed: Counted
     of_failed: Counted
     verdicts: Counted
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """An answer of a run.
+
+    Attributes:
+        judge: whether the judge passes it.
+        person: whether people pass it; None: it has no label.
+        cluster: answers with the same one are alike; None: it is one of its own.
+        weight: how many trials it stands for.
+    """
+
+    judge: bool
+    person: bool | None = None
+    cluster: Hashable = None
+    weight: float = 1.0
+
+
+def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
+    """What the answers of a run tell of a judge.
+
+    In clusters the three shares err together, since a cluster that people pass is also one that the judge passes. So no
+    count is larger than the design effect of the corrected rate, by its linearization, leaves it.
+    """
+    found = list(answers)
+    effect = _design_effect(found)
+
+    def of(observations: list[Observation]) -> Counted:
+        clustered = counted(observations)
+        alone = counted(Observation(one.passed, None, one.weight) for one in observations)
+        fewest = min(clustered.total, alone.total / effect)
+        return clustered.scaled(fewest / clustered.total) if observations else clustered
+
+    def labels(verdict: bool) -> list[Observation]:
+        return [
+            Observation(one.person, one.cluster, one.weight)
+            for one in found
+            if one.judge is verdict and one.person is not None
+        ]
+
+    verdicts = [Observation(one.judge, one.cluster, one.weight) for one in found]
+    return JudgeCounts(of(labels(True)), of(labels(False)), of(verdicts))
+
+
+def _design_effect(answers: Sequence[JudgedAnswer]) -> float:
+    """How much more the corrected rate varies than that of answers without clusters; at least 1."""
+    if all(one.cluster is None for one in answers):
+        return 1.0
+    total = fsum(one.weight for one in answers)
+    shares: dict[bool, tuple[float, float, float]] = {}
+    for verdict in (True, False):
+        whole = fsum(one.weight for one in answers if one.judge is verdict)
+        labelled = fsum(one.weight for one in answers if one.judge is verdict and one.person is not None)
+        passed = fsum(one.weight for one in answers if one.judge is verdict and one.person)
+        shares[verdict] = whole / total, labelled, passed / labelled if labelled else float(verdict)
+    truth = sum(share * rate for share, _, rate in shares.values())
+    summed: dict[Hashable, float] = {}
+    alone = 0.0
+    for place, one in enumerate(answers):
+        share, labelled, rate = shares[one.judge]
+        influence = one.weight * (rate - truth) / total
+        if one.person is not None:
+            influence += one.weight * share * (one.person - rate) / labelled
+        cluster = (place,) if one.cluster is None else one.cluster
+        summed[cluster] = summed.get(cluster, 0.0) + influence
+        alone += influence * influence
+    return max(1.0, fsum(one * one for one in summed.values()) / alone) if alone else 1.0
 
 
 @dataclass(frozen=True, slots=True)
