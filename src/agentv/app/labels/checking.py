@@ -12,7 +12,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import GradedAnswer, Label, LabelKey
+from agentv.model.run.labels import GradedAnswer, Label, LabelItem, LabelKey
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.stats.judges.agreement import (
     ConfusionMatrix,
@@ -128,10 +128,10 @@ def _checked(answers: Sequence[_Answer], labels: Sequence[Label], run: str | Non
 
 def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
     """Labels that replaced another verdict of the same person on the same answer."""
-    said: dict[tuple[LabelKey, str], Label] = {}
-    changed: dict[tuple[LabelKey, str], Label] = {}
+    said: dict[tuple[LabelItem, str], Label] = {}
+    changed: dict[tuple[LabelItem, str], Label] = {}
     for label in sorted(labels, key=lambda one: one.time):
-        which = (label.key, label.person)
+        which = (label.item, label.person)
         if which in said and said[which].verdict != label.verdict:
             changed[which] = label
         said[which] = label
@@ -240,7 +240,11 @@ def _disagreements(
             answer.suite,
             answer.run,
             answer.passed,
-            tuple((label.person, label.verdict, label.note) for label in by_key[answer.key]),
+            tuple(
+                (label.person, label.verdict, label.note)
+                for label in by_key[answer.key]
+                if _judge_of(label)[1:] == answer.judge[1:]
+            ),
         )
         for answer, verdict in pairs
         if answer.passed is not verdict

@@ -58,7 +58,7 @@ def export_answers(session: LabellingSession, path: Path) -> None:
         StoreError: it cannot be written.
     """
     form = _form(path)
-    rows = [_row(one, session.given.get(one.answer.key)) for one in session.drawn]
+    rows = [_row(one, session.given.get(one.answer.item)) for one in session.drawn]
     text = io.StringIO()
     if form == ".jsonl":
         text.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -105,18 +105,14 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
         raise UsageError("\n".join([*problems[:_SHOWN], *more]), "no label was added; correct the lines and try again")
     files = {labels_file(root, one.suite) for one in found}
     before = latest(read_labels(sorted(files)))
-    new = [one for one in found if _is_new(one, before.get((one.key, one.person)))]
+    new = [one for one in found if _is_new(one, before.get((one.item, one.person)))]
     for file in sorted(files):
         append_labels(file, [one for one in new if labels_file(root, one.suite) == file])
     return ImportedLabels(len(new), len(found) - len(new), empty)
 
 
 def _is_new(label: Label, before: Label | None) -> bool:
-    return before is None or (label.verdict, label.note, label.prompt_sha256) != (
-        before.verdict,
-        before.note,
-        before.prompt_sha256,
-    )
+    return before is None or (label.verdict, label.note) != (before.verdict, before.note)
 
 
 def _row(drawn: DrawnAnswer, label: Label | None) -> dict[str, str | float]:

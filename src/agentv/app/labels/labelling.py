@@ -11,7 +11,7 @@ from agentv.app.labels.answers import draw, graded_answers
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import DrawnAnswer, Label, LabelKey, LabelVerdict
+from agentv.model.run.labels import DrawnAnswer, Label, LabelItem, LabelVerdict
 from agentv.model.values.formatting import timestamp
 from agentv.store.labels.label_files import append_labels, labels_file, read_labels
 
@@ -34,21 +34,21 @@ class LabellingSession:
     root: Path
     person: str
     drawn: Sequence[DrawnAnswer]
-    given: dict[LabelKey, Label] = field(default_factory=dict)
+    given: dict[LabelItem, Label] = field(default_factory=dict)
     clock: Callable[[], str] = now
 
     @property
     def left(self) -> int:
         """Number of drawn answers that the person has not labelled."""
-        return sum(one.answer.key not in self.given for one in self.drawn)
+        return sum(one.answer.item not in self.given for one in self.drawn)
 
     @property
     def agreed(self) -> tuple[int, int]:
         """On how many drawn answers the person and the judge say the same, and of how many both say something."""
         pairs = [
-            (self.given[one.answer.key].verdict == "pass", one.answer.passed)
+            (self.given[one.answer.item].verdict == "pass", one.answer.passed)
             for one in self.drawn
-            if one.answer.key in self.given and self.given[one.answer.key].verdict != "unsure"
+            if one.answer.item in self.given and self.given[one.answer.item].verdict != "unsure"
         ]
         return sum(person is judge for person, judge in pairs), len(pairs)
 
@@ -65,7 +65,7 @@ class LabellingSession:
         """
         found = label_of(drawn, self.run_id, self.person, verdict, note, self.clock())
         append_labels(labels_file(self.root, drawn.answer.suite), [found])
-        self.given[found.key] = found
+        self.given[found.item] = found
         return found
 
 
@@ -80,7 +80,7 @@ def open_session(named: str, assertion: str | None, sample: int, seed: int, pers
     root = place_holding(RESULTS)
     session = LabellingSession(run.run_id, root, person, draw(graded_answers(run, assertion), sample, seed))
     session.given = {
-        label.key: label for label in latest(read_labels(session.files)).values() if label.person == person
+        label.item: label for label in latest(read_labels(session.files)).values() if label.person == person
     }
     return session
 
@@ -107,6 +107,6 @@ def label_of(drawn: DrawnAnswer, run_id: str, person: str, verdict: LabelVerdict
     )
 
 
-def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelKey, str], Label]:
+def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelItem, str], Label]:
     """The label that counts of each answer and person: the one with the latest time, of two the one further down."""
-    return {(label.key, label.person): label for label in sorted(labels, key=lambda one: one.time)}
+    return {(label.item, label.person): label for label in sorted(labels, key=lambda one: one.time)}

@@ -55,6 +55,12 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
     export_to, import_from = files["export_to"], files["import_from"]
     if export_to is not None and import_from is not None:
         raise UsageError("--export and --import conflict", "use one of them")
+    if import_from is not None:
+        from agentv.app.labels.exchange import import_labels
+
+        added = import_labels(run, import_from, _person(by))
+        click.echo(f"{added.added} labels added, {added.known} already known, {added.empty} left empty", err=True)
+        return ExitStatus.PASSED
     from agentv.app.labels.labelling import open_session
 
     session = open_session(run, assertion, sample, seed, _person(by))
@@ -63,12 +69,6 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
 
         export_answers(session, export_to)
         click.echo(f"{len(session.drawn)} answers written to {export_to}; fill in 'label', then use --import", err=True)
-        return ExitStatus.PASSED
-    if import_from is not None:
-        from agentv.app.labels.exchange import import_labels
-
-        added = import_labels(run, import_from, session.person)
-        click.echo(f"{added.added} labels added, {added.known} already known, {added.empty} left empty", err=True)
         return ExitStatus.PASSED
     return _in_terminal(session, run)
 

@@ -29,13 +29,13 @@ class Terminal:
 def label_all(session: LabellingSession, terminal: Terminal | None = None) -> None:
     """Show the answers that have no label yet, until all have one or the person quits."""
     terminal = terminal or Terminal()
-    order = [one for one in session.drawn if one.answer.key not in session.given]
+    order = [one for one in session.drawn if one.answer.item not in session.given]
     place, last = 0, ""
     notes: dict[int, str] = {}
     while place < len(order):
         drawn = order[place]
         terminal.clear()
-        earlier = session.given.get(drawn.answer.key)
+        earlier = session.given.get(drawn.answer.item)
         note = notes.get(place, earlier.note if earlier else "")
         terminal.show(screen(drawn, (place + 1, len(order)), last, note))
         key = _key(terminal)

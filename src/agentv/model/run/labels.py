@@ -14,6 +14,9 @@ LABEL_VERDICTS: tuple[LabelVerdict, ...] = ("pass", "fail", "unsure")
 LabelKey = tuple[str, str, str]
 """The id of a case, the sha256 of an answer to it, and that of the rubric: what a label is of."""
 
+LabelItem = tuple[LabelKey, str, str]
+"""What a label is of, and the model and the prompt of the judge that it is held against."""
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -53,6 +56,11 @@ class Label:
         """What it is of."""
         return self.case, self.output_sha256, self.rubric_sha256
 
+    @property
+    def item(self) -> LabelItem:
+        """What it is of, for the judge that it is held against: a person labels it once."""
+        return self.key, self.model, self.prompt_sha256
+
 
 @dataclass(frozen=True, slots=True)
 class GradedAnswer:
@@ -85,6 +93,11 @@ class GradedAnswer:
     def key(self) -> LabelKey:
         """What a label of it is of."""
         return self.case, self.output_sha256, self.asked.rubric_sha256
+
+    @property
+    def item(self) -> LabelItem:
+        """As that of its labels."""
+        return self.key, self.asked.model, self.asked.prompt_sha256
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -5,7 +6,7 @@ import pytest
 from agentv.app.labels.labelling import open_session
 from agentv.cli.judge.screen import Terminal, label_all
 from agentv.store.labels.label_files import read_labels
-from doubles.judged_runs import judged_run
+from doubles.judged_runs import ASKED, judged_run
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,7 @@ def sit(keys, *, lines=()):
 
 def test_each_key_does_what_it_says():
     session, shown = sit(["p", "b", "F", "?", "n", "u", "q"], lines=["odd"])
-    verdicts = [session.given[one.answer.key].verdict for one in session.drawn[:2]]
+    verdicts = [session.given[one.answer.item].verdict for one in session.drawn[:2]]
     assert (verdicts, session.left) == (["fail", "unsure"], 2)
     assert [(one.verdict, one.note) for one in read_labels(session.files)] == [
         ("pass", ""),
@@ -64,3 +65,12 @@ def test_another_person_labels_the_same_answers():
     sit("pppp")
     session = open_session("last", None, 4, 0, "bob")
     assert session.left == 4
+
+
+def test_after_a_change_of_the_judge_the_answers_are_labelled_again(tmp_path):
+    sit("pppp")
+    judged_run(tmp_path, [True] * 4, run="2027", asked=replace(ASKED, model="other"), answer="\x1b[2J answer {} \u202e")
+    again = open_session("2027", None, 4, 0, "ada")
+    assert again.left == 4
+    again.label(again.drawn[0], "fail")
+    assert open_session("20261121T140322Z-aaaa", None, 4, 0, "ada").left == 0, "the earlier labels stay"
