@@ -57,13 +57,13 @@ def check_judges(named: str, assertion: str | None = None) -> JudgeCheck:
         UsageError: there is no such run or file, or no label.
         StoreError: a file cannot be read.
     """
-    if named.endswith(".jsonl"):
+    if named.endswith(".jsonl") and not Path(named).is_dir():
         return _of_labels(Path(named), assertion)
     return _of_run(named, assertion)
 
 
 def _of_run(named: str, assertion: str | None) -> JudgeCheck:
-    run = open_run(named, action="check the judge of")
+    run = open_run(named, action="check")
     graded = graded_answers(run, assertion)
     root = place_holding(RESULTS)
     paths = sorted({labels_file(root, one.suite) for one in graded})

@@ -150,7 +150,8 @@ def _label_command(found: CheckedJudge, run: str | None, sample: int | None = No
 
 def _disagreements(found: Sequence[Disagreement]) -> Iterator[str]:
     passes = sum(one.judge_passed for one in found)
-    yield f"{plural(len(found), 'disagreement')}: {passes} false passes, {len(found) - passes} false failures"
+    kinds = f"{_count(passes, 'pass', 'passes')}, {_count(len(found) - passes, 'failure', 'failures')}"
+    yield f"{plural(len(found), 'disagreement')}: {kinds}"
     for one in found[:SHOWN]:
         what = "false pass" if one.judge_passed else "false failure"
         yield f"  {what}: {one_line(shlex.join(['agentv', 'results', 'show', one.run, '--case', one.case]))}"
@@ -161,8 +162,12 @@ def _disagreements(found: Sequence[Disagreement]) -> Iterator[str]:
         yield f"  and {len(found) - SHOWN} more; --json lists all"
 
 
+def _count(number: int, singular: str, several: str) -> str:
+    return f"{number} false {singular if number == 1 else several}"
+
+
 def _changed(found: Sequence[Label]) -> Iterator[str]:
-    yield f"{plural(len(found), 'label')} contradict an earlier one of the same person; the later counts:"
+    yield f"{plural(len(found), 'changed label')}, where the same person said something else before; the later counts:"
     for one in found[:SHOWN]:
         yield f"  {one_line(one.person)} on {one_line(one.case)}: {one.verdict}"
     if len(found) > SHOWN:

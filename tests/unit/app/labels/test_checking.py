@@ -110,7 +110,7 @@ def test_the_later_label_of_a_person_counts_and_is_told(tmp_path):
     found = check_judges("last")
     assert [(one.case, one.verdict) for one in found.changed] == [(session.drawn[0].answer.case, "pass")]
     assert found.judges[0].matrix.true_passes + found.judges[0].matrix.false_failures == 1
-    assert "contradict an earlier one of the same person" in render_judge_check(found)
+    assert "1 changed label, where the same person said something else before" in render_judge_check(found)
 
 
 @pytest.mark.parametrize("verdict", ["pass", "fail", "unsure"])
