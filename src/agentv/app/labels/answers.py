@@ -112,7 +112,7 @@ def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str], *, unr
         return UsageError(f"the run {run.run_id} has no judged assertion '{assertion}'", hint)
     if unrecorded:
         what = f"the run {run.run_id} does not record by which rubrics its judge decided: an older agentv wrote it"
-        return UsageError(what, f"grade its answers again: agentv eval --regrade {run.run_id}")
+        return UsageError(what, f"grade its answers again: agentv eval --regrade={run.run_id}")
     return UsageError(
         f"no judge graded an answer of the run {run.run_id}", "labels are of assertions such as llm-rubric"
     )
