@@ -122,8 +122,27 @@ def _checked(answers: Sequence[_Answer], labels: Sequence[Label], run: str | Non
     judges: dict[JudgeKey, list[_Answer]] = {}
     for answer in answers:
         judges.setdefault(answer.judge, []).append(answer)
-    checked = [_judge(judge, found, by_key, list(current.values())) for judge, found in judges.items()]
+    counting = list(current.values())
+    checked = []
+    for judge, found in judges.items():
+        runs = {one.run for one in found} if run is None else {run, *_same_runs(judge, found, counting)}
+        checked.append(_judge(judge, found, by_key, [(one, one.run in runs) for one in counting]))
     return JudgeCheck(run, tuple(checked), _changed(labels))
+
+
+def _same_runs(judge: JudgeKey, answers: Sequence[_Answer], labels: Sequence[Label]) -> set[str]:
+    """Other runs with the answers of this one, such as one that was graded again: their draws are draws from this one.
+
+    Of a run that shares only some answers, the labels are no random part of this one.
+    """
+    known, trials = {one.key for one in answers}, sum(one.trials for one in answers)
+    found: set[str] = set()
+    for run in {one.run for one in labels}:
+        of_run = [one for one in labels if one.run == run and _judge_of(one) == judge]
+        sizes = {one.judge_passed: one.drawn_from for one in of_run if one.drawn_from}
+        if of_run and all(one.key in known for one in of_run) and sum(sizes.values()) == trials:
+            found.add(run)
+    return found
 
 
 def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
@@ -139,8 +158,13 @@ def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
 
 
 def _judge(
-    judge: JudgeKey, answers: Sequence[_Answer], by_key: Mapping[LabelKey, Sequence[Label]], current: Sequence[Label]
+    judge: JudgeKey,
+    answers: Sequence[_Answer],
+    by_key: Mapping[LabelKey, Sequence[Label]],
+    current: Sequence[tuple[Label, bool]],
 ) -> CheckedJudge:
+    """The judge of an assertion; of each label that counts, whether it is of an answer of a run that is checked."""
+    here = {(one.item, one.person): is_here for one, is_here in current}
     of_judge: dict[LabelKey, dict[str, bool]] = {}
     drawn: dict[LabelKey, dict[str, bool]] = {}
     counts = LabelCounts()
@@ -152,13 +176,13 @@ def _judge(
                 counts = replace(counts, unsure=counts.unsure + 1)
             else:
                 of_judge.setdefault(key, {})[label.person] = label.verdict == "pass"
-                if label.probability is not None:
+                if label.probability is not None and here[label.item, label.person]:
                     drawn.setdefault(key, {})[label.person] = label.verdict == "pass"
                 else:
                     counts = replace(counts, not_drawn=counts.not_drawn + 1)
     known = {one.key for one in answers}
     people = {person for one in of_judge.values() for person in one}
-    others = [one for one in current if one.key not in known and one.assertion == judge[0]]
+    others = [one for one, _ in current if one.key not in known and one.assertion == judge[0]]
     same_output = {key[:2] for key in known}
     counts = replace(
         counts,
@@ -168,7 +192,11 @@ def _judge(
         other_rubric=sum(one.key[:2] in same_output for one in others),
         other_outputs=sum(one.key[:2] not in same_output for one in others),
     )
-    elsewhere = [one for one in others if _judge_of(one) == judge and one.key[:2] not in same_output]
+    elsewhere = [
+        one
+        for one, is_here in current
+        if _judge_of(one) == judge and not is_here and (one.key in known or one.key[:2] not in same_output)
+    ]
     judged = [_judged(one, drawn) for one in answers]
     pairs = [(one, verdict) for one in answers if (verdict := majority(of_judge.get(one.key, {}).values())) is not None]
     checked = CheckedJudge(

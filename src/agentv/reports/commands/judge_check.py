@@ -59,7 +59,8 @@ def _notes(found: CheckedJudge) -> Iterator[str]:
         if number:
             yield f"note: {plural(number, 'label')} not counted: {why}"
     if counts.not_drawn:
-        yield f"note: {plural(counts.not_drawn, 'label')} not used to correct the pass rate: not drawn at random"
+        labels = plural(counts.not_drawn, "label")
+        yield f"note: {labels} not used to correct the pass rate: not drawn at random from this run"
     if counts.ties:
         yield f"note: {plural(counts.ties, 'answer')} not counted: as many people pass it as fail it"
     if counts.other_outputs and found.matrix.total:
@@ -68,12 +69,17 @@ def _notes(found: CheckedJudge) -> Iterator[str]:
 
 def _without_labels(found: CheckedJudge, run: str | None) -> Iterator[str]:
     yield f"pass rate {percent(found.judge_rate[0])} by the judge, which was never checked on this run"
+    yield from _transferred(found)
+    yield f"label answers: {_label_command(found, run)}"
+
+
+def _transferred(found: CheckedJudge) -> Iterator[str]:
     if found.transferred is not None:
-        by = f"corrected by {plural(found.transferred_labels, 'label')} of other answers"
+        by = f"corrected by {plural(found.transferred_labels, 'label')} of other runs"
         yield f"{_interval(found.transferred)} {by}, if the judge errs as often here as there"
     elif found.transferred_labels:
-        yield f"{plural(found.transferred_labels, 'label')} of other answers do not show that it is better than chance"
-    yield f"label answers: {_label_command(found, run)}"
+        labels = plural(found.transferred_labels, "label")
+        yield f"{labels} of other runs do not show that the judge is better than chance"
 
 
 def _rate(found: CheckedJudge) -> Iterator[str]:
@@ -81,6 +87,7 @@ def _rate(found: CheckedJudge) -> Iterator[str]:
     if found.corrected is not None:
         line += f"; {_interval(found.corrected)} corrected by {plural(found.matrix.total, 'labelled answer')}"
     yield line
+    yield from _transferred(found)
 
 
 def _matrix(found: CheckedJudge) -> Iterator[str]:
@@ -93,7 +100,7 @@ def _matrix(found: CheckedJudge) -> Iterator[str]:
 def _accuracy(found: CheckedJudge) -> Iterator[str]:
     accuracy = found.accuracy
     if accuracy is None:
-        yield "no label was drawn at random, so that TPR, TNR and accuracy cannot be estimated"
+        yield "no label was drawn at random from this run, so that TPR, TNR and accuracy cannot be estimated"
         return
     yield ""
     yield _line("TPR", accuracy.tpr, "of what people pass, the judge passes", "no labelled answer passes")

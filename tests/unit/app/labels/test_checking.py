@@ -139,3 +139,19 @@ def test_nothing_to_check_is_said(tmp_path):
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(UsageError, match="has no labels"):
         check_judges(str(tmp_path / "empty.jsonl"))
+
+
+def test_labels_of_a_run_that_shares_only_some_answers_are_no_random_part_of_this_one(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give("ada", agreeing_but(1, 90))
+    same = judged_run(tmp_path, VERDICTS, run="same")
+    assert check_judges(same).judges[0].corrected is not None, "all answers are the same, as after --regrade"
+    for run, verdicts in (("longer", [*VERDICTS, True]), ("shorter", VERDICTS[20:])):
+        (found,) = check_judges(judged_run(tmp_path, verdicts, run=run)).judges
+        assert found.corrected is None, run
+        assert found.counts.not_drawn == found.matrix.total > 0, run
+        assert found.transferred_labels == 40, run
+        assert found.transferred.low < 0.8 < found.transferred.high, run
+    text = render_judge_check(check_judges("longer"))
+    assert "40 labels not used to correct the pass rate: not drawn at random from this run" in text
+    assert "corrected by 40 labels of other runs, if the judge errs as often here as there" in text
