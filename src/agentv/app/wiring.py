@@ -250,7 +250,8 @@ class Connections:
             env = {**suite.env, **spec.env}
             checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
             target_judge = RecordedTarget(checked, spec, self.store, self.answers.no_judge)
-            found = TargetJudge(target_judge, spec.name, timeout_s=spec.timeout_s or JUDGE_TIMEOUT_S, env=env)
+            timeout_s = spec.timeout_s or JUDGE_TIMEOUT_S
+            found = TargetJudge(target_judge, spec.name, model=spec.model, timeout_s=timeout_s, env=env)
             self._judges[key] = found
         return found
 

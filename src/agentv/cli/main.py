@@ -35,6 +35,8 @@ COMMANDS = {
     "cache": "agentv.cli.cache:command",
     "power": "agentv.cli.power:command",
     "trend": "agentv.cli.trend:command",
+    "label": "agentv.cli.judge.label:command",
+    "judge": "agentv.cli.judge:group",
     "prepare": "agentv.cli.agents.prepare:command",
     "grade": "agentv.cli.agents.grade:command",
     "check": "agentv.cli.agents.check:command",

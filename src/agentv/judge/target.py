@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
+from agentv.judge.asked import asked_judge
 from agentv.judge.choice import ChoiceQuestion, OrderedChoice, choice_questions, joined
 from agentv.judge.delimiter import without
 from agentv.judge.question import RubricQuestion
@@ -51,6 +52,7 @@ class TargetJudge:
         name: the judge's name, for messages.
         timeout_s: seconds that one call may take, told to the target; whoever awaits the judge sets the real limit.
         env: the environment that processes of the target get, complete.
+        model: its provider and model, for labels.
     """
 
     def __init__(
@@ -58,10 +60,12 @@ class TargetJudge:
         target: Target,
         name: str,
         *,
+        model: str = "",
         timeout_s: float = JUDGE_TIMEOUT_S,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
+        self._model = model
         self._target = target
         self._timeout_s = timeout_s
         self._env = env or {}
@@ -121,11 +125,16 @@ class TargetJudge:
         read either, or says what is wrong with the rubric's own prompt. A scale's verdict that cannot be read is one
         that fails (SPEC section 9).
         """
+        outcome: Verdict | Failure
         if rubric.votes == 1:
-            return await self._vote(rubric, context, 1)
-        return outcome_of(
-            await asyncio.gather(*(self._vote(rubric, context, vote) for vote in range(1, rubric.votes + 1)))
-        )
+            outcome = await self._vote(rubric, context, 1)
+        else:
+            outcome = outcome_of(
+                await asyncio.gather(*(self._vote(rubric, context, vote) for vote in range(1, rubric.votes + 1)))
+            )
+        if isinstance(outcome, Failure):
+            return outcome
+        return replace(outcome, asked=asked_judge(self.name, self._model, rubric, context.criteria))
 
     async def _vote(self, rubric: Rubric, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
         try:

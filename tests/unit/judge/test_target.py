@@ -26,7 +26,8 @@ def assess(target, rubric=PROSE, context=None):
 
 def test_a_verdict_comes_with_the_judges_words():
     verdict = assess(Saying([GOOD]))
-    assert verdict == Verdict(0.9, (), "right", GOOD)
+    assert replace(verdict, asked=None) == Verdict(0.9, (), "right", GOOD)
+    assert (verdict.asked.judge, verdict.asked.rubric) == ("strict", "is right")
 
 
 def test_the_shape_of_the_verdict_goes_along_with_the_request():

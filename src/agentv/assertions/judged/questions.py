@@ -102,6 +102,7 @@ def grade_of_verdict(verdict: Verdict, passed: bool, *, has_own_threshold: bool)
         has_own_threshold=has_own_threshold,
         token_usage=verdict.token_usage,
         cost_usd=verdict.cost_usd,
+        asked_judge=verdict.asked,
     )
 
 

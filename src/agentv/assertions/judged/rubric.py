@@ -254,6 +254,7 @@ def _judged(verdict: Verdict, label: str) -> Grade:
         cost_usd=verdict.cost_usd,
         undecided=verdict.undecided,
         threshold_checks=len(marked),
+        asked_judge=verdict.asked,
     )
 
 

@@ -30,6 +30,25 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedJudge:
+    """Which judge graded, and by what: labels by people are matched with grades by it.
+
+    Attributes:
+        judge: its name.
+        model: provider and model; provider and a hash of the settings if it has no model.
+        rubric: what the answer had to do, as a person can read it.
+        rubric_sha256: of the rubric alone.
+        prompt_sha256: of the judge prompt, and of the settings that change how the judge decides.
+    """
+
+    judge: str
+    model: str
+    rubric: str
+    rubric_sha256: str
+    prompt_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Grade:
     """A score from 0 to 1, a verdict, and the checks behind it.
 
@@ -40,6 +59,7 @@ class Grade:
         threshold_checks: number of checks, at the end, that only say whether the score reaches a threshold.
         cost_usd: what the judge or script spent on this grade, in US dollars.
         undecided: it fails because the judge's reply has no verdict, so its negation fails too.
+        asked_judge: which judge gave it; None: no judge did.
     """
 
     score: float
@@ -53,6 +73,7 @@ class Grade:
     token_usage: TokenUsage | None = None
     undecided: bool = False
     threshold_checks: int = 0
+    asked_judge: AskedJudge | None = None
 
     @classmethod
     def of(cls, passed: bool, text: str, evidence: str | None = None) -> Grade:
@@ -81,6 +102,7 @@ class Grade:
             self.cost_usd,
             self.token_usage,
             threshold_checks=self.threshold_checks,
+            asked_judge=self.asked_judge,
         )
 
     def passing_at(self, mark: float) -> Grade:

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.grade import Check
+from agentv.model.run.grade import AskedJudge, Check
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -159,6 +159,7 @@ class Verdict:
         votes: the score of each vote, in order; empty if there was only one.
         shared: the same question was already asked in this run, so no call was made.
         details: further details of the grade: points, the length cut from a long answer.
+        asked: which judge gave it, and by what.
     """
 
     score: float
@@ -173,6 +174,7 @@ class Verdict:
     votes: tuple[float, ...] = ()
     shared: bool = False
     details: JsonObject = field(default=EMPTY)
+    asked: AskedJudge | None = None
 
     @property
     def counted(self) -> float:

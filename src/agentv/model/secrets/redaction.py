@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
-from agentv.model.run.grade import Grade
+from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.secrets.secret_forms import is_searched
 from agentv.model.secrets.secret_pieces import SecretPieces
@@ -161,6 +162,15 @@ class Redactor:
         span = entry.span and entry.span._replace(file=self.redact(entry.span.file))
         return replace(score, entry=replace(entry, settings=settings, span=span), grade=self.redact_grade(score.grade))
 
+    def _asked(self, asked: AskedJudge | None) -> AskedJudge | None:
+        """The judge that was asked. A rubric with a secret is known by the hash of what is shown of it."""
+        if asked is None:
+            return None
+        rubric = self.redact(asked.rubric)
+        digest = asked.rubric_sha256 if rubric == asked.rubric else sha256(rubric.encode()).hexdigest()
+        judge, model = self.redact(asked.judge), self.redact(asked.model)
+        return replace(asked, judge=judge, model=model, rubric=rubric, rubric_sha256=digest)
+
     def redact_grade(self, grade: Grade) -> Grade:
         """What an assertion says of an answer, without secrets."""
         return replace(
@@ -172,6 +182,7 @@ class Redactor:
             reason=self._maybe(grade.reason),
             details=self._object(grade.details),
             error=self._failure(grade.error),
+            asked_judge=self._asked(grade.asked_judge),
         )
 
     def _failure(self, failure: Failure | None) -> Failure | None:

@@ -124,6 +124,12 @@ class TargetSpec:
         """Settings that must be set before it can be called."""
         return tuple(one for one in self.variables if one.missing)
 
+    @property
+    def model(self) -> str:
+        """Provider and model; provider and a hash of the settings if it has no model."""
+        named = self.public.get("model")
+        return f"{self.provider}:{named if isinstance(named, str) else self.fingerprint[:12]}"
+
 
 def embeds(spec: TargetSpec) -> bool:
     """Whether a target's API computes embeddings."""

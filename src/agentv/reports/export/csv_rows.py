@@ -49,7 +49,7 @@ def render_csv(results: Iterable[TrialResult], *, root: str) -> Iterator[str]:
     writer.writerow(COLUMNS)
     yield line.text
     for result in results:
-        writer.writerow([_guarded(cell(result, root)) for cell in COLUMNS.values()])
+        writer.writerow([guarded(cell(result, root)) for cell in COLUMNS.values()])
         yield line.text
 
 
@@ -62,7 +62,8 @@ class _Line:
         self.text = text
 
 
-def _guarded(cell: Cell) -> Cell:
+def guarded(cell: Cell) -> Cell:
+    """The cell, not to be run by a spreadsheet."""
     if not isinstance(cell, str):
         return cell
     text = _NO_TEXT.sub("\ufffd", cell)

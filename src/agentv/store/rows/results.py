@@ -241,7 +241,9 @@ def _score(row: ScoreRow, root: str) -> Score:
 def _grade(row: ScoreRow) -> Grade:
     if row.error:
         return Grade.errored(row.error.code, row.error.message, details=row.details)
-    return Grade(row.score or 0.0, row.passed or False, tuple(row.assertions), row.reason, row.details)
+    asked = None if row.judge is UNSET else row.judge
+    checks = tuple(row.assertions)
+    return Grade(row.score or 0.0, row.passed or False, checks, row.reason, row.details, asked_judge=asked)
 
 
 def _span(source: str | None, root: str) -> Span | None:

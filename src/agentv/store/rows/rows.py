@@ -4,7 +4,8 @@ Beyond the keys of SPEC section 13, in their order, a row ends with those of `ta
 `aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `alpha`, `stopped`,
 `expected_output`, `cluster_key`, `cluster`, `variant`, `sandbox`, `agent_version`, `trace_path`, `diff_path`,
 `native_path`, `workspace_path`, `notes`, `context` and `response_metadata` that say something: totals are computed from
-rows alone, and so are views. A score ends with `error` where it errored. `input` and `output` of a conversation are its
+rows alone, and so are views. A score ends with `error` where it errored, with
+`judge` where a judge gave it. `input` and `output` of a conversation are its
 transcript; `turns` says what each call gave. `context` is what the target retrieved, `response_metadata` what else it
 says of its reply; `metadata` is the case's, which a target cannot change.
 """
@@ -17,7 +18,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from agentv.model.run.grade import Check
+from agentv.model.run.grade import AskedJudge, Check
 from agentv.model.run.sampling import Why
 from agentv.model.run.trial import SCHEMA_VERSION, Score, Status, TrialResult
 from agentv.model.run.work import StoredWork
@@ -71,6 +72,7 @@ class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
     duration_ms: float
     source: str | None = None
     error: ErrorRow | UnsetType = UNSET
+    judge: AskedJudge | UnsetType = UNSET
 
 
 class TurnRow(Struct, gc=False):
@@ -276,6 +278,8 @@ def _score_rows(scores: Sequence[Score], places: RelativePaths) -> list[ScoreRow
         if grade.error is not None:
             row.score = row.passed = None
             row.error = ErrorRow(grade.error.code, grade.error.message)
+        elif grade.asked_judge is not None:
+            row.judge = grade.asked_judge
         rows.append(row)
     return rows
 

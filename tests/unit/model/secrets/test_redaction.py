@@ -13,7 +13,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from agentv.assertions.evidence import excerpt
-from agentv.model.run.grade import Check, Grade
+from agentv.model.run.grade import AskedJudge, Check, Grade
 from agentv.model.run.trial import Score
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.secrets.secret_forms import encoded_forms, is_searched, written_forms
@@ -330,3 +330,12 @@ def test_spelled_letters_of_no_secret_stay(text):
 def test_what_is_spelled_out_around_a_secret_moves_nothing(before, after):
     told = "".join(f"%{ord(one):02X}" for one in SPELLED)
     assert Redactor([SPELLED]).redact(f"{before} {told} {after}") == f"{before} [redacted] {after}"
+
+
+def test_a_rubric_with_a_secret_is_redacted_and_its_hash_tells_nothing(redactor):
+    told = AskedJudge(TOLD, TOLD, TOLD, "a" * 64, "b" * 64)
+    asked = redactor.redact_grade(Grade(1.0, passed=True, asked_judge=told)).asked_judge
+    assert (asked.judge, asked.model, asked.rubric) == (KEPT, KEPT, KEPT)
+    assert asked.rubric_sha256 != told.rubric_sha256
+    plain = AskedJudge("judge", "openai:small", "is polite", "a" * 64, "b" * 64)
+    assert redactor.redact_grade(Grade(1.0, passed=True, asked_judge=plain)).asked_judge == plain

@@ -1,0 +1,1 @@
+"""Labels by people, and what they say of a judge."""

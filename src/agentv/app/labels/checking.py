@@ -1,0 +1,280 @@
+"""`agentv judge check`: how well judges agree with people, and what that makes of their pass rates."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agentv.app.labels.answers import graded_answers
+from agentv.app.labels.labelling import latest
+from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.stored import open_run
+from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.labels import GradedAnswer, Label, LabelItem, LabelKey
+from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
+from agentv.stats.judges.agreement import (
+    ConfusionMatrix,
+    LabelledUnit,
+    judge_accuracy,
+    krippendorff_alpha,
+    majority,
+    mean_pairwise_agreement,
+)
+from agentv.stats.judges.annotators import alternative_annotator
+from agentv.stats.judges.check_result import CheckedJudge, Disagreement, JudgeCheck, LabelCounts, PeopleAgreement
+from agentv.stats.judges.corrected import corrected_rate, more_labels, transferred_rate
+from agentv.stats.judges.posterior import Estimated, JudgedAnswer, judge_counts
+from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
+
+JudgeKey = tuple[str, str, str]
+"""An assertion, and the model and the prompt of its judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer as it is checked: of a run, or of labels alone."""
+
+    key: LabelKey
+    judge: JudgeKey
+    name: str
+    passed: bool
+    cluster: Hashable
+    trials: int
+    run: str
+    suite: str
+
+
+def check_judges(named: str, assertion: str | None = None) -> JudgeCheck:
+    """How good the judges are, in a run, or by a file of labels alone.
+
+    Args:
+        named: a run, or the path of a file of labels.
+        assertion: only the judge of this assertion.
+
+    Raises:
+        UsageError: there is no such run or file, or no label.
+        StoreError: a file cannot be read.
+    """
+    if named.endswith(".jsonl") and not Path(named).is_dir():
+        return _of_labels(Path(named), assertion)
+    return _of_run(named, assertion)
+
+
+def _of_run(named: str, assertion: str | None) -> JudgeCheck:
+    run = open_run(named, action="check")
+    graded = graded_answers(run, assertion)
+    root = place_holding(RESULTS)
+    paths = sorted({labels_file(root, one.suite) for one in graded})
+    labels = read_labels(paths)
+    if not labels:
+        directory = labels_directory(root)
+        raise UsageError(f"no labels of the run {run.run_id} in {directory}", f"label answers: agentv label {named}")
+    answers = [_of_graded(one, run.run_id) for one in graded]
+    return _checked(answers, labels, run.run_id)
+
+
+def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:
+    if not path.is_file():
+        raise UsageError(f"no file of labels {path}", "labels are in .agentv/labels/SUITE.jsonl")
+    labels = [one for one in read_labels([path]) if assertion in (None, one.assertion)]
+    if not labels:
+        raise UsageError(f"{path} has no labels" + (f" of the assertion '{assertion}'" if assertion else ""))
+    return _checked(_answers_of(labels), labels, None)
+
+
+def _of_graded(answer: GradedAnswer, run: str) -> _Answer:
+    judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
+    name = answer.asked.judge
+    return _Answer(answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite)
+
+
+def _answers_of(labels: Sequence[Label]) -> list[_Answer]:
+    """The labelled answers, and as many more without labels as the labels say that they were drawn from."""
+    found: dict[tuple[object, ...], _Answer] = {}
+    sizes: dict[tuple[JudgeKey, str, bool], int] = {}
+    for label in labels:
+        judge = _judge_of(label)
+        answer = _Answer(
+            label.key, judge, "", label.judge_passed, ("case", label.suite, label.case), 1, label.run, label.suite
+        )
+        found[label.key, judge, label.judge_passed] = answer
+        stratum = (judge, label.run, label.judge_passed)
+        sizes[stratum] = max(sizes.get(stratum, 0), label.drawn_from or 0)
+    for (judge, run, passed), size in sizes.items():
+        known = sum(one.judge == judge and one.run == run and one.passed is passed for one in found.values())
+        if size > known:
+            rest = _Answer(("", "", ""), judge, "", passed, None, 1, run, "")
+            found.update({(judge, run, passed, place): rest for place in range(size - known)})
+    return list(found.values())
+
+
+def _judge_of(label: Label) -> JudgeKey:
+    return label.assertion, label.model, label.prompt_sha256
+
+
+def _checked(answers: Sequence[_Answer], labels: Sequence[Label], run: str | None) -> JudgeCheck:
+    current = latest(labels)
+    by_key: dict[LabelKey, list[Label]] = {}
+    for label in current.values():
+        by_key.setdefault(label.key, []).append(label)
+    judges: dict[JudgeKey, list[_Answer]] = {}
+    for answer in answers:
+        judges.setdefault(answer.judge, []).append(answer)
+    counting = list(current.values())
+    checked = []
+    for judge, found in judges.items():
+        runs = {one.run for one in found} if run is None else {run, *_same_runs(judge, found, counting)}
+        checked.append(_judge(judge, found, by_key, [(one, one.run in runs) for one in counting]))
+    return JudgeCheck(run, tuple(checked), _changed(labels))
+
+
+def _same_runs(judge: JudgeKey, answers: Sequence[_Answer], labels: Sequence[Label]) -> set[str]:
+    """Other runs with the answers of this one, such as one that was graded again: their draws are draws from this one.
+
+    Of a run that shares only some answers, the labels are no random part of this one.
+    """
+    known, trials = {one.key for one in answers}, sum(one.trials for one in answers)
+    found: set[str] = set()
+    for run in {one.run for one in labels}:
+        of_run = [one for one in labels if one.run == run and _judge_of(one) == judge]
+        sizes = {one.judge_passed: one.drawn_from for one in of_run if one.drawn_from}
+        if of_run and all(one.key in known for one in of_run) and sum(sizes.values()) == trials:
+            found.add(run)
+    return found
+
+
+def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
+    """Labels that replaced another verdict of the same person on the same answer."""
+    said: dict[tuple[LabelItem, str], Label] = {}
+    changed: dict[tuple[LabelItem, str], Label] = {}
+    for label in sorted(labels, key=lambda one: one.time):
+        which = (label.item, label.person)
+        if which in said and said[which].verdict != label.verdict:
+            changed[which] = label
+        said[which] = label
+    return tuple(changed.values())
+
+
+def _judge(
+    judge: JudgeKey,
+    answers: Sequence[_Answer],
+    by_key: Mapping[LabelKey, Sequence[Label]],
+    current: Sequence[tuple[Label, bool]],
+) -> CheckedJudge:
+    """The judge of an assertion; of each label that counts, whether it is of an answer of a run that is checked."""
+    here = {(one.item, one.person): is_here for one, is_here in current}
+    of_judge: dict[LabelKey, dict[str, bool]] = {}
+    drawn: dict[LabelKey, dict[str, bool]] = {}
+    counts = LabelCounts()
+    for key in dict.fromkeys(one.key for one in answers):
+        for label in by_key.get(key, ()):
+            if _judge_of(label)[1:] != judge[1:]:
+                counts = replace(counts, other_judge=counts.other_judge + 1)
+            elif label.verdict == "unsure":
+                counts = replace(counts, unsure=counts.unsure + 1)
+            else:
+                of_judge.setdefault(key, {})[label.person] = label.verdict == "pass"
+                if label.probability is not None and here[label.item, label.person]:
+                    drawn.setdefault(key, {})[label.person] = label.verdict == "pass"
+                else:
+                    counts = replace(counts, not_drawn=counts.not_drawn + 1)
+    known = {one.key for one in answers}
+    people = {person for one in of_judge.values() for person in one}
+    others = [one for one, _ in current if one.key not in known and one.assertion == judge[0]]
+    same_output = {key[:2] for key in known}
+    counts = replace(
+        counts,
+        labels=sum(map(len, of_judge.values())),
+        people=len(people),
+        ties=sum(majority(one.values()) is None for one in of_judge.values()),
+        other_rubric=sum(one.key[:2] in same_output for one in others),
+        other_outputs=sum(one.key[:2] not in same_output for one in others),
+    )
+    elsewhere = [
+        one
+        for one, is_here in current
+        if _judge_of(one) == judge and not is_here and (one.key in known or one.key[:2] not in same_output)
+    ]
+    judged = [_judged(one, drawn) for one in answers]
+    pairs = [(one, verdict) for one in answers if (verdict := majority(of_judge.get(one.key, {}).values())) is not None]
+    checked = CheckedJudge(
+        judge[0],
+        judge[1],
+        next(iter(answers)).name,
+        counts,
+        ConfusionMatrix.of((one.passed, verdict) for one, verdict in pairs),
+        judge_rate=_rate(judged),
+        people=_people(answers, of_judge),
+        alternative=alternative_annotator([(one.passed, of_judge[one.key]) for one in answers if one.key in of_judge]),
+        disagreements=_disagreements(pairs, by_key),
+    )
+    known_counts = judge_counts(judged)
+    if any(one.person is not None for one in judged):
+        left = [sum(one.passed is verdict and one.key not in of_judge for one in answers) for verdict in (True, False)]
+        return replace(
+            checked,
+            accuracy=judge_accuracy(known_counts),
+            corrected=corrected_rate(known_counts),
+            more=more_labels(known_counts, (left[0], left[1])),
+        )
+    return replace(checked, transferred=_transferred(elsewhere, judged), transferred_labels=len(elsewhere))
+
+
+def _judged(answer: _Answer, labels: Mapping[LabelKey, Mapping[str, bool]]) -> JudgedAnswer:
+    return JudgedAnswer(answer.passed, majority(labels.get(answer.key, {}).values()), answer.cluster, answer.trials)
+
+
+def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | None]:
+    """The judge's own pass rate over trials, with the naive interval."""
+    sums: dict[Hashable, tuple[int, int]] = {}
+    for place, one in enumerate(judged):
+        cluster = (place,) if one.cluster is None else one.cluster
+        size, passed = sums.get(cluster, (0, 0))
+        sums[cluster] = size + int(one.weight), passed + int(one.weight) * one.judge
+    found = estimated_rate(ClusterSum(size, passed) for size, passed in sums.values())
+    return found.mean, found.interval
+
+
+def _transferred(labels: Sequence[Label], judged: Sequence[JudgedAnswer]) -> Estimated | None:
+    answers = _answers_of(labels)
+    verdicts: dict[LabelKey, dict[str, bool]] = {}
+    for label in labels:
+        if label.verdict != "unsure" and label.probability is not None:
+            verdicts.setdefault(label.key, {})[label.person] = label.verdict == "pass"
+    if not verdicts:
+        return None
+    return transferred_rate(judge_counts(_judged(one, verdicts) for one in answers), judge_counts(judged).verdicts)
+
+
+def _people(answers: Sequence[_Answer], labels: Mapping[LabelKey, Mapping[str, bool]]) -> PeopleAgreement | None:
+    clusters = {one.key: one.cluster for one in answers}
+    units = [LabelledUnit(found, clusters[key]) for key, found in labels.items()]
+    shared = [one for one in units if len(one.labels) > 1]
+    agreement = mean_pairwise_agreement(shared)
+    if agreement is None:
+        return None
+    return PeopleAgreement(len(shared), agreement, krippendorff_alpha(shared))
+
+
+def _disagreements(
+    pairs: Iterable[tuple[_Answer, bool]], by_key: Mapping[LabelKey, Sequence[Label]]
+) -> tuple[Disagreement, ...]:
+    """Answers on which judge and people differ, false passes first."""
+    found = [
+        Disagreement(
+            answer.key[0],
+            answer.suite,
+            answer.run,
+            answer.passed,
+            tuple(
+                (label.person, label.verdict, label.note)
+                for label in by_key[answer.key]
+                if _judge_of(label)[1:] == answer.judge[1:]
+            ),
+        )
+        for answer, verdict in pairs
+        if answer.passed is not verdict
+    ]
+    return tuple(sorted(found, key=lambda one: not one.judge_passed))

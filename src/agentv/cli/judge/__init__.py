@@ -1,0 +1,19 @@
+"""`agentv judge …`: how well judges agree with people."""
+
+from __future__ import annotations
+
+import click
+
+from agentv.cli.lazy import LazyCommands
+
+COMMANDS = {"check": "agentv.cli.judge.check:command"}
+
+NOT_YET = {"compare": "'agentv judge check' measures one judge"}
+
+
+@click.group("judge", cls=LazyCommands, places=COMMANDS, not_yet=NOT_YET, epilog="Example: agentv judge check last")
+def group() -> None:
+    """Measure how well a judge agrees with people.
+
+    `agentv label` collects the labels that it is measured by.
+    """

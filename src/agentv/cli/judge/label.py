@@ -1,0 +1,109 @@
+"""`agentv label`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agentv.cli.completion.values import runs
+from agentv.errors import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from agentv.app.labels.labelling import LabellingSession
+
+SAMPLE = 60
+"""Answers that are drawn unless --sample says otherwise: about what narrows most corrected rates to ±8 points."""
+
+
+@click.command("label", epilog="Example: agentv label last --sample 60")
+@click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
+@click.option("--assertion", metavar="NAME", help="Label only answers that this assertion graded.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    default=SAMPLE,
+    show_default=True,
+    metavar="N",
+    help="Number of answers to draw.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of the draw.")
+@click.option("--by", metavar="NAME", help="Who labels (default: your login name).")
+@click.option(
+    "--export", "export_to", type=click.Path(path_type=Path), metavar="FILE", help="Write the drawn answers to FILE."
+)
+@click.option(
+    "--import",
+    "import_from",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Add the labels of an exported FILE.",
+)
+def command(run: str, assertion: str | None, by: str | None, *, sample: int, seed: int, **files: Path | None) -> int:
+    """Label answers of a run (default: the last) that a judge graded, without seeing its verdicts.
+
+    Answers are drawn evenly from those that the judge passed and those that it failed, in random order. Each label is
+    saved at once to .agentv/labels/SUITE.jsonl; commit that file. Run the command again to continue. With the same
+    seed, another person gets the same answers, and a larger --sample adds to them.
+
+    Keys: p pass, f fail, u unsure, n note, b back, q quit.
+
+    To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass, fail or unsure) and `note`, and --import.
+    """
+    export_to, import_from = files["export_to"], files["import_from"]
+    if export_to is not None and import_from is not None:
+        raise UsageError("--export and --import conflict", "use one of them")
+    if import_from is not None:
+        from agentv.app.labels.exchange import import_labels
+
+        added = import_labels(run, import_from, _person(by))
+        click.echo(f"{added.added} labels added, {added.known} already known, {added.empty} left empty", err=True)
+        return ExitStatus.PASSED
+    from agentv.app.labels.labelling import open_session
+
+    session = open_session(run, assertion, sample, seed, _person(by))
+    if export_to is not None:
+        from agentv.app.labels.exchange import export_answers
+
+        export_answers(session, export_to)
+        click.echo(f"{len(session.drawn)} answers written to {export_to}; fill in 'label', then use --import", err=True)
+        return ExitStatus.PASSED
+    return _in_terminal(session, run)
+
+
+def _in_terminal(session: LabellingSession, run: str) -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        hint = f"to label elsewhere: agentv label {run} --export labels.csv, then --import labels.csv"
+        raise UsageError("labelling needs a terminal", hint)
+    from agentv.cli.judge.screen import label_all
+    from agentv.model.values.formatting import plural
+
+    before = session.left
+    try:
+        label_all(session)
+    finally:
+        done = before - session.left
+        click.echo(f"\n{plural(done, 'label')} saved, {plural(session.left, 'answer')} left", err=True)
+        for path in session.files:
+            click.echo(f"  {path}", err=True)
+        if session.left:
+            click.echo("run the same command to continue", err=True)
+        else:
+            agreed, of = session.agreed
+            click.echo(f"you and the judge agree on {agreed} of {of}", err=True)
+            click.echo(f"see how good the judge is: agentv judge check {run}", err=True)
+    return ExitStatus.PASSED
+
+
+def _person(by: str | None) -> str:
+    """Who labels."""
+    if by is not None and by.strip():
+        return by.strip()
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("your login name is unknown", "say who labels with --by NAME") from error

@@ -1,0 +1,114 @@
+"""Labels: what people say of answers that a judge graded."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.clusters import ClusterId
+from agentv.model.run.grade import AskedJudge
+
+LabelVerdict = Literal["pass", "fail", "unsure"]
+LABEL_VERDICTS: tuple[LabelVerdict, ...] = ("pass", "fail", "unsure")
+
+LabelKey = tuple[str, str, str]
+"""The id of a case, the sha256 of an answer to it, and that of the rubric: what a label is of."""
+
+LabelItem = tuple[LabelKey, str, str]
+"""What a label is of, and the model and the prompt of the judge that it is held against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What one person says of one answer.
+
+    Attributes:
+        case, output_sha256, rubric_sha256: what it is of.
+        verdict: whether the answer meets the rubric.
+        person: who says so.
+        time: when, ISO 8601 in UTC.
+        suite, assertion, run: where the answer was found.
+        model, prompt_sha256: the judge whose grade it is held against.
+        judge_passed: the verdict of that judge.
+        note: anything.
+        probability: with which the answer was drawn from those with this verdict of the judge; None: it was not drawn.
+        drawn_from: how many trials there were with that verdict.
+    """
+
+    case: str
+    output_sha256: str
+    rubric_sha256: str
+    verdict: LabelVerdict
+    person: str
+    time: str
+    suite: str
+    assertion: str
+    run: str
+    model: str
+    prompt_sha256: str
+    judge_passed: bool
+    note: str = ""
+    probability: float | None = None
+    drawn_from: int | None = None
+
+    @property
+    def key(self) -> LabelKey:
+        """What it is of."""
+        return self.case, self.output_sha256, self.rubric_sha256
+
+    @property
+    def item(self) -> LabelItem:
+        """What it is of, for the judge that it is held against: a person labels it once."""
+        return self.key, self.model, self.prompt_sha256
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAnswer:
+    """An answer with the grade of a judge. Trials of a case with the same answer and verdict are one of them.
+
+    Attributes:
+        input, output, reference: as text; the reference is empty if there is none.
+        retrieved: texts that were retrieved for the answer.
+        passed: the verdict of the judge, hidden until the answer is labelled.
+        reason: of the judge.
+        trials: how many there are.
+    """
+
+    suite: str
+    case: str
+    target: str
+    assertion: str
+    input: str
+    output: str
+    output_sha256: str
+    reference: str
+    retrieved: tuple[str, ...]
+    asked: AskedJudge
+    passed: bool
+    reason: str | None
+    cluster: ClusterId
+    trials: int = 1
+
+    @property
+    def key(self) -> LabelKey:
+        """What a label of it is of."""
+        return self.case, self.output_sha256, self.asked.rubric_sha256
+
+    @property
+    def item(self) -> LabelItem:
+        """As that of its labels."""
+        return self.key, self.asked.model, self.asked.prompt_sha256
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnAnswer:
+    """An answer to label.
+
+    Attributes:
+        probability: with which it was drawn from those with the same verdict.
+        drawn_from: how many trials there are with that verdict.
+    """
+
+    answer: GradedAnswer
+    probability: float
+    drawn_from: int

@@ -1,0 +1,1 @@
+"""Judges compared with people: agreement, and pass rates corrected by labels."""

@@ -1,0 +1,110 @@
+"""What labels by people say of the judges of a run."""
+
+from __future__ import annotations
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.labels import Label, LabelVerdict
+from agentv.stats.judges.agreement import ConfusionMatrix, JudgeAccuracy
+from agentv.stats.judges.annotators import AlternativeAnnotator
+from agentv.stats.judges.corrected import MoreLabels
+from agentv.stats.judges.posterior import Estimated
+
+FEW = 10
+"""Labelled answers below which numbers come with a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCounts:
+    """The labels of a judge's answers, and those that do not count for it.
+
+    Attributes:
+        labels: pass or fail, one for each person and answer.
+        people: who gave them.
+        unsure: labels that say neither.
+        ties: answers that as many people pass as fail.
+        not_drawn: of the labels those of answers that were not drawn at random: they do not correct the pass rate.
+        other_judge: labels of these answers that were given beside another judge model or prompt.
+        other_rubric: labels of these answers by a rubric that has changed.
+        other_outputs: labels of other answers, such as those of another run.
+    """
+
+    labels: int = 0
+    people: int = 0
+    unsure: int = 0
+    ties: int = 0
+    not_drawn: int = 0
+    other_judge: int = 0
+    other_rubric: int = 0
+    other_outputs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleAgreement:
+    """How far people agree with each other.
+
+    Attributes:
+        answers: with two labels or more.
+        agreement: share of pairs of labels of an answer that agree.
+        alpha: Krippendorff's; None where it is undefined, as all labels are alike.
+    """
+
+    answers: int
+    agreement: float
+    alpha: Estimated | None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """An answer on which the judge and most people differ.
+
+    Attributes:
+        labels: (person, verdict, note).
+    """
+
+    case: str
+    suite: str
+    run: str
+    judge_passed: bool
+    labels: tuple[tuple[str, LabelVerdict, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedJudge:
+    """How good the judge of one assertion is.
+
+    Attributes:
+        matrix: labelled answers, by the majority of people.
+        judge_rate: the judge's own pass rate over all trials, with Wilson's interval, which is None for one cluster.
+        accuracy, corrected, more: None without labels that were drawn.
+        transferred: the pass rate corrected by labels of other answers; None: there are labels of these, or too few.
+        transferred_labels: number of those labels.
+    """
+
+    assertion: str
+    model: str
+    judge: str
+    counts: LabelCounts
+    matrix: ConfusionMatrix
+    judge_rate: tuple[float, tuple[float, float] | None]
+    people: PeopleAgreement | None = None
+    alternative: AlternativeAnnotator | None = None
+    disagreements: tuple[Disagreement, ...] = ()
+    accuracy: JudgeAccuracy | None = None
+    corrected: Estimated | None = None
+    more: MoreLabels | None = None
+    transferred: Estimated | None = None
+    transferred_labels: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCheck:
+    """The judges of a run, or of a file of labels.
+
+    Attributes:
+        run: its id; None: the labels alone.
+        changed: labels that replaced another verdict of the same person.
+    """
+
+    run: str | None
+    judges: tuple[CheckedJudge, ...]
+    changed: tuple[Label, ...] = ()

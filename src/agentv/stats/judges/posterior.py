@@ -1,0 +1,243 @@
+"""Draws of a judge's rates from their posterior, given labels by people. Everything said of a judge comes from them.
+
+Three shares describe a judge and the people beside it: how often a person passes what the judge passes, how often a
+person passes what the judge fails, and how often the judge passes. Each has Jeffreys' prior, Beta(½, ½), and counts of
+its own, so that labels may be drawn with other probabilities from what the judge passed and from what it failed. Every
+other number is a function of the three, and its interval that of the function over the draws: no normal approximation,
+which fails at high pass rates and with few labels, and no division by zero.
+
+Clustered observations, and labels of unequal weights, count with their effective sample size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from math import fsum
+from typing import TYPE_CHECKING
+
+from agentv.lazy_dataclass import dataclass
+from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Draws = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+DRAWS = 40_000
+"""Draws of each share: the ends of an interval are then exact to about 0.1 points."""
+
+LEVEL = 0.95
+JEFFREYS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """A number with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def reach(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many passed and how many failed, as effective sample sizes: they need not be whole."""
+
+    passed: float = 0.0
+    failed: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Both together."""
+        return self.passed + self.failed
+
+    def scaled(self, factor: float) -> Counted:
+        """The same share of another number."""
+        return Counted(self.passed * factor, self.failed * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A pass or a failure.
+
+    Attributes:
+        weight: above 0, such as how many trials it stands for, or one over its probability of being drawn.
+        cluster: observations with the same one are alike.
+    """
+
+    passed: bool
+    cluster: Hashable = None
+    weight: float = 1.0
+
+
+def counted(observations: Iterable[Observation]) -> Counted:
+    """The effective number of passes and failures. An observation without a cluster is one of its own."""
+    found = list(observations)
+    if not found:
+        return Counted()
+    weights = [one.weight for one in found]
+    share = sum(one.weight for one in found if one.passed) / sum(weights)
+    kish = sum(weights) ** 2 / sum(weight * weight for weight in weights)
+    clusters: dict[Hashable, list[bool]] = {}
+    for place, one in enumerate(found):
+        clusters.setdefault((place,) if one.cluster is None else one.cluster, []).append(one.passed)
+    rate = estimated_rate([ClusterSum(len(members), sum(members)) for members in clusters.values()])
+    # clusters that each end alike still tell as much as one observation each, or less where some are larger
+    fewest = len(found) ** 2 / sum(len(members) ** 2 for members in clusters.values())
+    effective = max(rate.effective, fewest) * kish / len(found)
+    return Counted(share * effective, (1 - share) * effective)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCounts:
+    """What is known of a judge.
+
+    Attributes:
+        of_passed: labels of answers that the judge passed.
+        of_failed: labels of answers that the judge failed.
+        verdicts: of the judge, on all answers of the run.
+    """
+
+    of_passed: Counted
+    of_failed: Counted
+    verdicts: Counted
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """An answer of a run.
+
+    Attributes:
+        judge: whether the judge passes it.
+        person: whether people pass it; None: it has no label.
+        cluster: answers with the same one are alike; None: it is one of its own.
+        weight: how many trials it stands for.
+    """
+
+    judge: bool
+    person: bool | None = None
+    cluster: Hashable = None
+    weight: float = 1.0
+
+
+def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
+    """What the answers of a run tell of a judge.
+
+    In clusters the three shares err together, since a cluster that people pass is also one that the judge passes. So no
+    count is larger than the design effect of the corrected rate, by its linearization, leaves it.
+    """
+    found = list(answers)
+    effect = _design_effect(found)
+
+    def of(observations: list[Observation]) -> Counted:
+        clustered = counted(observations)
+        alone = counted(Observation(one.passed, None, one.weight) for one in observations)
+        fewest = min(clustered.total, alone.total / effect)
+        return clustered.scaled(fewest / clustered.total) if observations else clustered
+
+    def labels(verdict: bool) -> list[Observation]:
+        return [
+            Observation(one.person, one.cluster, one.weight)
+            for one in found
+            if one.judge is verdict and one.person is not None
+        ]
+
+    verdicts = [Observation(one.judge, one.cluster, one.weight) for one in found]
+    return JudgeCounts(of(labels(True)), of(labels(False)), of(verdicts))
+
+
+def _design_effect(answers: Sequence[JudgedAnswer]) -> float:
+    """How much more the corrected rate varies than that of answers without clusters; at least 1."""
+    if all(one.cluster is None for one in answers):
+        return 1.0
+    total = fsum(one.weight for one in answers)
+    shares: dict[bool, tuple[float, float, float]] = {}
+    for verdict in (True, False):
+        whole = fsum(one.weight for one in answers if one.judge is verdict)
+        labelled = fsum(one.weight for one in answers if one.judge is verdict and one.person is not None)
+        passed = fsum(one.weight for one in answers if one.judge is verdict and one.person)
+        shares[verdict] = whole / total, labelled, passed / labelled if labelled else float(verdict)
+    truth = sum(share * rate for share, _, rate in shares.values())
+    summed: dict[Hashable, float] = {}
+    alone = 0.0
+    for place, one in enumerate(answers):
+        share, labelled, rate = shares[one.judge]
+        influence = one.weight * (rate - truth) / total
+        if one.person is not None:
+            influence += one.weight * share * (one.person - rate) / labelled
+        cluster = (place,) if one.cluster is None else one.cluster
+        summed[cluster] = summed.get(cluster, 0.0) + influence
+        alone += influence * influence
+    return max(1.0, fsum(one * one for one in summed.values()) / alone) if alone else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeDraws:
+    """Draws of the three shares.
+
+    Attributes:
+        passed: P(person passes | judge passes).
+        failed: P(person passes | judge fails).
+        rate: P(judge passes).
+    """
+
+    passed: Draws
+    failed: Draws
+    rate: Draws
+
+    @classmethod
+    def of(cls, counts: JudgeCounts, seed: int = 0, draws: int = DRAWS) -> JudgeDraws:
+        """Draws of what is known of a judge; the same seed gives the same draws."""
+        import numpy as np  # only what checks judges needs it
+
+        chance = np.random.default_rng(seed)
+
+        def drawn(found: Counted) -> Draws:
+            return chance.beta(JEFFREYS + found.passed, JEFFREYS + found.failed, draws)
+
+        return cls(drawn(counts.of_passed), drawn(counts.of_failed), drawn(counts.verdicts))
+
+    @property
+    def truth(self) -> Draws:
+        """The pass rate by people: the corrected one."""
+        return self.rate * self.passed + (1 - self.rate) * self.failed
+
+    @property
+    def true_positives(self) -> Draws:
+        """TPR: P(judge passes | person passes)."""
+        return self.rate * self.passed / self.truth
+
+    @property
+    def true_negatives(self) -> Draws:
+        """TNR: P(judge fails | person fails)."""
+        return (1 - self.rate) * (1 - self.failed) / (1 - self.truth)
+
+    @property
+    def accuracy(self) -> Draws:
+        """P(judge and person agree)."""
+        return self.rate * self.passed + (1 - self.rate) * (1 - self.failed)
+
+    @property
+    def kappa(self) -> Draws:
+        """Cohen's kappa: agreement beyond chance, over the largest possible.
+
+        Source: J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20
+        (1960), 37–46.
+        """
+        truth = self.truth
+        by_chance = self.rate * truth + (1 - self.rate) * (1 - truth)
+        return (self.accuracy - by_chance) / (1 - by_chance)
+
+
+def estimated(draws: Draws, level: float = LEVEL) -> Estimated:
+    """The median and the equal-tailed interval of draws."""
+    import numpy as np
+
+    tail = (1 - level) / 2
+    low, middle, high = np.quantile(draws, (tail, 0.5, 1 - tail))
+    return Estimated(float(middle), float(low), float(high))

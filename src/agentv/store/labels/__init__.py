@@ -1,0 +1,1 @@
+"""Labels by people: `.agentv/labels/NAME.jsonl`."""

@@ -1,0 +1,151 @@
+"""Files of labels: one line a label, only ever appended to, so that git merges two branches by union."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from agentv.errors import StoreError
+from agentv.model.run.labels import Label
+from agentv.store.files.encoding import to_json
+from agentv.store.files.lines import read_lines
+from agentv.user_code.os_errors import store_error
+
+LABELS = "labels"
+_MARKER = re.compile(rb"<{7}|={7}\s|>{7}|\|{7}")
+_SHOWN = 20
+
+_Name = Annotated[str, Meta(min_length=1)]
+_Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    case: _Name
+    output_sha256: _Sha256
+    rubric_sha256: _Sha256
+    label: Literal["pass", "fail", "unsure"]
+    person: _Name
+    time: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT")]
+    suite: str
+    assertion: str
+    run: str
+    judge_model: str
+    prompt_sha256: _Sha256
+    judge_pass: bool
+    note: str = ""
+    probability: Annotated[float, Meta(gt=0, le=1)] | None = None
+    drawn_from: Annotated[int, Meta(ge=1)] | None = None
+
+
+_decode = msgspec.json.Decoder(_LabelLine).decode
+
+
+def labels_directory(root: Path) -> Path:
+    """Where the labels of a repository lie."""
+    return root / ".agentv" / LABELS
+
+
+def labels_file(root: Path, suite: str) -> Path:
+    """The file of a suite's labels."""
+    name = re.sub(r"[^\w.-]+", "-", suite).strip("-.") or "labels"
+    return labels_directory(root) / f"{name}.jsonl"
+
+
+def append_labels(path: Path, labels: Iterable[Label]) -> None:
+    """Append labels, and wait until the disk has them. A line that something else left unfinished stays apart.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    text = b"".join(to_json(_line(label)) + b"\n" for label in labels)
+    if not text:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        with open(descriptor, "r+b", buffering=0) as file:  # noqa: PTH123  # a descriptor has no path
+            fcntl.flock(file, fcntl.LOCK_EX)
+            size = os.fstat(descriptor).st_size
+            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            written = b"\n" + text if torn else text
+            if file.write(written) != len(written):
+                os.ftruncate(descriptor, size)
+                raise StoreError(f"cannot write {path}: the disk took only a part of it")
+            os.fsync(descriptor)
+    except OSError as error:
+        raise store_error("write", path, error) from error
+
+
+def read_labels(paths: Iterable[Path]) -> list[Label]:
+    """The labels of files, in their order.
+
+    Raises:
+        StoreError: a file cannot be read, or lines are no labels: the text names each of them.
+    """
+    found: list[Label] = []
+    problems: list[str] = []
+    for path in paths:
+        for number, line in read_lines(path):
+            try:
+                found.append(_label(_decode(line)))
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                problems.append(f"{path}:{number}: {_problem(line, error)}")
+    if problems:
+        more = [f"and {len(problems) - _SHOWN} more lines"] if len(problems) > _SHOWN else []
+        raise StoreError("\n".join([*problems[:_SHOWN], *more]))
+    return found
+
+
+def _problem(line: bytes, error: Exception) -> str:
+    if _MARKER.match(line):
+        return "a conflict marker of git; keep the lines of both sides and delete the markers"
+    if not line.endswith(b"\n") or not line.rstrip().endswith(b"}"):
+        return "the label was cut off; delete the line and label the answer again"
+    return f"not a label: {error}"
+
+
+def _line(label: Label) -> _LabelLine:
+    return _LabelLine(
+        label.case,
+        label.output_sha256,
+        label.rubric_sha256,
+        label.verdict,
+        label.person,
+        label.time,
+        label.suite,
+        label.assertion,
+        label.run,
+        label.model,
+        label.prompt_sha256,
+        label.judge_passed,
+        label.note,
+        label.probability,
+        label.drawn_from,
+    )
+
+
+def _label(line: _LabelLine) -> Label:
+    return Label(
+        line.case,
+        line.output_sha256,
+        line.rubric_sha256,
+        line.label,
+        line.person,
+        line.time,
+        line.suite,
+        line.assertion,
+        line.run,
+        line.judge_model,
+        line.prompt_sha256,
+        line.judge_pass,
+        line.note,
+        line.probability,
+        line.drawn_from,
+    )

@@ -1,0 +1,28 @@
+"""Runs on disk whose answers a judge graded, made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agentv.model.run.grade import AskedJudge, Grade
+from agentv.model.run.trial import Score
+from doubles.stored_runs import write_run
+from doubles.trials import entry, finished, trial
+
+ASKED = AskedJudge("strict", "openai:small", "Is polite", "a" * 64, "b" * 64)
+
+
+def judged(passed, asked=ASKED, *, name="polite", kind="llm-rubric"):
+    """The grade of a judge."""
+    return Score(entry(kind, name=name), Grade(float(passed), passed, reason="as I see it", asked_judge=asked), 0.25)
+
+
+def judged_run(root, verdicts, *, run="20261121T140322Z-aaaa", asked=ASKED, answer="answer {}", **given):
+    """A run in which a judge gave these verdicts; its id. The answers of the cases are c0, c1, …"""
+    (root / ".git").mkdir(exist_ok=True)
+    results = []
+    for number, passed in enumerate(verdicts):
+        one = finished("passed" if passed else "failed", trial=trial(f"c{number}"), scores=[judged(passed, asked)])
+        results.append(replace(one, output=answer.format(number), **given))
+    write_run(root / ".agentv" / "results" / run, results)
+    return run

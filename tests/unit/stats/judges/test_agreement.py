@@ -1,0 +1,79 @@
+import pytest
+
+from agentv.stats.judges.agreement import (
+    ConfusionMatrix,
+    LabelledUnit,
+    judge_accuracy,
+    krippendorff_alpha,
+    majority,
+    mean_pairwise_agreement,
+)
+from agentv.stats.judges.posterior import Counted, JudgeCounts
+
+
+def units(*observers):
+    return [
+        LabelledUnit({str(who): label == "1" for who, label in enumerate(row)}) for row in zip(*observers, strict=True)
+    ]
+
+
+def test_alpha_is_that_of_the_published_example():
+    # K. Krippendorff, "Computing Krippendorff's alpha-reliability" (2011), section A
+    found = krippendorff_alpha(units("0100000010", "1110010000"))
+    assert found.value == pytest.approx(0.095, abs=0.0005)
+    assert found.low < 0 < found.high < 1
+
+
+def test_alpha_of_perfect_agreement_is_one_and_its_interval_is_not_a_point():
+    few, many = (krippendorff_alpha(units("01" * count, "01" * count, "01" * count)) for count in (4, 200))
+    assert (few.value, many.value) == (1, 1)
+    assert few.low < 0.9 < many.low <= many.high == 1
+
+
+def test_alpha_is_undefined_where_chance_explains_everything():
+    assert krippendorff_alpha(units("1111", "1111")) is None
+    assert krippendorff_alpha(units("10")) is None
+    assert krippendorff_alpha([]) is None
+    assert krippendorff_alpha([*units("1", "0"), *units("1")]) is None
+
+
+def test_alpha_of_clustered_answers_is_less_certain():
+    alone = units("0011" * 20, "0111" * 20)
+    grouped = [LabelledUnit(unit.labels, place // 10) for place, unit in enumerate(alone)]
+    assert krippendorff_alpha(grouped).value == krippendorff_alpha(alone).value
+    swapped = [LabelledUnit(unit.labels, place % 4 == 1) for place, unit in enumerate(alone)]
+    assert krippendorff_alpha(swapped).reach > krippendorff_alpha(alone).reach
+
+
+def test_the_matrix_counts_each_pair_where_it_belongs():
+    pairs = [(True, True)] * 4 + [(True, False)] * 3 + [(False, True)] * 2 + [(False, False)]
+    found = ConfusionMatrix.of(pairs)
+    assert found == ConfusionMatrix(true_passes=4, false_passes=3, false_failures=2, true_failures=1)
+    assert found.total == 10
+
+
+def test_rates_are_weighted_by_how_often_the_judge_passes():
+    # evenly drawn labels of a judge that passes 90%: the raw shares of the matrix would give TPR 0.8, TNR 0.8
+    found = judge_accuracy(JudgeCounts(Counted(8000, 2000), Counted(2000, 8000), Counted(9000, 1000)))
+    assert found.tpr.value == pytest.approx(0.72 / 0.74, abs=0.005)
+    assert found.tnr.value == pytest.approx(0.08 / 0.26, abs=0.01)
+    assert found.accuracy.value == pytest.approx(0.8, abs=0.005)
+
+
+def test_what_the_labels_cannot_show_is_not_made_up():
+    alike = judge_accuracy(JudgeCounts(Counted(10, 0), Counted(0, 0), Counted(100, 0)))
+    assert (alike.tnr, alike.kappa) == (None, None)
+    assert 0.75 < alike.accuracy.low < alike.accuracy.high < 1
+    none_pass = judge_accuracy(JudgeCounts(Counted(0, 4), Counted(0, 6), Counted(50, 50)))
+    assert (none_pass.tpr, none_pass.kappa) == (None, None)
+    with pytest.raises(ValueError, match="no labels"):
+        judge_accuracy(JudgeCounts(Counted(), Counted(), Counted(5, 5)))
+
+
+def test_a_majority_is_more_than_half():
+    assert [majority(one) for one in ([], [True], [True, False], [False, False, True])] == [None, True, None, False]
+
+
+def test_agreement_of_people_is_by_pairs():
+    assert mean_pairwise_agreement(units("110", "100", "100")) == pytest.approx((3 + 1 + 3) / 9)
+    assert mean_pairwise_agreement(units("10")) is None

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from agentv.stats.intervals.proportion import wilson_interval
+from agentv.stats.judges.corrected import corrected_rate, even_split, more_labels, transferred_rate
+from agentv.stats.judges.posterior import Counted, JudgeCounts
+
+ROUNDS = 80
+
+
+def counts(of_passed, of_failed, verdicts):
+    return JudgeCounts(Counted(*of_passed), Counted(*of_failed), Counted(*verdicts))
+
+
+@pytest.mark.parametrize(("truth", "tpr", "tnr"), [(0.8, 0.7, 0.9), (0.97, 0.8, 0.8)])
+def test_the_corrected_rate_covers_the_truth_and_the_judges_own_does_not(truth, tpr, tnr):
+    chance = np.random.default_rng(1)
+    held = transferred = naive = 0
+    for _ in range(ROUNDS):
+        (passed, failed, judge), (_, _, other) = (drawn(chance, one, tpr, tnr) for one in (truth, 0.6))
+        found = corrected_rate(JudgeCounts(passed, failed, judge))
+        held += found.low <= truth <= found.high
+        low, high = wilson_interval(int(judge.passed), int(judge.total))
+        naive += low <= truth <= high
+        passed, failed, other = drawn(chance, 0.6, tpr, tnr)
+        moved = transferred_rate(JudgeCounts(passed, failed, other), judge)
+        transferred += moved is None or moved.low <= truth <= moved.high
+    assert held / ROUNDS >= 0.88
+    assert transferred / ROUNDS >= 0.88
+    assert naive / ROUNDS < 0.75
+
+
+def drawn(chance, truth, tpr, tnr):
+    """A run of 500 answers, of which 40 are labelled, evenly from both verdicts."""
+    people = chance.random(500) < truth
+    judge = chance.random(500) < np.where(people, tpr, 1 - tnr)
+    labelled = [chance.choice(people[judge == verdict], 20) for verdict in (True, False)]
+    strata = [Counted(int(one.sum()), int(20 - one.sum())) for one in labelled]
+    return *strata, Counted(int(judge.sum()), int(500 - judge.sum()))
+
+
+def test_labels_that_are_all_alike_leave_an_interval():
+    found = corrected_rate(counts((20, 0), (0, 0), (100, 0)))
+    assert 0.8 < found.low < found.value < found.high < 1
+    found = corrected_rate(counts((0, 0), (0, 0), (10, 10)))
+    assert found.low < 0.1
+    assert found.high > 0.9, "without a label nothing is known"
+
+
+def test_a_judge_that_is_no_better_than_chance_corrects_no_other_run():
+    assert transferred_rate(counts((10, 10), (10, 10), (50, 50)), Counted(80, 20)) is None
+
+
+def test_more_labels_narrow_the_interval_to_the_goal():
+    known = counts((27, 3), (6, 24), (8100, 1900))
+    found = more_labels(known, (8070, 1870))
+    assert found.enough
+    assert 20 < found.labels < 600
+    more = counts((27 + 0.9 * found.labels / 2, 3 + 0.1 * found.labels / 2),
+                  (6 + 0.2 * found.labels / 2, 24 + 0.8 * found.labels / 2), (8100, 1900))  # fmt: skip
+    assert corrected_rate(more).reach == pytest.approx(0.05, abs=0.004)
+    assert more_labels(counts((900, 100), (100, 900), (8100, 1900)), (7100, 900)).labels == 0
+    short = more_labels(counts((5, 5), (5, 5), (20, 20)), (10, 10))
+    assert (short.enough, short.labels) == (False, 20)
+    assert short.reach > 0.05
+
+
+def test_labels_are_drawn_evenly_as_far_as_there_are_answers():
+    assert even_split(10, 80, 20) == (5, 5)
+    assert even_split(11, 80, 20) == (6, 5)
+    assert even_split(10, 80, 2) == (8, 2)
+    assert even_split(10, 3, 90) == (3, 7)
+    assert even_split(100, 30, 20) == (30, 20)
+    assert even_split(5, 0, 3) == (0, 3)
