@@ -40,8 +40,8 @@ WORSE = Judgement(
 )
 UNSURE = replace(
     WORSE,
-    score=MeasureResult("mean score", -0.03, (-0.1, 0.04), 0.41, 0.41, "cannot tell", 0.95),
-    verdict="cannot tell",
+    score=MeasureResult("mean score", -0.03, (-0.1, 0.04), 0.41, 0.41, "inconclusive", 0.95),
+    verdict="inconclusive",
     shown_by=(),
     needed=430,
 )

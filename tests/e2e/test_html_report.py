@@ -303,6 +303,7 @@ def test_failures_stand_by_cause_and_lead_to_their_cases(opened):
     tab.wait_for_selector("article.case")
     assert tab.inner_text(".facts").split("\n")[0] == "target b"
     tab.keyboard.press("Escape")
+    tab.wait_for_selector("article.case", state="detached")
     assert tab.inner_text("h1") == "4 of 13 cases failed, 1 errored"
 
 
@@ -480,7 +481,7 @@ def test_targets_and_prompts_stand_side_by_side(opened):
     assert [one[0] for one in cells] == ["60.0\xa0%", "90.0\xa0%", "10 errored", "70.0\xa0%", "100.0\xa0%", "–"]
     assert cells[0][1:] == ["6 passed, 4 failed", "40.0\xa0% to 90.0\xa0%", "$0.0012 per answer · median 813 ms"]
     assert cells[4][1:] == ["9 passed, 1 errored", "40.0\xa0% to 90.0\xa0%", "cost unknown · median 40 ms"]
-    assert tab.locator(".compares .mark").all_inner_texts() == ["better", "not compared", "cannot tell"]
+    assert tab.locator(".compares .mark").all_inner_texts() == ["better", "not compared", "inconclusive"]
     told = report(results, summary=replace(SUMMARY, matrix=MATRIX)).facts()["matrix"]["comparisons"]
     assert tab.locator(".compares p bdi").all_inner_texts() == [row["sentence"] for row in told]
     assert "corrected for 2 tests (Holm)" in tab.inner_text("article")

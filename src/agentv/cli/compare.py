@@ -91,14 +91,14 @@ def command(
     margin: float | None,
     **chosen: Any,
 ) -> int:
-    """Compare a candidate run with a base run: better, worse, equivalent, non-inferior, or cannot tell.
+    """Compare a candidate run with a base run: better, worse, equivalent, non-inferior, or inconclusive.
 
     A run is an id, a directory, or 'last'. Cases are matched by suite and id. Cases in only one run and cases that
     were edited between the runs are listed but not counted. More than two runs are compared in pairs. With one run,
     its targets, prompts and variants are compared, each with the first.
 
-    Exit status: 0 the requirement holds, which by default also means 'cannot tell'; 1 it does not; 2 the runs cannot be
-    compared; 3 no case was graded in both runs.
+    Exit status: 0 the requirement holds, which by default also means 'inconclusive'; 1 it does not; 2 the runs cannot
+    be compared; 3 no case was graded in both runs.
     """
     if require == "non-inferior" and margin is None:
         raise UsageError("--require non-inferior needs a margin", "for example: --margin 0.02")

@@ -145,7 +145,7 @@ class _Decision:
 
     def shown_by(self, verdict: Verdict) -> tuple[Measure, ...]:
         """The measures that show a verdict."""
-        if verdict == "cannot tell":
+        if verdict == "inconclusive":
             return ()
         claims = ("better", "worse")
         return tuple(one.measure for one in self.measures if verdict not in claims or one.verdict == verdict)
@@ -181,7 +181,7 @@ def _decided(tallies: Sequence[_Tally], question: ComparisonSettings) -> list[_D
 def _settled(measures: tuple[MeasureResult, ...], tally: _Tally) -> _Decision:
     """The verdict of one or two measures. What is worse in one of them is worse, whatever the other shows."""
     if tally.unsettled:
-        return _Decision(measures, "cannot tell", "settings")  # their scores are verdicts, which the rule moves
+        return _Decision(measures, "inconclusive", "settings")  # their scores are verdicts, which the rule moves
     fell = any(one.measure == "pass rate" and one.delta < 0 for one in measures)
     return _Decision(measures, *_together([one.verdict for one in measures], rate_fell=fell))
 
@@ -191,11 +191,11 @@ def _together(shown: Sequence[Verdict], *, rate_fell: bool) -> tuple[Verdict, Wi
     if "worse" in shown:
         return "worse", None
     if "better" in shown:
-        return ("cannot tell", "pass rate") if rate_fell else ("better", None)
+        return ("inconclusive", "pass rate") if rate_fell else ("better", None)
     for verdict, within in _WITHIN.items():
         if within.issuperset(shown):
             return verdict, None
-    return "cannot tell", None
+    return "inconclusive", None
 
 
 def verdict_of(found: Sequence[Measurement], question: ComparisonSettings) -> Verdict:
@@ -225,10 +225,10 @@ def _bounded(one: _Decision, worst: _Decision, best: _Decision) -> tuple[Verdict
         holds = worst.verdict == best.verdict == "equivalent"
     else:
         holds = worst.verdict in _HOLDS.get(one.verdict, {one.verdict})
-    if one.verdict == "cannot tell" or holds:
+    if one.verdict == "inconclusive" or holds:
         return one.verdict, one.withheld
     spared = one.verdict in ("better", "equivalent") and worst.verdict in _HOLDS["non-inferior"]
-    return ("non-inferior", None) if spared else ("cannot tell", "errors")
+    return ("non-inferior", None) if spared else ("inconclusive", "errors")
 
 
 def _judgement(

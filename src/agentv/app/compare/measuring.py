@@ -80,7 +80,7 @@ def claimed(found: Sequence[Measurement], question: ComparisonSettings) -> list[
 def _claim(found: Differences, level: float, margin: float) -> Verdict:
     test = found.test
     if test is None:
-        return "cannot tell"
+        return "inconclusive"
 
     def excludes(border: float) -> bool:
         return test.p(border) <= level
@@ -90,7 +90,7 @@ def _claim(found: Differences, level: float, margin: float) -> Verdict:
     if found.mean < -margin and excludes(-margin):
         return "worse"
     if not margin or found.mean < -margin or not excludes(-margin):
-        return "cannot tell"
+        return "inconclusive"
     return "equivalent" if found.mean < margin and excludes(margin) else "non-inferior"
 
 
@@ -98,7 +98,7 @@ def _measured(one: Measurement, level: float, question: ComparisonSettings) -> M
     """One measure at its own level of significance."""
     found, test = one.differences, one.differences.test
     if test is None:
-        return MeasureResult(one.measure, found.mean, None, None, None, "cannot tell", 1 - question.alpha)
+        return MeasureResult(one.measure, found.mean, None, None, None, "inconclusive", 1 - question.alpha)
     interval = test.interval(1 - level)
     shown = verdict(*interval, question.margin)
     raised = question.alpha / level
@@ -122,6 +122,6 @@ def _p_of_verdict(test: JointTest, shown: Verdict, margin: float) -> float:
         "equivalent": (-margin, margin),
         "non-inferior": (-margin,),
     }
-    if shown == "cannot tell":
+    if shown == "inconclusive":
         return test.p() if margin == 0 else 1.0
     return max(test.p(border) for border in borders[shown])

@@ -401,7 +401,7 @@ class ComparisonSettings:
 _MEETS: Mapping[Requirement, frozenset[Verdict]] = {
     "better": frozenset({"better"}),
     "non-inferior": frozenset({"better", "equivalent", "non-inferior"}),
-    "not-worse": frozenset({"better", "equivalent", "non-inferior", "cannot tell"}),
+    "not-worse": frozenset({"better", "equivalent", "non-inferior", "inconclusive"}),
 }
 
 
@@ -445,7 +445,7 @@ class Comparison:
 
     def meets(self, requirement: Requirement) -> bool:
         """Whether the verdict meets the requirement; groups count only for `shown_worse`."""
-        return meets(self.whole.verdict if self.whole is not None else "cannot tell", requirement)
+        return meets(self.whole.verdict if self.whole is not None else "inconclusive", requirement)
 
     @property
     def shown_worse(self) -> bool:

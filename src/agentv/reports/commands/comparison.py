@@ -35,7 +35,7 @@ _STYLES: dict[str, str] = {
     "worse": "31",
     "equivalent": "36",
     "non-inferior": "36",
-    "cannot tell": "33",
+    "inconclusive": "33",
     "no difference": "36",
 }
 _LEAST = 0.001
@@ -177,7 +177,7 @@ def _finding(one: Judgement, found: Comparison) -> str:
         "worse": f"{difference}{beyond}{_other(one)}",
         "equivalent": f"{difference}; any difference is at most {margin:g}",
         "non-inferior": f"{difference}; not worse by more than {margin:g}{_lower_bound(one)}",
-        "cannot tell": f"{difference}; {_inconclusive(one, found)}",
+        "inconclusive": f"{difference}; {_inconclusive(one, found)}",
     }
     return endings[one.verdict]
 
@@ -348,7 +348,7 @@ def _group_row(group: GroupComparison, question: ComparisonSettings) -> list[str
         one.verdict,
         f"{difference_text(shown.delta, shown.measure)} {shown.measure}",
         interval_text(shown),
-        "" if one.verdict == "cannot tell" and margin else p_value(one.p_of_claim),
+        "" if one.verdict == "inconclusive" and margin else p_value(one.p_of_claim),
         plural(one.pairs, "case"),
     ]
 

@@ -10,8 +10,8 @@ from agentv.reports.commands.comparison import case_label, certainty, difference
 from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line
 
-_MARKS = {"better": "+", "worse": "-", "equivalent": "=", "non-inferior": ">", "cannot tell": "?"}
-_LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? cannot tell"
+_MARKS = {"better": "+", "worse": "-", "equivalent": "=", "non-inferior": ">", "inconclusive": "?"}
+_LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"
 
 
 def render_matrix(found: Matrix) -> str:

@@ -27,7 +27,7 @@ class ShownComparison:
     """What a comparison came to.
 
     Attributes:
-        verdict: one word or two, such as `better` or `cannot tell`; empty if the runs cannot be compared.
+        verdict: one word or two, such as `better` or `inconclusive`; empty if the runs cannot be compared.
         finding: the verdict in one sentence with its certainty, or why there is none.
         basis: lines about the numbers that it is based on.
         notes: lines about warnings, and about cases that are not counted.

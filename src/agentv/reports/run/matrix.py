@@ -125,7 +125,7 @@ def _both_ends(name: str) -> str:
 def comparison_words(one: MatrixComparison, margin: float = 0.0) -> str:
     """`b better than a: +8.0 points (95% CI +2.1 to +13.9, p 0.010); 100 cases`.
 
-    Without a verdict for either of them it says that there is not enough evidence, never that they are equal.
+    Without a verdict for either of them it says that the result is inconclusive, never that they are equal.
     `margin` is that of the comparison.
     """
     base, candidate = one_line(one.base, _NAME), one_line(one.candidate, _NAME)
@@ -138,7 +138,7 @@ def comparison_words(one: MatrixComparison, margin: float = 0.0) -> str:
         return f"{candidate} equivalent to {base}, within {margin:g}: {found}"
     if one.verdict == "non-inferior":
         return f"{candidate} not worse than {base} by more than {margin:g}: {found}"
-    return f"{candidate} vs {base}: not enough evidence{_reason(one)}: {found}"
+    return f"{candidate} vs {base}: inconclusive{_reason(one)}: {found}"
 
 
 def points(delta: float) -> str:

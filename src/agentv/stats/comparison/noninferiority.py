@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Verdict = Literal["better", "worse", "equivalent", "non-inferior", "cannot tell"]
+Verdict = Literal["better", "worse", "equivalent", "non-inferior", "inconclusive"]
 
 
 def verdict(low: float, high: float, margin: float) -> Verdict:
@@ -17,10 +17,10 @@ def verdict(low: float, high: float, margin: float) -> Verdict:
     - `equivalent`: all of it lies within -margin..+margin, both ends included, and the margin is above 0;
     - `non-inferior`: none of it lies below -margin, and the margin is above 0: the candidate may be better, and is not
       worse by more than the margin;
-    - `cannot tell`: the data fit with a difference that matters and with one that does not.
+    - `inconclusive`: the data fit with a difference that matters and with one that does not.
 
-    With a margin of 0 nothing is equivalent or non-inferior: an interval that touches 0 cannot tell. Swapping the two
-    runs swaps better and worse; equivalent and cannot tell stay, but for the candidate that is non-inferior.
+    With a margin of 0 nothing is equivalent or non-inferior: an interval that touches 0 is inconclusive. Swapping the
+    two runs swaps better and worse; equivalent and inconclusive stay, but for the candidate that is non-inferior.
 
     Source: G. Piaggio et al., "Reporting of noninferiority and equivalence randomized trials: extension of the CONSORT
     2010 statement", JAMA 308 (2012), 2594-2604, figure 1.
@@ -42,5 +42,5 @@ def verdict(low: float, high: float, margin: float) -> Verdict:
     if high < -margin:
         return "worse"
     if margin == 0 or low < -margin:
-        return "cannot tell"
+        return "inconclusive"
     return "equivalent" if high <= margin else "non-inferior"

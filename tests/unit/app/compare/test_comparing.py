@@ -63,7 +63,7 @@ def test_a_run_compared_with_itself_is_no_different(runs):
 
 def test_two_runs_that_scored_alike_are_not_the_same_run(store):
     found = compared(store("a", scoring(GOOD)), store("b", scoring(GOOD)))
-    assert (found.same, found.whole.verdict) == (False, "cannot tell")
+    assert (found.same, found.whole.verdict) == (False, "inconclusive")
 
 
 def test_a_run_may_be_named_by_its_rows(runs):
@@ -126,7 +126,7 @@ def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
     run = store("both", results, suites=suites)
     found = compare(CompareRequest((run,)), ComparisonSettings())
     told = [(one.by, one.base, one.candidate, one.verdict, one.cases, one.pairs) for one in found.comparisons]
-    assert told == [("target", "gpt", "claude", "worse", 8, 16), ("prompt", "brief", "long", "cannot tell", 8, 16)]
+    assert told == [("target", "gpt", "claude", "worse", 8, 16), ("prompt", "brief", "long", "inconclusive", 8, 16)]
     assert (found.shown_worse, found.graded, found.meets("better"), len(found.lost[0])) == (True, True, False, 16)
     three = matrix(store("three", [*results, *scoring(GOOD, target="x", prompt_id="long")]), by="target")
     assert set(three.comparisons) == {(0, 1), (0, 2), (1, 2)}
@@ -200,7 +200,7 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
         "orders",
         "worse",
         "refunds",
-        "cannot tell",
+        "inconclusive",
     )
     assert (orders.judgement.score.p, orders.judgement.score.level) == (4 / 2**8, 0.975)
 
@@ -251,13 +251,13 @@ def test_a_lower_pass_mark_is_told(store):
     low = [replace(one, status="passed", trial=replace(one.trial, threshold=0.5)) for one in scoring(half)]
     found = compared(store("base", scoring(half)), store("other", low))
     assert found.notes == ("the threshold differs in 8 of 8 cases (0.8 → 0.5); pass rates are not compared",)
-    assert (found.whole.verdict, found.whole.rate) == ("cannot tell", None)  # all pass now, and no answer is better
+    assert (found.whole.verdict, found.whole.rate) == ("inconclusive", None)  # all pass now, and no answer is better
 
 
 def test_three_runs_are_compared_each_with_each(runs, store):
     found = matrix(*runs, store("third", scoring(GOOD)))
     verdicts = {place: one.whole.verdict for place, one in found.comparisons.items()}
-    assert verdicts == {(0, 1): "worse", (0, 2): "cannot tell", (1, 2): "better"}
+    assert verdicts == {(0, 1): "worse", (0, 2): "inconclusive", (1, 2): "better"}
     assert found.comparisons[0, 1].whole.tested == 4  # two measures each, one of which moves nothing between equal runs
     assert [one.candidate.run_id for one in found.against_base] == ["candidate", "third"]
     assert found.scores[CaseKey("refunds", "case-0", None, "gpt")] == (1.0, 0.0, 1.0)
@@ -311,7 +311,7 @@ def test_cases_are_dependent_by_a_key_of_their_metadata(store):
     customers = ["a", "a", "a", "b", "b", "b", "c", "d"]
     base, candidate = (store(name, with_customers(scores, customers)) for name, scores in (("x", GOOD), ("y", BAD)))
     found = compared(base, candidate, cluster="customer")
-    assert (found.whole.clusters, found.whole.pairs, found.whole.verdict) == (4, 8, "cannot tell")
+    assert (found.whole.clusters, found.whole.pairs, found.whole.verdict) == (4, 8, "inconclusive")
 
 
 @pytest.mark.parametrize(("lacking", "said"), [(8, "'case-0'"), (2, "'case-6'")])

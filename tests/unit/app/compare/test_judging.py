@@ -45,26 +45,26 @@ def test_the_same_loss_in_every_case_is_shown(drop, cases):
     assert judge(pairs(*[(1.0, 1.0 - drop)] * cases), USUAL).verdict == "worse"
     twice = [pair(number, 1.0, 1.0 - drop, f"customer {number // 2}") for number in range(2 * cases)]
     assert judge(twice, USUAL).verdict == "worse"
-    assert judge(pairs(*[(1.0, 1.0 - drop)] * 5), USUAL).verdict == "cannot tell"
+    assert judge(pairs(*[(1.0, 1.0 - drop)] * 5), USUAL).verdict == "inconclusive"
 
 
 def test_the_same_scores_show_nothing_without_a_margin_and_equivalence_with_one():
     same = pairs(*((0.9, 0.9) for _ in range(100)))
-    assert judge(same, USUAL).verdict == "cannot tell"
+    assert judge(same, USUAL).verdict == "inconclusive"
     assert judge(same, ComparisonSettings(margin=0.05)).verdict == "equivalent"
-    assert judge(same, ComparisonSettings(margin=0.02)).verdict == "cannot tell"
+    assert judge(same, ComparisonSettings(margin=0.02)).verdict == "inconclusive"
 
 
 def test_a_few_cases_show_nothing_however_far_apart_they_are():
     found = judge(pairs(*((1.0, 0.0) for _ in range(5))), USUAL)
-    assert (found.verdict, found.detectable, found.needed) == ("cannot tell", 1.0, 6)
+    assert (found.verdict, found.detectable, found.needed) == ("inconclusive", 1.0, 6)
     assert judge(pairs(*((1.0, 0.0) for _ in range(6))), USUAL).verdict == "worse"
 
 
 def test_four_losses_are_no_claim_and_their_interval_holds_zero():
     four = pairs(*((1.0, 0.5 + number / 50) for number in range(4)), *((1.0, 1.0) for _ in range(16)))
     found = judge(four, USUAL)
-    assert (found.score.p, found.verdict) == (0.125, "cannot tell")
+    assert (found.score.p, found.verdict) == (0.125, "inconclusive")
     assert found.score.interval[1] == 0.0
 
 
@@ -72,7 +72,7 @@ def test_cases_of_one_cluster_are_not_independent():
     alone = [pair(number, 1.0, float(number >= 8)) for number in range(24)]
     together = [pair(number, 1.0, float(number >= 8), f"customer {number // 4}") for number in range(24)]
     assert judge(alone, USUAL).verdict == "worse"
-    assert (judge(together, USUAL).clusters, judge(together, USUAL).verdict) == (6, "cannot tell")
+    assert (judge(together, USUAL).clusters, judge(together, USUAL).verdict) == (6, "inconclusive")
 
 
 def test_a_case_on_several_targets_is_one_cluster():
@@ -85,9 +85,9 @@ def test_a_case_on_several_targets_is_one_cluster():
 def test_of_fewer_than_six_clusters_there_is_no_interval_and_nothing_shown(clusters):
     together = [pair(number, 1.0, number / 100, f"customer {number % clusters}") for number in range(20)]
     found = judge(together, ComparisonSettings(alpha=0.5))
-    assert (found.score.interval, found.rate.interval, found.verdict, found.needed) == (None, None, "cannot tell", 6)
+    assert (found.score.interval, found.rate.interval, found.verdict, found.needed) == (None, None, "inconclusive", 6)
     alone = judge([pair(number, 1.0, number / 100) for number in range(clusters)], ComparisonSettings(alpha=0.5))
-    assert (alone.score.interval, alone.verdict) == (None, "cannot tell")
+    assert (alone.score.interval, alone.verdict) == (None, "inconclusive")
 
 
 def test_what_counts_cases_one_by_one_is_left_out_where_they_hang_together():
@@ -131,7 +131,7 @@ def test_what_is_shown_better_in_one_measure_and_in_the_other_not_at_all_is_bett
 def test_two_measures_are_corrected_for_both_and_one_that_cannot_show_anything_is_not_counted():
     six = [gated(number, 0.95, 0.85 + number / 100, (True, False)) for number in range(6)]
     assert (judge(six, USUAL).verdict, judge(six, USUAL).tested, judge(six, USUAL).score.p) == (
-        "cannot tell",
+        "inconclusive",
         2,
         4 / 64,
     )
@@ -158,15 +158,15 @@ def test_a_loss_within_the_margin_is_no_regression():
     assert judge(small, USUAL).verdict == "worse"
     assert judge(small, ComparisonSettings(margin=0.15)).verdict == "equivalent"
     assert (
-        judge(small, ComparisonSettings(margin=0.05)).verdict == "cannot tell"
+        judge(small, ComparisonSettings(margin=0.05)).verdict == "inconclusive"
     )  # of 30 cases, 12 % of others may be unlike all
 
 
 def test_what_nobody_saw_may_matter_more_than_the_margin():
     rare = [(1.0, 1.0)] * 9 + [(1.0, 1.0 - 0.001)]
-    assert judge(pairs(*rare), ComparisonSettings(margin=0.02)).verdict == "cannot tell"
+    assert judge(pairs(*rare), ComparisonSettings(margin=0.02)).verdict == "inconclusive"
     assert judge(pairs(*rare * 20), ComparisonSettings(margin=0.02)).verdict == "equivalent"
-    assert judge(pairs(*rare * 18), ComparisonSettings(margin=0.02)).verdict == "cannot tell"
+    assert judge(pairs(*rare * 18), ComparisonSettings(margin=0.02)).verdict == "inconclusive"
 
 
 def test_where_samples_ended_early_everywhere_the_share_of_passed_cases_is_the_measure():
@@ -187,13 +187,17 @@ def test_verdicts_of_cases_that_were_decided_by_unlike_rules_show_nothing(other)
         replace(one, before=replace(one.before, **until | other), after=replace(one.after, **until)) for one in lost
     ]
     found = judge(early, USUAL)
-    assert (found.verdict, found.withheld, found.rates_compare) == ("cannot tell", "settings", False)
+    assert (found.verdict, found.withheld, found.rates_compare) == ("inconclusive", "settings", False)
 
 
 def test_equivalent_needs_both_measures():
     flips = [gated(number, 0.8, 0.8 - number / 10**6, (number % 2, not number % 2)) for number in range(200)]
     found = judge(flips, ComparisonSettings(margin=0.05))
-    assert (found.verdict, found.rate.verdict, found.score.interval[0] > -0.05) == ("cannot tell", "cannot tell", True)
+    assert (found.verdict, found.rate.verdict, found.score.interval[0] > -0.05) == (
+        "inconclusive",
+        "inconclusive",
+        True,
+    )
 
 
 def spread_around(delta, cases):
@@ -203,7 +207,7 @@ def spread_around(delta, cases):
 
 def test_five_wins_are_no_claim_and_their_interval_holds_zero():
     found = judge(pairs(*[(0.0, 1.0)] * 5, *[(1.0, 1.0)] * 35), USUAL)
-    assert (found.score.interval[0], found.score.p, found.verdict) == (0.0, 0.0625, "cannot tell")
+    assert (found.score.interval[0], found.score.p, found.verdict) == (0.0, 0.0625, "inconclusive")
 
 
 def test_what_would_settle_it_is_counted_from_the_nearer_end_of_the_margin():
@@ -239,7 +243,7 @@ def test_what_can_be_seen_is_two_point_eight_standard_errors_and_shrinks_with_mo
 
 def test_where_nothing_is_shown_it_is_said_how_many_cases_would():
     found = judge(spread_around(-0.02, 30), USUAL)
-    assert (found.verdict, found.needed) == ("cannot tell", 203)  # (2.8 x 0.1 / 0.02)^2
+    assert (found.verdict, found.needed) == ("inconclusive", 203)  # (2.8 x 0.1 / 0.02)^2
     shown = judge(spread_around(-0.02, 400), USUAL)
     assert (shown.verdict, shown.needed) == ("worse", None)
 
@@ -252,8 +256,8 @@ def test_claims_do_not_stand_that_are_no_more_than_many_comparisons_bring():
     assert (first.score.p, first.score.level, first.verdict, second.verdict) == (
         4 / 64,
         0.975,
-        "cannot tell",
-        "cannot tell",
+        "inconclusive",
+        "inconclusive",
     )
     assert first.score.interval[1] == 0.0
 
@@ -270,7 +274,7 @@ def test_better_by_errors_is_not_better():
     lost = [errs(100 + number, 1.0, 0.0) for number in range(10)]
     assert judge(judged, USUAL).verdict == "better"
     found = judge(judged, USUAL, lost)
-    assert (found.verdict, found.withheld, found.errored) == ("cannot tell", "errors", 10)
+    assert (found.verdict, found.withheld, found.errored) == ("inconclusive", "errors", 10)
     assert found.score.bounds == (0.0, 0.125)
     assert judge(judged, USUAL, lost[:1]).verdict == "better"  # one error does not change it
     assert judge(judged, replace(USUAL, errored="drop")).verdict == "better"
@@ -280,7 +284,7 @@ def test_worse_must_hold_though_all_errors_had_passed():
     judged = pairs(*[(1.0, 0.0)] * 7, *[(1.0, 1.0)] * 60)
     assert judge(judged, USUAL).verdict == "worse"
     errored = [errs(100 + number, 0.0, 0.0) for number in range(12)]
-    assert (judge(judged, USUAL, errored).verdict, judge(judged, USUAL, errored).withheld) == ("cannot tell", "errors")
+    assert (judge(judged, USUAL, errored).verdict, judge(judged, USUAL, errored).withheld) == ("inconclusive", "errors")
 
 
 def test_what_errors_leave_of_better_may_be_non_inferior():
@@ -313,7 +317,7 @@ def test_a_mean_score_that_rises_while_the_pass_rate_falls_is_not_better():
     mixed = [gated(number, 0.5, 0.9, (number % 5 == 0, number % 6 == 0)) for number in range(60)]
     found = judge(mixed, USUAL)
     assert (found.score.verdict, found.rate.delta < 0) == ("better", True)
-    assert (found.verdict, found.withheld, found.shown_by) == ("cannot tell", "pass rate", ())
+    assert (found.verdict, found.withheld, found.shown_by) == ("inconclusive", "pass rate", ())
 
 
 def test_where_nothing_differs_a_difference_is_seldom_claimed():
@@ -322,7 +326,7 @@ def test_where_nothing_differs_a_difference_is_seldom_claimed():
         judge(pairs(*((0.5, 0.5 + drawn.choice((-1, 1)) * drawn.expovariate(8)) for _ in range(9))), USUAL).verdict
         for _ in range(120)
     ]
-    assert sum(claim != "cannot tell" for claim in claims) <= 12  # 6 expected at most; more than 12 once in 100 tries
+    assert sum(claim != "inconclusive" for claim in claims) <= 12  # 6 expected at most; more than 12 once in 100 tries
 
 
 @pytest.mark.parametrize(("alpha", "cases"), [(0.05, 6), (0.01, 8), (0.001, 11), (0.5, 6)])

@@ -18,7 +18,7 @@ def alone(found, question):
 
 
 def test_a_measure_by_itself_is_not_equivalent_by_what_a_few_cases_do_not_hold():
-    assert alone(scores(0.001, *[0.0] * 9), ComparisonSettings(margin=0.02)).verdict == "cannot tell"
+    assert alone(scores(0.001, *[0.0] * 9), ComparisonSettings(margin=0.02)).verdict == "inconclusive"
     assert alone(scores(0.001, *[0.0] * 199), ComparisonSettings(margin=0.02)).verdict == "equivalent"
 
 
@@ -47,7 +47,7 @@ def test_non_inferiority_is_held_against_the_border_below():
 @pytest.mark.parametrize("margin", [0.0, 0.01])
 def test_no_claim_has_the_p_value_of_any_difference_and_with_a_margin_none(margin):
     found = alone(scores(*[0.5, -0.4] * 10), ComparisonSettings(margin=margin))
-    assert found.verdict == "cannot tell"
+    assert found.verdict == "inconclusive"
     assert found.p_of_claim == (1.0 if margin else found.p)
     assert 0.05 < found.p < 1.0
 
@@ -80,7 +80,7 @@ def test_clusters_that_moved_alike_have_an_interval_all_the_same():
 
 def test_of_too_few_clusters_there_is_no_number_but_the_difference():
     found = alone(scores(*[0.1] * 20, size=5), ComparisonSettings())
-    assert (found.interval, found.p, found.p_of_claim, found.verdict) == (None, None, None, "cannot tell")
+    assert (found.interval, found.p, found.p_of_claim, found.verdict) == (None, None, None, "inconclusive")
     assert found.delta == pytest.approx(0.1)
 
 

@@ -47,7 +47,7 @@ def test_each_target_is_compared_with_the_first_of_the_run(compared):
     assert found.targets == ("small", "big", "huge")  # as the suite has them, though others ended first
     assert [(one.base, one.candidate, one.verdict) for one in found.comparisons] == [
         ("small", "big", "better"),
-        ("small", "huge", "cannot tell"),
+        ("small", "huge", "inconclusive"),
     ]
     assert found.comparisons[0].measures[0].measure == "pass rate"
     assert found.comparisons[0].measures[0].delta == pytest.approx(0.5)
@@ -81,7 +81,7 @@ def test_errored_trials_never_count_as_better(compared):
     found = compared(scoring(weak, target="small"), scoring(easy, target="big"), errored(hard, "big"))
     (one,) = found.comparisons
     assert one.measures[0].delta > 0
-    assert (one.verdict, one.errored, one.cases) == ("cannot tell", 5, 25)
+    assert (one.verdict, one.errored, one.cases) == ("inconclusive", 5, 25)
     assert one.measures[0].bounds[0] < 0
     whole = compared(scoring(WEAK, target="small"), errored(WEAK, "big"), name="none")
     assert [(one.verdict, one.errored, one.measures) for one in whole.comparisons] == [(None, 30, ())]
@@ -95,7 +95,7 @@ def test_errors_that_could_decide_it_withhold_the_verdict(compared):
         errored(list(WEAK)[12:], "big"),
     )
     (one,) = found.comparisons
-    assert (one.verdict, one.withheld) == ("cannot tell", "errors")
+    assert (one.verdict, one.withheld) == ("inconclusive", "errors")
     assert one.measures[0].interval[0] > 0  # what was graded alone would have said better
 
 
@@ -129,7 +129,7 @@ def test_a_case_with_two_prompts_is_one_cluster(compared):
     assert found.prompts == ("q", "p")
     target, prompt = found.comparisons
     assert (target.by, target.cases, target.pairs, target.clusters) == ("target", 30, 60, 30)
-    assert (prompt.by, prompt.base, prompt.candidate, prompt.verdict) == ("prompt", "q", "p", "cannot tell")
+    assert (prompt.by, prompt.base, prompt.candidate, prompt.verdict) == ("prompt", "q", "p", "inconclusive")
     once = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), name="once").comparisons[0]
     assert target.measures[0].delta == once.measures[0].delta
     assert target.measures[0].p_value >= once.measures[0].p_value  # the same answers twice are no more evidence

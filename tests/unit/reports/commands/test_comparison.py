@@ -24,7 +24,7 @@ def test_nothing_that_a_model_said_steers_a_terminal():
 def test_color_paints_the_verdicts_alone():
     plain, painted = render_comparison(EVERYTHING), render_comparison(EVERYTHING, color=True)
     assert "\x1b[1;31mworse\x1b[0m: the mean score" in painted
-    assert "\x1b[33mcannot tell\x1b[0m" in painted
+    assert "\x1b[33minconclusive\x1b[0m" in painted
     assert [line for line in plain.split("\n") if line not in painted.split("\n")] == [
         line for line in plain.split("\n") if "95% CI -0" in line
     ]
@@ -67,7 +67,7 @@ ERRORED = replace(
             UNSURE,
             0.0,
             (
-                "cannot tell: the mean score is 0.030 lower (95% CI -0.100 to +0.040, p 0.410);"
+                "inconclusive: the mean score is 0.030 lower (95% CI -0.100 to +0.040, p 0.410);"
                 " with 38 cases, a difference below 0.10 is likely to be missed;"
                 " if this difference is real, about 430 cases would show it with 80% power"
             ),
@@ -76,7 +76,7 @@ ERRORED = replace(
             replace(UNSURE, clusters=12),
             0.05,
             (
-                "cannot tell: the mean score is 0.030 lower (95% CI -0.100 to +0.040, p 0.410);"
+                "inconclusive: the mean score is 0.030 lower (95% CI -0.100 to +0.040, p 0.410);"
                 " with 12 clusters, the difference may be within the margin of 0.05 or beyond it;"
                 " if this difference is real, about 430 clusters would show it with 80% power;"
                 " 'equivalent' requires at least 72 clusters"
@@ -86,7 +86,7 @@ ERRORED = replace(
             replace(scored(UNSURE, delta=0.0), needed=None),
             0.0,
             (
-                "cannot tell: the mean score is the same (95% CI -0.100 to +0.040, p 0.410);"
+                "inconclusive: the mean score is the same (95% CI -0.100 to +0.040, p 0.410);"
                 " with 38 cases, a difference below 0.10 is likely to be missed"
             ),
         ),
@@ -94,7 +94,7 @@ ERRORED = replace(
             replace(scored(UNSURE, delta=-0.12, interval=(-0.2, 0.01), p=0.125), clusters=12, needed=None),
             0.0,
             (
-                "cannot tell: the mean score is 0.120 lower (95% CI -0.200 to +0.010, p 0.125);"
+                "inconclusive: the mean score is 0.120 lower (95% CI -0.200 to +0.010, p 0.125);"
                 " too few clusters moved to rule out chance"
             ),
         ),
@@ -102,7 +102,7 @@ ERRORED = replace(
             SMALL,
             0.0,
             (
-                "cannot tell: the mean score is 0.030 lower (no interval);"
+                "inconclusive: the mean score is 0.030 lower (no interval);"
                 " 4 cases are too few to compare; at least 6 are needed"
             ),
         ),
@@ -110,7 +110,7 @@ ERRORED = replace(
             ERRORED,
             0.0,
             (
-                "cannot tell: the mean score is 0.050 higher (95% CI +0.010 to +0.100, p 0.410);"
+                "inconclusive: the mean score is 0.050 higher (95% CI +0.010 to +0.100, p 0.410);"
                 " 12 cases errored, which decides the verdict: if all had failed or passed, the difference of the mean score"
                 " would be between -0.200 and +0.100"
             ),
@@ -141,7 +141,7 @@ def test_the_measure_that_shows_it_is_named_and_what_the_other_one_does():
 
 
 def test_a_pass_rate_that_fell_is_why_a_higher_mean_score_is_not_better():
-    fell = replace(HIGHER, verdict="cannot tell", withheld="pass rate", shown_by=())
+    fell = replace(HIGHER, verdict="inconclusive", withheld="pass rate", shown_by=())
     assert verdict_line(comparison(fell)).endswith("; the pass rate fell (-40.0 points)")
 
 
@@ -166,8 +166,8 @@ def test_a_part_is_told_by_the_measure_that_shows_it_and_without_an_interval_whe
         GroupComparison("b", scored(UNSURE, interval=None, p=None, p_of_claim=None)),
     )
     text = render_comparison(comparison(question=ComparisonSettings(by="suite"), groups=groups))
-    assert "worse        -40.0 points pass rate  97.5% CI -60.0 to -20.0" in text
-    assert "cannot tell  -0.030 mean score       no interval" in text
+    assert "worse         -40.0 points pass rate  97.5% CI -60.0 to -20.0" in text
+    assert "inconclusive  -0.030 mean score       no interval" in text
     assert "By suite; corrected for 2 tests (Holm)" in text
 
 

@@ -24,7 +24,7 @@ def test_the_verdict_and_its_numbers():
     assert (found["p_value"], found["mcnemar_p_value"], found["confidence"]) == (0.0021, 0.125, 0.95)
     assert (found["withheld"], found["errored"], found["delta_bounds"]) == (None, 0, None)
     assert found["base"]["results"] == ".agentv/results/20261121T140322Z-7f3a"
-    assert found["by_suite"]["orders"]["verdict"] == "cannot tell"
+    assert found["by_suite"]["orders"]["verdict"] == "inconclusive"
     assert found["by_suite"]["orders"]["cases_needed"] == 430
 
 
@@ -89,6 +89,6 @@ def test_a_matrix_refers_to_runs_by_their_place():
     )
     assert [(one["base"], one["candidate"], one["verdict"]) for one in found["comparisons"]] == [
         (0, 1, "worse"),
-        (0, 2, "cannot tell"),
+        (0, 2, "inconclusive"),
     ]
     assert (found["cases"][0]["scores"], found["cases_omitted"]) == ([1.0, None, 0.5], 2)

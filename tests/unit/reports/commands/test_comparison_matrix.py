@@ -6,7 +6,7 @@ from agentv.model.run.comparison import LeftOut, Matrix, MeasureResult, RunLabel
 from agentv.reports.commands.comparison_matrix import render_matrix
 from doubles.comparisons import UNSURE, WORSE, comparison, key
 
-LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? cannot tell"
+LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"
 RUNS = tuple(RunLabel(f"run-{letter}", f"/repo/{letter}", ("gpt",), 38) for letter in "abc")
 THREE = {"tested": 3}
 BETTER = replace(

@@ -39,6 +39,6 @@ def test_what_is_missing_and_what_was_lost_is_told():
 def test_a_program_gets_the_same_numbers():
     told = json.loads("".join(comparison_json(FOUND, here="/repo")))
     assert (told["run"]["results"], told["tests"], told["alpha"]) == ("r-1", 2, 0.05)
-    assert [one["verdict"] for one in told["comparisons"]] == ["better", None, "cannot tell"]
+    assert [one["verdict"] for one in told["comparisons"]] == ["better", None, "inconclusive"]
     assert told["comparisons"][0]["measures"][0]["p_value"] == 0.01
     assert told["comparisons"][0]["lost"][0]["status"] == "failed"

@@ -35,27 +35,27 @@ def lines(width=200, **changed):
             ),
         ),
         (
-            {"verdict": "cannot tell", "shown_by": (), "only_base": 4, "errored": 2, "unfinished": 1},
+            {"verdict": "inconclusive", "shown_by": (), "only_base": 4, "errored": 2, "unfinished": 1},
             (
-                "b vs a: not enough evidence: +8.0 points (95% CI +2.0 to +14.0, p 0.010); 100 cases; "
+                "b vs a: inconclusive: +8.0 points (95% CI +2.0 to +14.0, p 0.010); 100 cases; "
                 "4 only with a, not compared; 2 errored; 1 not finished or not checked"
             ),
         ),
         (
-            {"verdict": "cannot tell", "withheld": "errors", "errored": 12},
+            {"verdict": "inconclusive", "withheld": "errors", "errored": 12},
             (
-                "b vs a: not enough evidence (the verdict depends on 12 errored pairs): +8.0 points "
+                "b vs a: inconclusive (the verdict depends on 12 errored pairs): +8.0 points "
                 "(95% CI +2.0 to +14.0, p 0.010); 100 cases"
             ),
         ),
         (
             {
-                "verdict": "cannot tell",
+                "verdict": "inconclusive",
                 "measures": (replace(RATE, interval=None, p_value=None),),
                 "cases": 3,
                 "clusters": 3,
             },
-            "b vs a: not enough evidence (fewer than six independent cases): +8.0 points; 3 cases",
+            "b vs a: inconclusive (fewer than six independent cases): +8.0 points; 3 cases",
         ),
         (
             {"measures": (replace(RATE, measure="share of cases that passed"),), "shown_by": ()},
@@ -69,8 +69,8 @@ def test_a_comparison_says_what_it_shows(changed, said):
 
 
 def test_no_difference_is_never_called_equal_without_a_margin():
-    words = comparison_words(replace(BETTER, verdict="cannot tell", measures=(replace(RATE, delta=0.0),)))
-    assert "not enough evidence: +0.0 points" in words
+    words = comparison_words(replace(BETTER, verdict="inconclusive", measures=(replace(RATE, delta=0.0),)))
+    assert "inconclusive: +0.0 points" in words
     assert comparison_words(replace(BETTER, verdict="equivalent"), 0.05).startswith("b equivalent to a, within 0.05: ")
 
 

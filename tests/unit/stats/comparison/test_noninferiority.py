@@ -14,18 +14,18 @@ from agentv.stats.comparison.noninferiority import verdict
     [
         (0.01, 0.2, 0.0, "better"),
         (-0.2, -0.01, 0.0, "worse"),
-        (-0.1, 0.1, 0.0, "cannot tell"),
-        (0.0, 0.0, 0.0, "cannot tell"),
-        (0.0, 0.2, 0.0, "cannot tell"),
+        (-0.1, 0.1, 0.0, "inconclusive"),
+        (0.0, 0.0, 0.0, "inconclusive"),
+        (0.0, 0.2, 0.0, "inconclusive"),
         (-0.02, 0.02, 0.02, "equivalent"),
         (0.005, 0.015, 0.02, "equivalent"),
         (0.01, 0.2, 0.02, "non-inferior"),
         (-0.02, 0.2, 0.02, "non-inferior"),
-        (-0.021, 0.2, 0.02, "cannot tell"),
-        (-0.2, -0.01, 0.02, "cannot tell"),
+        (-0.021, 0.2, 0.02, "inconclusive"),
+        (-0.2, -0.01, 0.02, "inconclusive"),
         (0.021, 0.2, 0.02, "better"),
         (-0.2, -0.021, 0.02, "worse"),
-        (-inf, inf, 0.5, "cannot tell"),
+        (-inf, inf, 0.5, "inconclusive"),
     ],
 )
 def test_the_whole_interval_decides(low, high, margin, expected):
@@ -37,7 +37,7 @@ def test_swapping_the_runs_swaps_better_and_worse(one, other, margin):
     low, high = sorted((one, other))
     swapped = {"better": "worse", "worse": "better"}
     found, turned = verdict(low, high, margin), verdict(-high, -low, margin)
-    assert turned == swapped.get(found, found) or {found, turned} == {"non-inferior", "cannot tell"}
+    assert turned == swapped.get(found, found) or {found, turned} == {"non-inferior", "inconclusive"}
 
 
 def test_refuses_what_is_no_margin_and_no_interval():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Verdict = Literal["better", "worse", "equivalent", "non-inferior", "cannot tell"]
+Verdict = Literal["better", "worse", "equivalent", "non-inferior", "inconclusive"]
 """What is shown of a candidate; `equivalent`: any difference is at most the margin; `non-inferior`: it is not worse by
 more than the margin, and may be better."""
 
