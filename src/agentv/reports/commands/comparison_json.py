@@ -8,7 +8,6 @@ from dataclasses import asdict
 from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Interval, Judgement, Matrix, MovedCase, RunLabel
 from agentv.model.values.values import Json
-from agentv.reports.commands.run_comparison import run_comparison_json
 from agentv.reports.text.json_pieces import Piecewise, indented
 from agentv.reports.text.paths import shown_from
 
@@ -21,7 +20,7 @@ def comparison_json(found: Comparison | Matrix | RunComparison, *, here: str) ->
         here: absolute path of the directory that paths are shown from.
     """
     if isinstance(found, RunComparison):
-        return indented(dict(run_comparison_json(found, here=here)))
+        return indented(dict(_run_comparison(found, here)))
     shown = _matrix(found, here) if isinstance(found, Matrix) else _comparison(found, here)
     return indented(shown)  # ASCII, so that nothing in it steers a terminal
 
@@ -77,6 +76,20 @@ def _run(run: RunLabel, here: str) -> Json:
         **({"prompts": list(run.prompts)} if run.prompts else {}),
         "cases": run.cases,
         "missing": run.missing,
+    }
+
+
+def _run_comparison(found: RunComparison, here: str) -> dict[str, Json]:
+    """The comparisons with the keys of `matrix` in `summary.json`."""
+    return {
+        "run": _run(found.run, here),
+        "margin": found.question.margin,
+        "alpha": found.question.alpha,
+        "tests": found.tests,
+        "comparisons": [
+            {**asdict(one), "lost": [{**key._asdict(), "status": loss} for key, loss in lost.items()]}
+            for one, lost in zip(found.comparisons, found.lost, strict=True)
+        ],
     }
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from shlex import quote
 
 from agentv.model.run.compared.run_comparison import RunComparison
-from agentv.model.run.comparison import RunLabel
 from agentv.model.run.matrix import MatrixComparison
 from agentv.model.values.formatting import plural
-from agentv.model.values.values import Json
 from agentv.reports.commands.comparison import case_label, listed
 from agentv.reports.run.matrix import column_label, comparison_words
 from agentv.reports.text.escaping import one_line, percent
-from agentv.reports.text.paths import shown_from
 
 _STYLES = {"better": "32", "worse": "31"}
 
@@ -34,20 +30,6 @@ def render_run_comparison(found: RunComparison, *, color: bool = False) -> str:
     several = dict.fromkeys(one.by for one in found.comparisons)
     lines += ["", f"to see the cases that moved, compare two: {_hint(found, next(iter(several)))}"]
     return "\n".join(lines)
-
-
-def run_comparison_json(found: RunComparison, *, here: str) -> dict[str, Json]:
-    """The comparisons with the keys of `matrix` in `summary.json`."""
-    return {
-        "run": _run(found.run, here),
-        "margin": found.question.margin,
-        "alpha": found.question.alpha,
-        "tests": found.tests,
-        "comparisons": [
-            {**asdict(one), "lost": [{**key._asdict(), "status": loss} for key, loss in lost.items()]}
-            for one, lost in zip(found.comparisons, found.lost, strict=True)
-        ],
-    }
 
 
 def run_warnings(found: RunComparison) -> Iterator[str]:
@@ -88,13 +70,3 @@ def _hint(found: RunComparison, by: str) -> str:
     if by == "target":
         return f"{command} --target {one_line(quote(first.base))} --target {one_line(quote(first.candidate))}"
     return f"{command} --by {by}"
-
-
-def _run(run: RunLabel, here: str) -> Json:
-    return {
-        "run_id": run.run_id,
-        "results": shown_from(run.path, here),
-        "targets": list(run.targets),
-        "cases": run.cases,
-        "missing": run.missing,
-    }
