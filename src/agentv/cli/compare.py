@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from agentv.cli.completion.values import runs
+from agentv.cli.share import Share
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1000
 """Pieces of a text."""
 
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+_SHARE = Share(0, 1, min_open=True, max_open=True)
 
 
 @click.command("compare", epilog="Example: agentv compare 20261121T140322Z-7f3a last --margin 0.02")

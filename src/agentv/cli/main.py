@@ -83,6 +83,13 @@ MEANT_OPTIONS_OF = {
 }
 """Command → its options that are written in another way → what to write."""
 
+MEANT_ARGUMENTS = {
+    "compare": "name two runs, or one with several targets, prompts or variants; 'agentv results list' lists runs",
+    "power": "an earlier run is --from RUN",
+    "trend": "a suite is --suite NAME",
+}
+"""Command → what to write where an argument is missing, or is one too many."""
+
 
 @click.group(
     cls=LazyCommands,
@@ -126,6 +133,8 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as error:
         if isinstance(error, click.NoSuchOption) and (meant := _meant_option(error)):
             error = click.UsageError(f"No such option '{error.option_name}'; {meant}", error.ctx)
+        elif isinstance(error, click.UsageError) and (meant := _meant_argument(error)):
+            error = click.UsageError(f"{error.format_message().rstrip('.')}; {meant}", error.ctx)
         error.show()
         return error.exit_code
     except click.Abort:
@@ -145,6 +154,13 @@ def _run(arguments: list[str]) -> int:
 def _meant_option(error: click.NoSuchOption) -> str | None:
     of_command = MEANT_OPTIONS_OF.get(error.ctx.info_name or "", {}) if error.ctx is not None else {}
     return of_command.get(error.option_name) or MEANT_OPTIONS.get(error.option_name)
+
+
+def _meant_argument(error: click.UsageError) -> str | None:
+    missing = isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument)
+    if error.ctx is None or not (missing or error.message.startswith("Got unexpected extra argument")):
+        return None
+    return MEANT_ARGUMENTS.get(error.ctx.info_name or "")
 
 
 def _main(arguments: list[str]) -> int | None:

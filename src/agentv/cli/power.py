@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from agentv.cli.share import Share
 from agentv.errors import ExitStatus
 
 
@@ -11,21 +12,19 @@ from agentv.errors import ExitStatus
 @click.option("--cases", type=int, metavar="N", help="Cases in both runs.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), metavar="R", help="Samples of each case in each run.")
 @click.option(
-    "--detect", type=float, metavar="D", help="Drop of the pass rate, or mean score, to detect, such as 0.05."
+    "--detect", type=Share(), metavar="D", help="Drop of the pass rate, or mean score, to detect, such as 0.05."
 )
-@click.option("--rate", type=float, metavar="SHARE", help="Expected pass rate, or mean score (default 0.8).")
-@click.option(
-    "--alike", type=click.FloatRange(0, 1), metavar="SHARE", help="Share of the variance between cases (default 0.5)."
-)
+@click.option("--rate", type=Share(), metavar="SHARE", help="Expected pass rate, or mean score (default 0.8).")
+@click.option("--alike", type=Share(0, 1), metavar="SHARE", help="Share of the variance between cases (default 0.5).")
 @click.option(
     "--shared",
-    type=click.FloatRange(0, 1),
+    type=Share(0, 1),
     metavar="SHARE",
     help="Share of it that both runs have in common (default 0.5).",
 )
 @click.option(
     "--alpha",
-    type=float,
+    type=Share(),
     default=0.05,
     show_default=True,
     metavar="SHARE",
@@ -33,15 +32,17 @@ from agentv.errors import ExitStatus
 )
 @click.option(
     "--power",
-    type=float,
+    type=Share(),
     default=0.8,
     show_default=True,
     metavar="SHARE",
     help="Probability of detecting a true drop.",
 )
-@click.option("--margin", type=float, metavar="D", help="Loss that does not matter; plan to show that it is no larger.")
+@click.option(
+    "--margin", type=Share(), metavar="D", help="Loss that does not matter; plan to show that it is no larger."
+)
 @click.option("--cluster-size", type=click.IntRange(1), metavar="N", help="Cases of one cluster, such as a customer.")
-@click.option("--icc", type=click.FloatRange(0, 1), metavar="SHARE", help="Correlation within a cluster (default 0.3).")
+@click.option("--icc", type=Share(0, 1), metavar="SHARE", help="Correlation within a cluster (default 0.3).")
 @click.option("--deviation", type=float, metavar="SD", help="Plan scores with this standard deviation and mean --rate.")
 @click.option("--from", "earlier", metavar="RUN", help="Take cases, clusters, repeat, rate and noise from RUN.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")

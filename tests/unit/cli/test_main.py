@@ -9,6 +9,9 @@ def test_words_that_are_meant_otherwise_are_told(capsys):
         ("report",): "no command 'report'; did you mean 'results report'?",
         ("eval", "a.eval.yaml", "--prompt", "brief"): "'--prompt'; prompts are chosen by 'prompts:' in the eval file",
         ("results", "report", "-o", "y.html"): "'-o'; did you mean --html FILE, --md FILE or --junit FILE?",
+        ("compare",): "'RUN [CANDIDATE]...'; name two runs, or one with several targets",
+        ("power", "last"): "(last); an earlier run is --from RUN",
+        ("trend", "own"): "(own); a suite is --suite NAME",
     }
     for words, message in said.items():
         assert main.run(list(words)) == 2, words
