@@ -18,7 +18,8 @@ class Share(click.FloatRange):
         Raises:
             click.BadParameter: it is no number, or out of range.
         """
-        if not isinstance(value, str) or not value.strip().endswith("%"):
-            return float(super().convert(value, param, ctx))
-        percent = float(click.FLOAT.convert(value.strip()[:-1], param, ctx))
-        return float(super().convert(percent / 100, param, ctx))
+        of_one: Any = value
+        if isinstance(value, str) and value.strip().endswith("%"):
+            percent: Any = value.strip()[:-1]
+            of_one = click.FLOAT.convert(percent, param, ctx) / 100
+        return float(super().convert(of_one, param, ctx))
