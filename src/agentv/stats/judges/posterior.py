@@ -132,7 +132,7 @@ def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
     count is larger than the design effect of the corrected rate, by its linearization, leaves it.
     """
     found = list(answers)
-    effect = _design_effect(found)
+    effect = design_effect([one.cluster for one in found], list(_influences(found)))
 
     def of(observations: list[Observation]) -> Counted:
         clustered = counted(observations)
@@ -151,28 +151,29 @@ def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
     return JudgeCounts(of(labels(True)), of(labels(False)), of(verdicts))
 
 
-def _design_effect(answers: Sequence[JudgedAnswer]) -> float:
-    """How much more the corrected rate varies than that of answers without clusters; at least 1.
+def design_effect(clusters: Sequence[Hashable], influences: Sequence[tuple[float, float]]) -> float:
+    """How much more an estimate varies than that of observations without clusters; at least 1.
 
     The variance of few clusters is known badly and is too small: it counts with Student's t and as many degrees of
-    freedom as there are clusters that matter, against those of answers without clusters.
+    freedom as there are clusters that matter, against those of observations without clusters.
+
+    Args:
+        clusters: of each observation; None: it is one of its own.
+        influences: by how much each observation moves the estimate, and the expected square of that.
     """
-    if all(one.cluster is None for one in answers):
+    if all(one is None for one in clusters):
         return 1.0
     summed: dict[Hashable, float] = {}
     variances: dict[Hashable, float] = {}
-    alone: list[float] = []
-    squares = 0.0
-    for place, (one, (influence, variance)) in enumerate(zip(answers, _influences(answers), strict=True)):
-        cluster = (place,) if one.cluster is None else one.cluster
-        summed[cluster] = summed.get(cluster, 0.0) + influence
-        variances[cluster] = variances.get(cluster, 0.0) + variance
-        alone.append(variance)
-        squares += influence * influence
-    if not squares or not any(alone):
+    for place, (cluster, (influence, variance)) in enumerate(zip(clusters, influences, strict=True)):
+        known = (place,) if cluster is None else cluster
+        summed[known] = summed.get(known, 0.0) + influence
+        variances[known] = variances.get(known, 0.0) + variance
+    squares = fsum(influence * influence for influence, _ in influences)
+    if len(summed) == len(clusters) or not squares or not any(variances.values()):
         return 1.0
     effect = fsum(one * one for one in summed.values()) / squares
-    return max(1.0, effect * _for_few(variances.values()) / _for_few(alone))
+    return max(1.0, effect * _for_few(variances.values()) / _for_few([variance for _, variance in influences]))
 
 
 def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]]:
