@@ -1,14 +1,17 @@
 """Coverage and width of pass rates corrected by labels, beside what else could be done, by simulation.
 
-    python benchmarks/corrected_rates.py [--rounds 500] [--answers 500] [--full]
+    python benchmarks/corrected_rates.py [--rounds 1000] [--answers 500] [--full]
 
 Every setting has a true pass rate, a judge with a TPR and a TNR, and a number of labelled answers. Nominal is 95%; with
-500 rounds a simulated 95% is accurate to about ±2%. Columns of coverage and of mean width in points:
+1000 rounds a simulated 95% is accurate to about ±1.4 points. `--full` takes five minutes. Columns of coverage and of
+mean width in points:
 
-    by stratum   labels drawn evenly from both verdicts, post-stratified (agentv's `label`)
-    at random    labels drawn from all answers, post-stratified
-    PPI++        prediction-powered inference with the best weight, normal interval, labels at random
-    Rogan-Gladen agentv's, labels of another run of the same judge
+    by verdict   labels drawn evenly from both verdicts, post-stratified (agentv's `label`)
+    from all     labels drawn from all answers, post-stratified
+    PPI++        prediction-powered inference with the best weight, normal interval, labels from all answers; the
+                 numbers are those of ppi-python 0.2.3, `ppi_mean_ci`
+    Rogan-Gladen agentv's, labels of another run of the same judge, where people pass 70%; rounds in which the labels do
+                 not show that the judge is better than chance give no interval, and are not counted
     labels       the labels alone, Wilson's interval
     naive        the judge's own rate, Wilson's interval
 """
@@ -17,156 +20,267 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import product
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.judges.corrected import even_split, transferred_rate
-from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgedAnswer, JudgeDraws, estimated, judge_counts
+from agentv.stats.judges.corrected import corrected_rate, even_split, transferred_rate
+from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
 
 Interval = tuple[float, float]
-DRAWS = 4000
+DRAWS = 2000
 """Draws of a round; agentv itself takes 40,000."""
 
-SETTINGS = [(0.5, 0.8, 0.8), (0.8, 0.9, 0.7), (0.8, 0.7, 0.9), (0.9, 0.95, 0.5), (0.97, 0.97, 0.5), (0.97, 0.8, 0.8)]
+USUAL = [(0.5, 0.8, 0.8), (0.8, 0.9, 0.7), (0.8, 0.7, 0.9), (0.9, 0.95, 0.5), (0.97, 0.97, 0.5), (0.97, 0.8, 0.8)]
+CORRELATION = 0.3
+"""Of answers in a cluster."""
+
+ELSEWHERE = 0.7
+"""Pass rate by people in the run whose labels are transferred."""
+
+AIM = (0.93, 0.97)
 
 
-class Run:
-    """Answers, what people would say of each, and what the judge says."""
+class Setting(NamedTuple):
+    """True rate, TPR, TNR, labels, answers in a cluster."""
 
-    def __init__(self, chance: np.random.Generator, answers: int, truth: float, judge: Interval, cluster: int) -> None:
-        groups = answers // cluster
-        if cluster > 1:  # the rates of clusters vary: an intraclass correlation of 0.3
-            shape = 0.7 / 0.3
-            rates = np.repeat(chance.beta(truth * shape, (1 - truth) * shape, groups), cluster)
-        else:
-            rates = np.full(answers, truth)
-        self.people = chance.random(len(rates)) < rates
-        self.judge = chance.random(len(rates)) < np.where(self.people, judge[0], 1 - judge[1])
-        self.clusters = np.repeat(np.arange(groups), cluster)
-        self.clustered = cluster > 1
-        self.chance = chance
+    truth: float
+    tpr: float
+    tnr: float
+    labels: int
+    cluster: int = 1
 
-    def stratified(self, labels: int) -> JudgeCounts:
-        """What labels drawn evenly from both verdicts tell."""
-        strata = [np.flatnonzero(self.judge), np.flatnonzero(~self.judge)]
-        split = even_split(labels, len(strata[0]), len(strata[1]))
-        chosen = [self.chance.choice(one, size, replace=False) for one, size in zip(strata, split, strict=True)]
-        return self._counts(*chosen)
 
-    def random(self, labels: int) -> JudgeCounts:
-        """What labels drawn from all answers tell."""
-        chosen = self.drawn(labels)
-        return self._counts(chosen[self.judge[chosen]], chosen[~self.judge[chosen]])
+class Table(NamedTuple):
+    """Answers by (judge, person)."""
 
-    def drawn(self, labels: int) -> np.ndarray:
-        """Places of random answers."""
-        return self.chance.choice(len(self.people), labels, replace=False)
+    passed_right: int
+    passed_wrong: int
+    failed_wrong: int
+    failed_right: int
 
-    def _counts(self, passed: np.ndarray, failed: np.ndarray) -> JudgeCounts:
-        if not self.clustered:  # the same, faster
-            counts = [(one.sum(), (~one).sum()) for one in (self.people[passed], self.people[failed], self.judge)]
-            return JudgeCounts(*(Counted(int(yes), int(no)) for yes, no in counts))
-        labelled = {*passed.tolist(), *failed.tolist()}
-        return judge_counts(
-            JudgedAnswer(
-                bool(self.judge[one]),
-                bool(self.people[one]) if one in labelled else None,
-                int(self.clusters[one]) if self.clustered else None,
-            )
-            for one in range(len(self.judge))
-        )
+    @property
+    def verdicts(self) -> Counted:
+        """Of the judge."""
+        return Counted(self[0] + self[1], self[2] + self[3])
+
+    def counts(self, verdicts: Counted) -> JudgeCounts:
+        """What these labels tell of a judge with these verdicts."""
+        return JudgeCounts(Counted(self[0], self[1]), Counted(self[2], self[3]), verdicts)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one simulated run and its labels show."""
+
+    by_verdict: JudgeCounts
+    from_all: JudgeCounts
+    elsewhere: JudgeCounts
+    verdicts: Counted
+    run: Table
+    labelled: Table
+    seed: int
 
 
 def main() -> None:
-    """Print a line for each setting, then the extremes of each column."""
+    """Print a line for each setting, then what the columns have in common."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--rounds", type=int, default=500)
+    options.add_argument("--rounds", type=int, default=1000)
     options.add_argument("--answers", type=int, default=500)
-    options.add_argument("--full", action="store_true", help="all combinations, not only ten or so")
+    options.add_argument("--full", action="store_true", help="all combinations, not only six")
     given = options.parse_args()
-    names = list(METHODS)
-    print(f"{'truth  TPR  TNR labels cluster':32}" + "".join(f"{name:>16}" for name in names))
-    lows, highs = dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.0)
+    found: dict[str, list[float]] = {name: [] for name in METHODS}
+    print(f"{'truth  TPR  TNR labels cluster':32}" + "".join(f"{name:>16}" for name in METHODS))
     for setting in settings(full=given.full):
-        found = simulated(setting, given.rounds, given.answers)
+        line = ""
+        for name, (held, width) in simulated(setting, given.rounds, given.answers).items():
+            line += f"{'none':>16}" if held is None else f"{held:>9.1%} {width * 100:5.1f}p"
+            found[name] += [] if held is None else [held]
         truth, tpr, tnr, labels, cluster = setting
-        line = "".join(f"{held:>9.1%} {width * 100:5.1f}p" for held, width in found.values())
         print(f"{truth:5.2f} {tpr:4.2f} {tnr:4.2f} {labels:6} {cluster:7}{'':4}{line}", flush=True)
-        for name, (held, _) in found.items():
-            lows[name], highs[name] = min(lows[name], held), max(highs[name], held)
-    print(f"{'lowest and highest coverage':32}" + "".join(f"{lows[one]:>8.1%}–{highs[one]:6.1%} " for one in names))
+    low, high = AIM
+    for name, show in (
+        ("lowest and highest coverage", lambda held: f"{min(held):.1%} {max(held):6.1%}"),
+        ("mean coverage", lambda held: f"{sum(held) / len(held):.1%}"),
+        (f"settings below {low:.0%}", lambda held: f"{sum(one < low for one in held)} of {len(held)}"),
+        (f"settings above {high:.0%}", lambda held: f"{sum(one > high for one in held)} of {len(held)}"),
+    ):
+        print(f"{name:32}" + "".join(f"{show(held) if held else 'none':>16}" for held in found.values()))
 
 
-def settings(*, full: bool) -> Iterator[tuple[float, float, float, int, int]]:
-    """True rate, TPR, TNR, labels, answers in a cluster."""
-    judges = product((0.5, 0.8, 0.9, 0.97), (0.5, 0.8, 0.97), (0.5, 0.8, 0.97)) if full else SETTINGS
-    for (truth, tpr, tnr), labels in product(judges, (20, 60, 200)):
-        yield truth, tpr, tnr, labels, 1
-    yield from ((0.8, 0.9, 0.7, labels, 5) for labels in (20, 60, 200))
+def settings(*, full: bool) -> Iterator[Setting]:
+    """The settings of the table."""
+    judges = product((0.5, 0.8, 0.9, 0.97), (0.5, 0.8, 0.97), (0.5, 0.8, 0.97)) if full else USUAL
+    for judge, labels in product(judges, (20, 60, 200)):
+        yield Setting(*judge, labels)
+    for judge, labels in product(USUAL if full else USUAL[1:2], (20, 60, 200)):
+        yield Setting(*judge, labels, 5)
+    for labels in (20, 60, 200):
+        yield Setting(*USUAL[1], labels, 25)
 
 
-def simulated(
-    setting: tuple[float, float, float, int, int], rounds: int, answers: int
-) -> dict[str, tuple[float, float]]:
-    """Coverage and mean width of each method."""
-    truth, tpr, tnr, labels, cluster = setting
-    chance = np.random.default_rng(1)
-    held, widths = dict.fromkeys(METHODS, 0), dict.fromkeys(METHODS, 0.0)
-    for _ in range(rounds):
-        run = Run(chance, answers, truth, (tpr, tnr), cluster)
-        other = Run(chance, answers, 0.7, (tpr, tnr), cluster)
+def simulated(setting: Setting, rounds: int, answers: int) -> dict[str, tuple[float | None, float]]:
+    """Coverage and mean width of each method; a coverage is None if most rounds give no interval."""
+    held, widths, counted = (dict.fromkeys(METHODS, 0.0) for _ in range(3))
+    drawn = independent if setting.cluster == 1 else clustered
+    for one in drawn(np.random.default_rng(1), setting, rounds, answers):
         for name, method in METHODS.items():
-            low, high = method(run, other, labels)
-            held[name] += low <= truth <= high
-            widths[name] += high - low
-    return {name: (held[name] / rounds, widths[name] / rounds) for name in METHODS}
+            interval = method(one)
+            if interval is not None:
+                counted[name] += 1
+                held[name] += interval[0] <= setting.truth <= interval[1]
+                widths[name] += interval[1] - interval[0]
+    return {
+        name: (held[name] / counted[name] if counted[name] >= rounds / 2 else None, widths[name] / (counted[name] or 1))
+        for name in METHODS
+    }
 
 
-def by_stratum(run: Run, _: Run, labels: int) -> Interval:
-    return posterior(run.stratified(labels))
+def independent(chance: np.random.Generator, setting: Setting, rounds: int, answers: int) -> Iterator[Round]:
+    """Runs without clusters, which their counts describe: all are drawn at once."""
+    runs = tables(chance, setting, setting.truth, rounds, answers)
+    others = tables(chance, setting, ELSEWHERE, rounds, answers)
+    by_verdict, elsewhere = (labelled_evenly(chance, one, setting.labels) for one in (runs, others))
+    from_all = chance.multivariate_hypergeometric
+    for place, row in enumerate(runs):
+        run = Table(*row.tolist())
+        labelled = Table(*from_all(run, setting.labels).tolist())
+        other = Table(*others[place].tolist())
+        yield Round(
+            Table(*by_verdict[place].tolist()).counts(run.verdicts),
+            labelled.counts(run.verdicts),
+            Table(*elsewhere[place].tolist()).counts(other.verdicts),
+            run.verdicts,
+            run,
+            labelled,
+            place,
+        )
 
 
-def at_random(run: Run, _: Run, labels: int) -> Interval:
-    return posterior(run.random(labels))
+def tables(chance: np.random.Generator, setting: Setting, truth: float, rounds: int, answers: int) -> np.ndarray:
+    """Rows of answers by (judge, person)."""
+    tpr, tnr = setting.tpr, setting.tnr
+    return chance.multinomial(
+        answers, (truth * tpr, (1 - truth) * (1 - tnr), truth * (1 - tpr), (1 - truth) * tnr), rounds
+    )
 
 
-def posterior(counts: JudgeCounts) -> Interval:
-    found = estimated(JudgeDraws.of(counts, draws=DRAWS).truth)
+def labelled_evenly(chance: np.random.Generator, runs: np.ndarray, labels: int) -> np.ndarray:
+    """Labels drawn evenly from both verdicts."""
+    split = np.array([even_split(labels, int(one[:2].sum()), int(one[2:].sum())) for one in runs])
+    found = np.empty_like(runs)
+    for first, size in ((0, split[:, 0]), (2, split[:, 1])):
+        found[:, first] = chance.hypergeometric(runs[:, first], runs[:, first + 1], size)
+        found[:, first + 1] = size - found[:, first]
+    return found
+
+
+def clustered(chance: np.random.Generator, setting: Setting, rounds: int, answers: int) -> Iterator[Round]:
+    """Runs whose clusters have rates of their own."""
+    for place in range(rounds):
+        run, other = (ClusteredRun(chance, answers, setting, truth) for truth in (setting.truth, ELSEWHERE))
+        chosen = run.from_all(setting.labels)
+        yield Round(
+            run.counts(run.evenly(setting.labels)),
+            run.counts(chosen),
+            other.counts(other.evenly(setting.labels)),
+            run.counts(chosen).verdicts,
+            run.table(np.arange(len(run.people))),
+            run.table(chosen),
+            place,
+        )
+
+
+class ClusteredRun:
+    """Answers, what people would say of each, and what the judge says."""
+
+    def __init__(self, chance: np.random.Generator, answers: int, setting: Setting, truth: float) -> None:
+        groups = answers // setting.cluster
+        shape = (1 - CORRELATION) / CORRELATION
+        rates = np.repeat(chance.beta(truth * shape, (1 - truth) * shape, groups), setting.cluster)
+        self.people = chance.random(len(rates)) < rates
+        self.judge = chance.random(len(rates)) < np.where(self.people, setting.tpr, 1 - setting.tnr)
+        self.clusters = np.repeat(np.arange(groups), setting.cluster)
+        self.chance = chance
+
+    def evenly(self, labels: int) -> np.ndarray:
+        """Places of answers, drawn evenly from both verdicts."""
+        strata = [np.flatnonzero(self.judge), np.flatnonzero(~self.judge)]
+        split = even_split(labels, len(strata[0]), len(strata[1]))
+        return np.concatenate([self.chance.choice(*one, replace=False) for one in zip(strata, split, strict=True)])
+
+    def from_all(self, labels: int) -> np.ndarray:
+        """Places of random answers."""
+        return self.chance.choice(len(self.people), labels, replace=False)
+
+    def counts(self, chosen: np.ndarray) -> JudgeCounts:
+        """What labels of these answers tell."""
+        labelled = set(chosen.tolist())
+        rows = zip(self.judge.tolist(), self.people.tolist(), self.clusters.tolist(), strict=True)
+        return judge_counts(
+            JudgedAnswer(judge, person if place in labelled else None, cluster)
+            for place, (judge, person, cluster) in enumerate(rows)
+        )
+
+    def table(self, chosen: np.ndarray) -> Table:
+        """These answers by (judge, person)."""
+        judge, people = self.judge[chosen], self.people[chosen]
+        cells = ((judge & people), (judge & ~people), (~judge & people), (~judge & ~people))
+        return Table(*(int(one.sum()) for one in cells))
+
+
+def by_verdict(one: Round) -> Interval:
+    """agentv's, labels drawn evenly from both verdicts."""
+    found = corrected_rate(one.by_verdict, one.seed, draws=DRAWS)
     return found.low, found.high
 
 
-def ppi(run: Run, _: Run, labels: int) -> Interval:
+def from_all(one: Round) -> Interval:
+    """agentv's, labels drawn from all answers."""
+    found = corrected_rate(one.from_all, one.seed, draws=DRAWS)
+    return found.low, found.high
+
+
+def ppi(one: Round) -> Interval:
     """A. N. Angelopoulos, J. C. Duchi, T. Zrnic, "PPI++", arXiv 2311.01453, for a mean."""
-    chosen = run.drawn(labels)
-    people, judge, rest = run.people[chosen] * 1.0, run.judge[chosen] * 1.0, run.judge * 1.0
-    ratio = labels / len(rest)
-    spread = rest.var(ddof=1)
-    weight = float(np.cov(people, judge)[0, 1] / ((1 + ratio) * spread)) if spread > 0 else 0.0
-    weight = min(1.0, max(0.0, weight))
-    mean = weight * rest.mean() + (people - weight * judge).mean()
-    error = np.sqrt(weight**2 * spread / len(rest) + (people - weight * judge).var(ddof=1) / labels)
-    return mean - 1.96 * error, mean + 1.96 * error
+    both, judge_only, person_only, _ = one.labelled
+    labels, answers = sum(one.labelled), sum(one.run)
+    rest = answers - labels
+    judge, person = (both + judge_only) / labels, (both + person_only) / labels
+    everywhere = (one.run[0] + one.run[1]) / answers
+    unlabelled = (one.run[0] + one.run[1] - both - judge_only) / rest
+    spread = everywhere * (1 - everywhere) * answers / (answers - 1)
+    together = both / labels - judge * person
+    weight = min(1.0, max(0.0, together / ((1 + labels / rest) * spread))) if spread else 0.0
+    mean = weight * unlabelled + person - weight * judge
+    residual = person * (1 - person) - 2 * weight * together + weight**2 * judge * (1 - judge)
+    error = sqrt(weight**2 * unlabelled * (1 - unlabelled) / rest + max(0.0, residual) / labels)
+    return mean - 1.959964 * error, mean + 1.959964 * error
 
 
-def rogan_gladen(run: Run, other: Run, labels: int) -> Interval:
-    judge = int(run.judge.sum())
-    found = transferred_rate(other.stratified(labels), Counted(judge, len(run.judge) - judge))
-    return (found.low, found.high) if found else (0.0, 1.0)
+def rogan_gladen(one: Round) -> Interval | None:
+    """agentv's, labels of another run."""
+    found = transferred_rate(one.elsewhere, one.verdicts, one.seed, draws=DRAWS)
+    return None if found is None else (found.low, found.high)
 
 
-def labels_alone(run: Run, _: Run, labels: int) -> Interval:
-    return wilson_interval(int(run.people[run.drawn(labels)].sum()), labels)
+def labels_alone(one: Round) -> Interval:
+    """Wilson's interval of the labels."""
+    return wilson_interval(one.labelled[0] + one.labelled[2], sum(one.labelled))
 
 
-def naive(run: Run, _: Run, __: int) -> Interval:
-    return wilson_interval(int(run.judge.sum()), len(run.judge))
+def naive(one: Round) -> Interval:
+    """Wilson's interval of the judge's verdicts."""
+    return wilson_interval(one.run[0] + one.run[1], sum(one.run))
 
 
-METHODS: dict[str, Callable[[Run, Run, int], Interval]] = {
-    "by stratum": by_stratum,
-    "at random": at_random,
+METHODS: dict[str, Callable[[Round], Interval | None]] = {
+    "by verdict": by_verdict,
+    "from all": from_all,
     "PPI++": ppi,
     "Rogan-Gladen": rogan_gladen,
     "labels": labels_alone,

@@ -87,7 +87,7 @@ def _reading(points: int, reason: str, question: RubricQuestion) -> ReadVerdict:
         reason=reason,
         stance=points,
         passed=passed,
-        details={"points": points},
+        details={"points": points, "scale": [low, high], "pass_threshold": rubric.pass_threshold},
     )
 
 

@@ -31,7 +31,7 @@ def test_points_become_a_score_and_a_verdict(points, score, passed):
     assert reading.checks == (
         Check("scores 4 or more on the scale from 1 to 5", passed, f"SCORE={points} REASON=It says 42."),
     )
-    assert (reading.details, reading.satisfied) == ({"points": points}, None)
+    assert (reading.details, reading.satisfied) == ({"points": points, "scale": [1, 5], "pass_threshold": 4}, None)
 
 
 @pytest.mark.parametrize(

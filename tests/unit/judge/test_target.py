@@ -43,7 +43,7 @@ def test_the_shape_of_the_verdict_goes_along_with_the_request():
 def test_a_verdict_on_a_scale():
     verdict = assess(Saying(["SCORE=4 REASON=right"]), EVA)
     assert (verdict.score, verdict.passed, verdict.reason) == (0.75, True, "right")
-    assert (verdict.undecided, verdict.details) == (False, {"points": 4})
+    assert (verdict.undecided, verdict.details) == (False, {"points": 4, "scale": [1, 5], "pass_threshold": 4})
 
 
 @pytest.mark.parametrize("reply", ["It is fine.", "", "SCORE=9 REASON=wow", "SCORE=4 REASON=a\nSCORE=5 REASON=b"])

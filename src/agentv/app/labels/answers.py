@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -12,13 +11,12 @@ from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.clusters import TrialCluster, cluster_of
-from agentv.model.run.labels import DrawnAnswer, GradedAnswer
+from agentv.model.run.grade import Grade
+from agentv.model.run.labels import DrawnAnswer, GradedAnswer, PointScale
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
-from agentv.stats.judges.corrected import even_split
 
 _JUDGED = ("llm-rubric", "factuality", "closed-qa", "answer-relevance", "context-", "trajectory:goal-success")
-
 
 Stratum = tuple[str, str, str, bool]
 """An assertion, the model and the prompt of its judge, and the judge's verdict."""
@@ -53,40 +51,77 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
             one = _answer(result, score)
             key = (one.suite, one.assertion, *one.key, one.asked.prompt_sha256, one.asked.model, one.passed)
             earlier = found.get(key)
-            found[key] = one if earlier is None else replace(earlier, trials=earlier.trials + 1)
+            found[key] = one if earlier is None else _together(earlier, one)
     if not found:
         raise _nothing(run, assertion, names, unrecorded=unrecorded)
-    return list(found.values())
+    scales = {one.asked.rubric_sha256: one.scale for one in found.values() if one.scale is not None}
+    return [replace(one, scale=scales.get(one.asked.rubric_sha256)) for one in found.values()]
 
 
 def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnAnswer]:
-    """Answers to label, drawn evenly from both verdicts of the judge, in random order.
+    """Answers to label, drawn evenly from the strata of all judges, in random order.
 
-    The same seed draws the same answers, and with a larger sample those and more.
+    The same seed draws the same answers, with a larger sample those and more, and of one assertion alone also those
+    that it draws of all of them.
     """
-    strata = [
-        sorted((one for one in answers if one.passed is verdict), key=lambda one: (one.suite, one.assertion, *one.key))
-        for verdict in (True, False)
-    ]
-    for place, one in enumerate(strata):
-        random.Random(f"{seed} {place}").shuffle(one)  # noqa: S311  # a sample, no secret
-    trials: Counter[Stratum] = Counter()
+    strata: dict[Stratum, list[GradedAnswer]] = {}
     for answer in answers:
-        trials[stratum_of(answer)] += answer.trials
+        strata.setdefault(stratum_of(answer), []).append(answer)
+    for stratum, members in strata.items():
+        members.sort(key=lambda one: (one.suite, one.key))
+        _chance(seed, stratum).shuffle(members)
+    order = sorted(strata, key=lambda stratum: (_chance(seed, "strata", stratum).random(), stratum))
     drawn: list[DrawnAnswer] = []
-    for one, size in zip(strata, even_split(sample, len(strata[0]), len(strata[1])), strict=True):
-        drawn += [DrawnAnswer(answer, size / len(one), trials[stratum_of(answer)]) for answer in one[:size]]
-    random.Random(f"{seed} order").shuffle(drawn)  # noqa: S311  # as above
+    for stratum, size in zip(order, even_sizes(sample, [len(strata[one]) for one in order]), strict=True):
+        members = strata[stratum]
+        trials = sum(one.trials for one in members)
+        drawn += [DrawnAnswer(one, size / len(members), trials) for one in members[:size]]
+    _chance(seed, "order").shuffle(drawn)
     return drawn
+
+
+def even_sizes(wanted: int, available: Sequence[int]) -> list[int]:
+    """How many of `wanted` to take from each stratum: one from each in turn, as long as it has one left."""
+    sizes = [0] * len(available)
+    left = min(wanted, sum(available))
+    while left:
+        open_strata = [place for place, size in enumerate(sizes) if size < available[place]]
+        each = max(1, left // len(open_strata))
+        for place in open_strata[:left]:
+            more = min(each, available[place] - sizes[place])
+            sizes[place] += more
+            left -= more
+    return sizes
+
+
+def _chance(*seed: object) -> random.Random:
+    return random.Random(repr(seed))  # noqa: S311  # a sample, no secret
+
+
+def _together(earlier: GradedAnswer, one: GradedAnswer) -> GradedAnswer:
+    """Trials with the same answer and verdict; the points of the judge may differ."""
+    trials = earlier.trials + one.trials
+    score = (earlier.score * earlier.trials + one.score * one.trials) / trials
+    return replace(earlier, trials=trials, score=score, scale=earlier.scale or one.scale)
+
+
+def _scale(grade: Grade) -> PointScale | None:
+    """The scale that the judge says it graded by; a verdict that could not be read has none."""
+    match grade.details:
+        case {"scale": [int() as low, int() as high], "pass_threshold": int() as passing} if low < high:
+            return PointScale(low, high, passing)
+    return None
 
 
 def _answer(result: TrialResult, score: Score) -> GradedAnswer:
     case = result.trial.case
     asked = score.grade.asked_judge
+    scale = _scale(score.grade)
     assert asked is not None  # noqa: S101  # the caller looked
     if score.entry.type.startswith("not-"):
         digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
         asked = replace(asked, rubric=f"The opposite must hold of:\n{asked.rubric}", rubric_sha256=digest)
+        scale = None  # points for the opposite are no question to a person
     output = result.output or ""
     return GradedAnswer(
         result.trial.suite.name,
@@ -102,6 +137,8 @@ def _answer(result: TrialResult, score: Score) -> GradedAnswer:
         score.grade.passed,
         score.grade.reason,
         cluster_of(TrialCluster.of(result.trial)),
+        score=score.grade.score,
+        scale=scale,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 from agentv.app.labels.answers import graded_answers
 from agentv.app.labels.labelling import latest
@@ -12,7 +13,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import GradedAnswer, Label, LabelItem, LabelKey
+from agentv.model.run.labels import GradedAnswer, Label, LabelKey
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.stats.judges.agreement import (
     ConfusionMatrix,
@@ -23,8 +24,16 @@ from agentv.stats.judges.agreement import (
     mean_pairwise_agreement,
 )
 from agentv.stats.judges.annotators import alternative_annotator
-from agentv.stats.judges.check_result import CheckedJudge, Disagreement, JudgeCheck, LabelCounts, PeopleAgreement
+from agentv.stats.judges.check_result import (
+    CheckedJudge,
+    Disagreement,
+    JudgeCheck,
+    LabelCounts,
+    MeanScore,
+    PeopleAgreement,
+)
 from agentv.stats.judges.corrected import corrected_rate, more_labels, transferred_rate
+from agentv.stats.judges.mean_score import ScoredAnswer, corrected_mean
 from agentv.stats.judges.posterior import Estimated, JudgedAnswer, judge_counts
 from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
 
@@ -34,7 +43,11 @@ JudgeKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer as it is checked: of a run, or of labels alone."""
+    """An answer as it is checked: of a run, or of labels alone.
+
+    Attributes:
+        score: of the judge, on a scale; None: the rubric has none, or there are labels alone.
+    """
 
     key: LabelKey
     judge: JudgeKey
@@ -44,6 +57,12 @@ class _Answer:
     trials: int
     run: str
     suite: str
+    score: float | None = None
+
+    @property
+    def verdict_key(self) -> tuple[LabelKey, bool]:
+        """What it is, and the judge's verdict on it: an answer may have both, from several trials."""
+        return self.key, self.passed
 
 
 def check_judges(named: str, assertion: str | None = None) -> JudgeCheck:
@@ -87,7 +106,8 @@ def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:
 def _of_graded(answer: GradedAnswer, run: str) -> _Answer:
     judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
     name = answer.asked.judge
-    return _Answer(answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite)
+    score = None if answer.scale is None else answer.score
+    return _Answer(answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite, score)
 
 
 def _answers_of(labels: Sequence[Label]) -> list[_Answer]:
@@ -131,26 +151,28 @@ def _checked(answers: Sequence[_Answer], labels: Sequence[Label], run: str | Non
 
 
 def _same_runs(judge: JudgeKey, answers: Sequence[_Answer], labels: Sequence[Label]) -> set[str]:
-    """Other runs with the answers of this one, such as one that was graded again: their draws are draws from this one.
+    """Other runs with the answers and verdicts of this one, such as a copy of it: their draws are draws from this one.
 
     Of a run that shares only some answers, the labels are no random part of this one.
     """
-    known, trials = {one.key for one in answers}, sum(one.trials for one in answers)
+    known = {one.verdict_key for one in answers}
+    trials = {verdict: sum(one.trials for one in answers if one.passed is verdict) for verdict in (True, False)}
     found: set[str] = set()
     for run in {one.run for one in labels}:
         of_run = [one for one in labels if one.run == run and _judge_of(one) == judge]
         sizes = {one.judge_passed: one.drawn_from for one in of_run if one.drawn_from}
-        if of_run and all(one.key in known for one in of_run) and sum(sizes.values()) == trials:
+        same_answers = all((one.key, one.judge_passed) in known for one in of_run)
+        if of_run and same_answers and all(trials[verdict] == size for verdict, size in sizes.items()):
             found.add(run)
     return found
 
 
 def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
     """Labels that replaced another verdict of the same person on the same answer."""
-    said: dict[tuple[LabelItem, str], Label] = {}
-    changed: dict[tuple[LabelItem, str], Label] = {}
+    said: dict[tuple[object, str], Label] = {}
+    changed: dict[tuple[object, str], Label] = {}
     for label in sorted(labels, key=lambda one: one.time):
-        which = (label.item, label.person)
+        which = (label.item[:-1], label.person)
         if which in said and said[which].verdict != label.verdict:
             changed[which] = label
         said[which] = label
@@ -166,7 +188,8 @@ def _judge(
     """The judge of an assertion; of each label that counts, whether it is of an answer of a run that is checked."""
     here = {(one.item, one.person): is_here for one, is_here in current}
     of_judge: dict[LabelKey, dict[str, bool]] = {}
-    drawn: dict[LabelKey, dict[str, bool]] = {}
+    drawn: dict[tuple[LabelKey, bool], dict[str, bool]] = {}
+    scores: dict[tuple[LabelKey, bool], list[float]] = {}
     counts = LabelCounts()
     for key in dict.fromkeys(one.key for one in answers):
         for label in by_key.get(key, ()):
@@ -177,7 +200,9 @@ def _judge(
             else:
                 of_judge.setdefault(key, {})[label.person] = label.verdict == "pass"
                 if label.probability is not None and here[label.item, label.person]:
-                    drawn.setdefault(key, {})[label.person] = label.verdict == "pass"
+                    drawn.setdefault((key, label.judge_passed), {})[label.person] = label.verdict == "pass"
+                    if label.score is not None:
+                        scores.setdefault((key, label.judge_passed), []).append(label.score)
                 else:
                     counts = replace(counts, not_drawn=counts.not_drawn + 1)
     known = {one.key for one in answers}
@@ -217,13 +242,36 @@ def _judge(
             checked,
             accuracy=judge_accuracy(known_counts),
             corrected=corrected_rate(known_counts),
+            mean_score=_mean_score(answers, scores),
             more=more_labels(known_counts, (left[0], left[1])),
         )
     return replace(checked, transferred=_transferred(elsewhere, judged), transferred_labels=len(elsewhere))
 
 
-def _judged(answer: _Answer, labels: Mapping[LabelKey, Mapping[str, bool]]) -> JudgedAnswer:
-    return JudgedAnswer(answer.passed, majority(labels.get(answer.key, {}).values()), answer.cluster, answer.trials)
+def _judged(answer: _Answer, labels: Mapping[tuple[LabelKey, bool], Mapping[str, bool]]) -> JudgedAnswer:
+    verdict = majority(labels.get(answer.verdict_key, {}).values())
+    return JudgedAnswer(answer.passed, verdict, answer.cluster, answer.trials)
+
+
+def _mean_score(
+    answers: Sequence[_Answer], scores: Mapping[tuple[LabelKey, bool], Sequence[float]]
+) -> MeanScore | None:
+    """The mean score by the judge and by people; None: the rubric has no scale."""
+    scored = [
+        ScoredAnswer(
+            one.passed,
+            one.score,
+            fmean(scores[one.verdict_key]) if one.verdict_key in scores else None,
+            one.cluster,
+            one.trials,
+        )
+        for one in answers
+        if one.score is not None
+    ]
+    if not scored or len(scored) < len(answers):
+        return None
+    by_judge = sum(one.judge * one.weight for one in scored) / sum(one.weight for one in scored)
+    return MeanScore(by_judge, corrected_mean(scored), sum(one.person is not None for one in scored))
 
 
 def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | None]:
@@ -239,10 +287,10 @@ def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | 
 
 def _transferred(labels: Sequence[Label], judged: Sequence[JudgedAnswer]) -> Estimated | None:
     answers = _answers_of(labels)
-    verdicts: dict[LabelKey, dict[str, bool]] = {}
+    verdicts: dict[tuple[LabelKey, bool], dict[str, bool]] = {}
     for label in labels:
         if label.verdict != "unsure" and label.probability is not None:
-            verdicts.setdefault(label.key, {})[label.person] = label.verdict == "pass"
+            verdicts.setdefault((label.key, label.judge_passed), {})[label.person] = label.verdict == "pass"
     if not verdicts:
         return None
     return transferred_rate(judge_counts(_judged(one, verdicts) for one in answers), judge_counts(judged).verdicts)

@@ -21,6 +21,28 @@ def now() -> str:
     return timestamp(datetime.now(UTC))
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How answers were drawn from a run: enough to draw them again.
+
+    Attributes:
+        one_assertion: only answers of one assertion were drawn.
+    """
+
+    sample: int
+    seed: int
+    one_assertion: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a person says of an answer: a verdict, or points on the scale of the rubric, which decide it."""
+
+    verdict: LabelVerdict | None = None
+    points: int | None = None
+    note: str = ""
+
+
 @dataclass(slots=True)
 class LabellingSession:
     """The drawn answers of a run, and the labels that one person gives them.
@@ -28,6 +50,7 @@ class LabellingSession:
     Attributes:
         drawn: the answers, in the order in which they are shown.
         given: what the person has said so far, in this session or before.
+        draw: how the answers were drawn.
     """
 
     run_id: str
@@ -36,11 +59,23 @@ class LabellingSession:
     drawn: Sequence[DrawnAnswer]
     given: dict[LabelItem, Label] = field(default_factory=dict)
     clock: Callable[[], str] = now
+    draw: Draw | None = None
+
+    @property
+    def distinct(self) -> list[DrawnAnswer]:
+        """The drawn answers, without those drawn already with the judge's other verdict: they are labelled together."""
+        return list({one.answer.item[:-1]: one for one in reversed(self.drawn)}.values())[::-1]
+
+    @property
+    def to_label(self) -> list[DrawnAnswer]:
+        """The answers that the person has not labelled, in the order in which they are shown."""
+        left = {one.answer.item[:-1] for one in self.drawn if one.answer.item not in self.given}
+        return [one for one in self.distinct if one.answer.item[:-1] in left]
 
     @property
     def left(self) -> int:
         """Number of drawn answers that the person has not labelled."""
-        return sum(one.answer.item not in self.given for one in self.drawn)
+        return len(self.to_label)
 
     @property
     def agreed(self) -> tuple[int, int]:
@@ -57,16 +92,28 @@ class LabellingSession:
         """The files that labels are written to."""
         return sorted({labels_file(self.root, one.answer.suite) for one in self.drawn})
 
-    def label(self, drawn: DrawnAnswer, verdict: LabelVerdict, note: str = "") -> Label:
+    def label(
+        self, drawn: DrawnAnswer, verdict: LabelVerdict | None = None, note: str = "", *, points: int | None = None
+    ) -> Label:
         """Write a label; it is on the disk when this returns.
 
+        Args:
+            drawn: the answer.
+            verdict: of the person; None: that of the points.
+            note: anything.
+            points: on the scale of the rubric, if it has one.
+
         Raises:
+            ValueError: neither a verdict nor points of the scale are given.
             StoreError: it cannot be written.
         """
-        found = label_of(drawn, self.run_id, self.person, verdict, note, self.clock())
-        append_labels(labels_file(self.root, drawn.answer.suite), [found])
-        self.given[found.item] = found
-        return found
+        time = self.clock()
+        together = [one for one in self.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]]
+        found = [label_of(one, self.run_id, self.person, Said(verdict, points, note), time) for one in together]
+        for suite in {one.suite for one in found}:
+            append_labels(labels_file(self.root, suite), [one for one in found if one.suite == suite])
+        self.given.update((one.item, one) for one in found)
+        return self.given[drawn.answer.item]
 
 
 def open_session(named: str, assertion: str | None, sample: int, seed: int, person: str) -> LabellingSession:
@@ -78,16 +125,29 @@ def open_session(named: str, assertion: str | None, sample: int, seed: int, pers
     """
     run = open_run(named, action="label")
     root = place_holding(RESULTS)
-    session = LabellingSession(run.run_id, root, person, draw(graded_answers(run, assertion), sample, seed))
+    drawn = draw(graded_answers(run, assertion), sample, seed)
+    session = LabellingSession(run.run_id, root, person, drawn, draw=Draw(sample, seed, one_assertion=bool(assertion)))
     session.given = {
         label.item: label for label in latest(read_labels(session.files)).values() if label.person == person
     }
     return session
 
 
-def label_of(drawn: DrawnAnswer, run_id: str, person: str, verdict: LabelVerdict, note: str, time: str) -> Label:
-    """The label of a drawn answer."""
+def label_of(drawn: DrawnAnswer, run_id: str, person: str, said: Said, time: str) -> Label:
+    """The label of a drawn answer.
+
+    Raises:
+        ValueError: neither a verdict nor points of the scale are given.
+    """
     answer = drawn.answer
+    verdict, score = said.verdict, None
+    if said.points is not None:
+        if answer.scale is None:
+            raise ValueError("the rubric has no scale")
+        score = answer.scale.score(said.points)
+        verdict = verdict or answer.scale.verdict(said.points)
+    if verdict is None:
+        raise ValueError("a label needs a verdict or points")
     return Label(
         answer.case,
         answer.output_sha256,
@@ -101,9 +161,10 @@ def label_of(drawn: DrawnAnswer, run_id: str, person: str, verdict: LabelVerdict
         answer.asked.model,
         answer.asked.prompt_sha256,
         answer.passed,
-        note,
+        said.note,
         drawn.probability,
         drawn.drawn_from,
+        score,
     )
 
 

@@ -48,9 +48,10 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
     saved at once to .agentv/labels/SUITE.jsonl; commit that file. Run the command again to continue. With the same
     seed, another person gets the same answers, and a larger --sample adds to them.
 
-    Keys: p pass, f fail, u unsure, n note, b back, q quit.
+    Keys: p pass, f fail, u unsure, n note, b back, q quit. Where the rubric has a scale, a digit gives points.
 
-    To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass, fail or unsure) and `note`, and --import.
+    To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass, fail or unsure), or `score` where the rubric
+    has a scale, and `note`, and --import.
     """
     export_to, import_from = files["export_to"], files["import_from"]
     if export_to is not None and import_from is not None:
@@ -60,15 +61,19 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
 
         added = import_labels(run, import_from, _person(by))
         click.echo(f"{added.added} labels added, {added.known} already known, {added.empty} left empty", err=True)
+        if added.not_drawn:
+            click.echo(f"{added.not_drawn} of them are not of the draw, so they do not correct the pass rate", err=True)
         return ExitStatus.PASSED
     from agentv.app.labels.labelling import open_session
 
     session = open_session(run, assertion, sample, seed, _person(by))
     if export_to is not None:
         from agentv.app.labels.exchange import export_answers
+        from agentv.model.values.formatting import plural
 
         export_answers(session, export_to)
-        click.echo(f"{len(session.drawn)} answers written to {export_to}; fill in 'label', then use --import", err=True)
+        written = plural(len(session.distinct), "answer")
+        click.echo(f"{written} written to {export_to}; fill in 'label', then use --import", err=True)
         return ExitStatus.PASSED
     return _in_terminal(session, run)
 

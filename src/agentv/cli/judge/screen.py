@@ -9,11 +9,12 @@ import click
 
 from agentv.app.labels.labelling import LabellingSession
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import DrawnAnswer, Label, LabelVerdict
+from agentv.model.run.labels import DrawnAnswer, Label, LabelVerdict, PointScale
 from agentv.reports.text.escaping import one_line, safe
 
 VERDICTS: dict[str, LabelVerdict] = {"p": "pass", "f": "fail", "u": "unsure"}
-KEYS = "p pass · f fail · u unsure · n note · b back · q quit"
+COMMANDS = "u unsure · n note · b back · q quit"
+KEYS = f"p pass · f fail · {COMMANDS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Terminal:
 def label_all(session: LabellingSession, terminal: Terminal | None = None) -> None:
     """Show the answers that have no label yet, until all have one or the person quits."""
     terminal = terminal or Terminal()
-    order = [one for one in session.drawn if one.answer.item not in session.given]
+    order = session.to_label
     place, last = 0, ""
     notes: dict[int, str] = {}
     while place < len(order):
@@ -38,23 +39,28 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
         earlier = session.given.get(drawn.answer.item)
         note = notes.get(place, earlier.note if earlier else "")
         terminal.show(screen(drawn, (place + 1, len(order)), last, note))
-        key = _key(terminal)
+        key = _key(terminal, drawn.answer.scale)
+        last = ""
         if key == "q":
             return
         if key == "b":
             place = max(0, place - 1)
-            last = ""
         elif key == "n":
             notes[place] = terminal.line("note").strip()
         else:
-            last = saved(session.label(drawn, VERDICTS[key], note))
+            points = _points(terminal, key, drawn.answer.scale)
+            if isinstance(points, str):
+                last = points
+                continue
+            last = saved(session.label(drawn, VERDICTS.get(key), note, points=points), drawn.answer.scale)
             place += 1
     if last:
         terminal.show(last)
 
 
-def _key(terminal: Terminal) -> str:
+def _key(terminal: Terminal, scale: PointScale | None) -> str:
     """One of the keys; end of input quits."""
+    known = {"b", "n", *(VERDICTS if scale is None else ("u", *_digits(scale)))}
     while True:
         try:
             key = terminal.key().lower()
@@ -64,9 +70,36 @@ def _key(terminal: Terminal) -> str:
             raise KeyboardInterrupt
         if key in ("\x04", "q"):
             return "q"
-        if key in VERDICTS or key in ("b", "n"):
+        if key in known:
             return key
-        terminal.show(f"no such key: {one_line(key)}; {KEYS}")
+        terminal.show(f"no such key: {one_line(key)}; {keys_of(scale)}")
+
+
+def _digits(scale: PointScale) -> tuple[str, ...]:
+    """The keys that give points: one for each, or one that asks for them."""
+    return tuple(map(str, range(scale.low, scale.high + 1))) if scale.low >= 0 and scale.high <= 9 else ("s",)
+
+
+def keys_of(scale: PointScale | None) -> str:
+    """The keys and what they do."""
+    if scale is None:
+        return KEYS
+    digits = _digits(scale)
+    first = f"{scale.low} to {scale.high} points" if len(digits) > 1 else f"s points, {scale.low} to {scale.high}"
+    return f"{first} · {COMMANDS}"
+
+
+def _points(terminal: Terminal, key: str, scale: PointScale | None) -> int | str | None:
+    """The points that a key gives; None: it gives none; a text: what is wrong with those that were typed."""
+    if scale is None or key in VERDICTS:
+        return None
+    written = terminal.line("points").strip() if key == "s" else key
+    try:
+        points = int(written)
+        scale.score(points)
+    except ValueError:
+        return f"points are whole numbers from {scale.low} to {scale.high}, found {one_line(written, 20)}"
+    return points
 
 
 def screen(drawn: DrawnAnswer, place: tuple[int, int], last: str, note: str) -> str:
@@ -77,13 +110,15 @@ def screen(drawn: DrawnAnswer, place: tuple[int, int], last: str, note: str) -> 
     texts += [("reference", answer.reference), ("answer", answer.output), ("criteria", answer.asked.rubric)]
     parts += [f"{name.upper()}\n{_indented(text)}" for name, text in texts if text]
     parts.append(f"note: {one_line(note)}" if note else "")
-    parts.append(f"Does the answer meet the criteria?\n{KEYS}")
+    question = "Does the answer meet the criteria?" if answer.scale is None else "How well does it meet the criteria?"
+    parts.append(f"{question}\n{keys_of(answer.scale)}")
     return "\n\n".join(part for part in parts if part)
 
 
-def saved(label: Label) -> str:
+def saved(label: Label, scale: PointScale | None = None) -> str:
     """What was saved. What the judge said stays hidden, since the person may still go back."""
-    return f"saved {one_line(label.case)}: {label.verdict}"
+    points = "" if scale is None or label.score is None else f", {scale.points(label.score)} points"
+    return f"saved {one_line(label.case)}: {label.verdict}{points}"
 
 
 def _indented(text: str) -> str:

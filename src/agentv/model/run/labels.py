@@ -6,7 +6,7 @@ from typing import Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import ClusterId
-from agentv.model.run.grade import AskedJudge
+from agentv.model.run.grade import PLACES, AskedJudge
 
 LabelVerdict = Literal["pass", "fail", "unsure"]
 LABEL_VERDICTS: tuple[LabelVerdict, ...] = ("pass", "fail", "unsure")
@@ -14,8 +14,35 @@ LABEL_VERDICTS: tuple[LabelVerdict, ...] = ("pass", "fail", "unsure")
 LabelKey = tuple[str, str, str]
 """The id of a case, the sha256 of an answer to it, and that of the rubric: what a label is of."""
 
-LabelItem = tuple[LabelKey, str, str]
-"""What a label is of, and the model and the prompt of the judge that it is held against."""
+LabelItem = tuple[LabelKey, str, str, bool]
+"""What a label is of, and the model, the prompt and the verdict of the judge that it is held against."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointScale:
+    """The scale of a rubric: lowest and highest points, and those at which an answer passes."""
+
+    low: int
+    high: int
+    passing: int
+
+    def score(self, points: int) -> float:
+        """The score of points, 0..1, as the judge's.
+
+        Raises:
+            ValueError: the scale has no such points.
+        """
+        if not self.low <= points <= self.high:
+            raise ValueError(f"the scale is from {self.low} to {self.high}")
+        return round((points - self.low) / (self.high - self.low), PLACES)
+
+    def points(self, score: float) -> int:
+        """The points of a score."""
+        return round(self.low + score * (self.high - self.low))
+
+    def verdict(self, points: int) -> LabelVerdict:
+        """Whether points pass."""
+        return "pass" if points >= self.passing else "fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +60,7 @@ class Label:
         note: anything.
         probability: with which the answer was drawn from those with this verdict of the judge; None: it was not drawn.
         drawn_from: how many trials there were with that verdict.
+        score: 0..1, where the rubric has a scale; None: it has none, or the person gave a verdict alone.
     """
 
     case: str
@@ -50,6 +78,7 @@ class Label:
     note: str = ""
     probability: float | None = None
     drawn_from: int | None = None
+    score: float | None = None
 
     @property
     def key(self) -> LabelKey:
@@ -59,7 +88,7 @@ class Label:
     @property
     def item(self) -> LabelItem:
         """What it is of, for the judge that it is held against: a person labels it once."""
-        return self.key, self.model, self.prompt_sha256
+        return self.key, self.model, self.prompt_sha256, self.judge_passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +101,8 @@ class GradedAnswer:
         passed: the verdict of the judge, hidden until the answer is labelled.
         reason: of the judge.
         trials: how many there are.
+        score: of the judge, 0..1.
+        scale: of the rubric; None: it has none.
     """
 
     suite: str
@@ -88,6 +119,8 @@ class GradedAnswer:
     reason: str | None
     cluster: ClusterId
     trials: int = 1
+    score: float = 0.0
+    scale: PointScale | None = None
 
     @property
     def key(self) -> LabelKey:
@@ -97,7 +130,7 @@ class GradedAnswer:
     @property
     def item(self) -> LabelItem:
         """As that of its labels."""
-        return self.key, self.asked.model, self.asked.prompt_sha256
+        return self.key, self.asked.model, self.asked.prompt_sha256, self.passed
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
 from agentv.stats.judges.annotators import FEWEST_ANSWERS, FEWEST_PEOPLE
-from agentv.stats.judges.check_result import FEW, CheckedJudge, Disagreement, JudgeCheck
+from agentv.stats.judges.check_result import FEW, CheckedJudge, Disagreement, JudgeCheck, MeanScore
 from agentv.stats.judges.corrected import NARROW
 from agentv.stats.judges.posterior import Estimated
 
@@ -87,7 +87,18 @@ def _rate(found: CheckedJudge) -> Iterator[str]:
     if found.corrected is not None:
         line += f"; {_interval(found.corrected)} corrected by {plural(found.matrix.total, 'labelled answer')}"
     yield line
+    if found.mean_score is not None:
+        yield _mean_score(found.mean_score)
     yield from _transferred(found)
+
+
+def _mean_score(found: MeanScore) -> str:
+    line = f"mean score {found.judge:.2f} by the judge"
+    if found.corrected is not None:
+        return (
+            f"{line}; {_number(found.corrected)} corrected by {plural(found.answers, 'answer')} with points by people"
+        )
+    return f"{line}; to correct it, give points to 2 answers or more with each of the judge's verdicts"
 
 
 def _matrix(found: CheckedJudge) -> Iterator[str]:
@@ -210,6 +221,13 @@ def _judge_json(found: CheckedJudge) -> Json:
         "judge_pass_rate": found.judge_rate[0],
         "judge_pass_rate_interval": None if found.judge_rate[1] is None else list(found.judge_rate[1]),
         "corrected_pass_rate": _estimated(found.corrected),
+        "mean_score": None
+        if found.mean_score is None
+        else {
+            "judge": found.mean_score.judge,
+            "corrected": _estimated(found.mean_score.corrected),
+            "answers": found.mean_score.answers,
+        },
         "transferred_pass_rate": _estimated(found.transferred),
         "tpr": _estimated(accuracy.tpr if accuracy else None),
         "tnr": _estimated(accuracy.tnr if accuracy else None),

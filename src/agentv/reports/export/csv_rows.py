@@ -27,6 +27,8 @@ Source: OWASP, "CSV Injection".
 _INSIDE = re.compile(r"[;|\t\r\n][ \xa0\"']*(?=[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\s))")
 """Where a cell may begin for a program that takes another separator: it minds neither our commas nor our quotes."""
 
+_GUARDED_INSIDE = re.compile(r"([;|\t\r\n][ \xa0\"']*)'(?=[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\s))")
+
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters but tabs and ends of lines: a reader of CSV may stop at one, a terminal obey one."""
 
@@ -69,6 +71,12 @@ def guarded(cell: Cell) -> Cell:
     text = _NO_TEXT.sub("\ufffd", cell)
     inside = _INSIDE.sub(r"\g<0>'", text)
     return f"'{inside}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(text) else inside
+
+
+def unguarded(text: str) -> str:
+    """The text that was guarded, as far as it can be told."""
+    inside = _GUARDED_INSIDE.sub(r"\1", text)
+    return next((one for one in (inside.removeprefix("'"), inside) if guarded(one) == text), text)
 
 
 def _failed_checks(result: TrialResult) -> str:

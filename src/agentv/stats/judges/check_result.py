@@ -54,6 +54,21 @@ class PeopleAgreement:
 
 
 @dataclass(frozen=True, slots=True)
+class MeanScore:
+    """The mean score of answers on a scale, 0..1.
+
+    Attributes:
+        judge: by the judge, over all trials.
+        corrected: as people would give it; None: too few labels have points.
+        answers: with points by people.
+    """
+
+    judge: float
+    corrected: Estimated | None
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Disagreement:
     """An answer on which the judge and most people differ.
 
@@ -76,6 +91,7 @@ class CheckedJudge:
         matrix: labelled answers, by the majority of people.
         judge_rate: the judge's own pass rate over all trials, with Wilson's interval, which is None for one cluster.
         accuracy, corrected, more: None without labels that were drawn.
+        mean_score: None: the rubric has no scale, or there are no labels that were drawn.
         transferred: the pass rate corrected by labels of other answers; None: there are labels of these, or too few.
         transferred_labels: number of those labels.
     """
@@ -92,6 +108,7 @@ class CheckedJudge:
     accuracy: JudgeAccuracy | None = None
     corrected: Estimated | None = None
     more: MoreLabels | None = None
+    mean_score: MeanScore | None = None
     transferred: Estimated | None = None
     transferred_labels: int = 0
 

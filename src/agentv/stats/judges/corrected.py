@@ -15,18 +15,18 @@ _UNUSABLE = 0.025
 """Share of draws in which the judge is no better than chance, from which nothing can be corrected by it."""
 
 
-def corrected_rate(counts: JudgeCounts, seed: int = 0, level: float = LEVEL) -> Estimated:
+def corrected_rate(counts: JudgeCounts, seed: int = 0, level: float = LEVEL, draws: int = DRAWS) -> Estimated:
     """The pass rate by people, where the labelled answers are a random part of the run's.
 
     Post-stratified by the judge's verdict: labels need only be random among the answers that the judge passed, and
     among those that it failed. By simulation (`benchmarks/corrected_rates.py`) it covers what it promises, also at high
     pass rates and with 20 labels, where normal approximations such as prediction-powered inference do not.
     """
-    return estimated(JudgeDraws.of(counts, seed).truth, level)
+    return estimated(JudgeDraws.of(counts, seed, draws).truth, level)
 
 
 def transferred_rate(
-    calibration: JudgeCounts, verdicts: Counted, seed: int = 0, level: float = LEVEL
+    calibration: JudgeCounts, verdicts: Counted, seed: int = 0, level: float = LEVEL, draws: int = DRAWS
 ) -> Estimated | None:
     """The pass rate by people, where the labels are of another run: it assumes that the judge errs as often in both.
 
@@ -40,20 +40,21 @@ def transferred_rate(
         verdicts: of the judge in this run.
         seed: of the draws.
         level: the confidence.
+        draws: how many.
 
     Returns:
         None: the labels do not show that the judge is better than chance.
     """
     import numpy as np
 
-    draws = JudgeDraws.of(calibration, seed)
+    judge = JudgeDraws.of(calibration, seed, draws)
     chance = np.random.default_rng([seed, 1])
-    rate = chance.beta(0.5 + verdicts.passed, 0.5 + verdicts.failed, DRAWS)
-    better = draws.true_positives + draws.true_negatives - 1
+    rate = chance.beta(0.5 + verdicts.passed, 0.5 + verdicts.failed, draws)
+    better = judge.true_positives + judge.true_negatives - 1
     usable = better > 0
     if 1 - usable.mean() > _UNUSABLE:
         return None
-    truth = (rate[usable] + draws.true_negatives[usable] - 1) / better[usable]
+    truth = (rate[usable] + judge.true_negatives[usable] - 1) / better[usable]
     return estimated(np.clip(truth, 0, 1), level)
 
 

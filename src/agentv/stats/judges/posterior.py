@@ -11,7 +11,7 @@ Clustered observations, and labels of unequal weights, count with their effectiv
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -132,7 +132,7 @@ def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
     count is larger than the design effect of the corrected rate, by its linearization, leaves it.
     """
     found = list(answers)
-    effect = _design_effect(found)
+    effect = design_effect([one.cluster for one in found], list(_influences(found)))
 
     def of(observations: list[Observation]) -> Counted:
         clustered = counted(observations)
@@ -151,10 +151,36 @@ def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
     return JudgeCounts(of(labels(True)), of(labels(False)), of(verdicts))
 
 
-def _design_effect(answers: Sequence[JudgedAnswer]) -> float:
-    """How much more the corrected rate varies than that of answers without clusters; at least 1."""
-    if all(one.cluster is None for one in answers):
+def design_effect(clusters: Sequence[Hashable], influences: Sequence[tuple[float, float]]) -> float:
+    """How much more an estimate varies than that of observations without clusters; at least 1.
+
+    The variance of few clusters is known badly and is too small: it counts with Student's t and as many degrees of
+    freedom as there are clusters that matter, against those of observations without clusters.
+
+    Args:
+        clusters: of each observation; None: it is one of its own.
+        influences: by how much each observation moves the estimate, and the expected square of that.
+    """
+    if all(one is None for one in clusters):
         return 1.0
+    summed: dict[Hashable, float] = {}
+    variances: dict[Hashable, float] = {}
+    for place, (cluster, (influence, variance)) in enumerate(zip(clusters, influences, strict=True)):
+        known = (place,) if cluster is None else cluster
+        summed[known] = summed.get(known, 0.0) + influence
+        variances[known] = variances.get(known, 0.0) + variance
+    squares = fsum(influence * influence for influence, _ in influences)
+    if len(summed) == len(clusters) or not squares or not any(variances.values()):
+        return 1.0
+    effect = fsum(one * one for one in summed.values()) / squares
+    return max(1.0, effect * _for_few(variances.values()) / _for_few([variance for _, variance in influences]))
+
+
+def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]]:
+    """By how much each answer moves the corrected rate, and the expected square of that.
+
+    It is the linearization of the rate, by the judge's verdict on the answer and by its label.
+    """
     total = fsum(one.weight for one in answers)
     shares: dict[bool, tuple[float, float, float]] = {}
     for verdict in (True, False):
@@ -163,17 +189,22 @@ def _design_effect(answers: Sequence[JudgedAnswer]) -> float:
         passed = fsum(one.weight for one in answers if one.judge is verdict and one.person)
         shares[verdict] = whole / total, labelled, passed / labelled if labelled else float(verdict)
     truth = sum(share * rate for share, _, rate in shares.values())
-    summed: dict[Hashable, float] = {}
-    alone = 0.0
-    for place, one in enumerate(answers):
+    for one in answers:
         share, labelled, rate = shares[one.judge]
         influence = one.weight * (rate - truth) / total
+        variance = influence * influence
         if one.person is not None:
             influence += one.weight * share * (one.person - rate) / labelled
-        cluster = (place,) if one.cluster is None else one.cluster
-        summed[cluster] = summed.get(cluster, 0.0) + influence
-        alone += influence * influence
-    return max(1.0, fsum(one * one for one in summed.values()) / alone) if alone else 1.0
+            variance += (one.weight * share / labelled) ** 2 * rate * (1 - rate)
+        yield influence, variance
+
+
+def _for_few(variances: Collection[float]) -> float:
+    """By what to multiply a variance that is the sum of these: they are as good as some number of equal ones."""
+    from agentv.stats.intervals.student import t_quantile
+
+    number = max(2.0, fsum(variances) ** 2 / fsum(one * one for one in variances))
+    return number / (number - 1) * t_quantile(number - 1, LEVEL) ** 2
 
 
 @dataclass(frozen=True, slots=True)

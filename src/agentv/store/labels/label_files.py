@@ -42,6 +42,7 @@ class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True):
     note: str = ""
     probability: Annotated[float, Meta(gt=0, le=1)] | None = None
     drawn_from: Annotated[int, Meta(ge=1)] | None = None
+    score: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 _decode = msgspec.json.Decoder(_LabelLine).decode
@@ -128,6 +129,7 @@ def _line(label: Label) -> _LabelLine:
         label.note,
         label.probability,
         label.drawn_from,
+        label.score,
     )
 
 
@@ -148,4 +150,5 @@ def _label(line: _LabelLine) -> Label:
         line.note,
         line.probability,
         line.drawn_from,
+        line.score,
     )

@@ -1,4 +1,5 @@
 import csv
+import io
 import json
 
 import pytest
@@ -21,7 +22,6 @@ def session(tmp_path, monkeypatch):
 def test_what_is_exported_and_filled_in_comes_back(session, tmp_path, name):
     file = tmp_path / name
     export_answers(session, file)
-    assert "judge_pass" not in file.read_text(), "the verdicts stay hidden"
     rows = read(file)
     assert (rows[0]["criteria"], rows[0]["label"]) == ("Is polite", "")
     rows[0]["label"], rows[1]["label"], rows[2]["label"] = "pass", "FAIL ", "unsure"
@@ -46,24 +46,29 @@ def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
     rows = read(file)
     for row in rows:
         row["label"] = "pass"
-    rows[0]["label"], rows[1]["rubric_sha256"], rows[2]["probability"] = "yes", "f" * 64, "2"
+    rows[0]["label"], rows[1]["rubric_sha256"], rows[2]["draw"] = "yes", "f" * 64, "all of them"
+    rows[3]["score"] = "4"
+    rows += [dict(rows[3], score=""), dict(rows[3], score="", label="fail")]
     write(file, rows)
     with pytest.raises(UsageError) as found:
         import_labels("last", file, "ada")
     told = str(found.value)
     assert "unknown label 'yes'; write pass, fail or unsure" in told
     assert "of another run or rubric" in told
-    assert "the probability 2 is not above 0 and at most 1" in told
-    assert len(told.splitlines()) == 3
+    assert "agentv wrote no draw 'all of them'; leave that column as it was exported" in told
+    assert "the rubric has no scale, so 'score' must be empty, found '4'" in told
+    assert "ada says something else of this answer above" in told
+    assert len(told.splitlines()) == 5
     assert read_labels(session.files) == []
 
 
-def test_answers_without_a_probability_were_not_drawn(session, tmp_path):
+def test_answers_of_no_draw_are_labelled_and_told(session, tmp_path):
     file = tmp_path / "labels.jsonl"
     export_answers(session, file)
-    rows = [{**row, "label": "pass", "probability": None} for row in read(file)]
+    rows = [{**row, "label": "pass", "draw": None} for row in read(file)]
     write(file, rows)
-    import_labels("last", file, "ada")
+    added = import_labels("last", file, "ada")
+    assert (added.added, added.not_drawn) == (4, 4)
     assert {(one.probability, one.drawn_from) for one in read_labels(session.files)} == {(None, None)}
 
 
@@ -82,6 +87,88 @@ def test_files_that_are_none_are_refused(session, tmp_path):
             import_labels("last", tmp_path / name, "ada")
     with pytest.raises(UsageError, match="cannot tell the format"):
         export_answers(session, tmp_path / "labels.xlsx")
+
+
+def test_nothing_exported_tells_what_the_judge_said(tmp_path, monkeypatch):
+    """Two exports whose judges say the opposite are the same, but for which answers were drawn."""
+    monkeypatch.chdir(tmp_path)
+    exported = []
+    for number, verdicts in enumerate(([True] * 9 + [False] * 3, [False] * 9 + [True] * 3)):
+        run = judged_run(tmp_path, verdicts, run=f"run-{number}")
+        file = tmp_path / f"{run}.jsonl"
+        export_answers(open_session(run, None, 100, 0, "ada"), file)
+        exported.append({row.pop("case"): row for row in read(file)})
+    assert exported[0] == {case: exported[1][case] | {} for case in exported[0]}
+    assert not {"judge", "judge_pass", "probability", "drawn_from", "passed", "reason"} & set(exported[0]["c0"])
+
+
+def test_the_file_is_never_overwritten(session, tmp_path):
+    (tmp_path / "labels.csv").write_text("mine")
+    with pytest.raises(UsageError, match="exists and may hold labels") as found:
+        export_answers(session, tmp_path / "labels.csv")
+    assert found.value.hint == "import it first, or choose another name"
+    assert (tmp_path / "labels.csv").read_text() == "mine"
+
+
+def test_the_probability_comes_from_the_draw_and_not_from_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [True] * 30 + [False] * 10)
+    session = open_session("last", None, 8, 3, "ada")
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    assert {row["draw"] for row in rows} == {"sample 8 seed 3"}
+    for row in rows:
+        row["label"] = "fail"
+    write(file, rows)
+    assert import_labels("last", file, "ada").not_drawn == 0
+    wanted = {(one.answer.case, one.probability, one.drawn_from) for one in session.drawn}
+    assert {(one.case, one.probability, one.drawn_from) for one in read_labels(session.files)} == wanted
+
+
+def test_a_spreadsheet_may_save_the_file(tmp_path, monkeypatch):
+    """Other separator, quotes only where needed, CRLF, a BOM, guarded cells with and without the guard."""
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [True, False])
+    session = open_session("last", None, 2, 0, "ada")
+    session.label(session.drawn[0], "fail", note="=cmd|' /C calc'!A0; -x\n+1")
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    assert rows[0]["note"].startswith("'=cmd")
+    rows[1].update(label="pass", note="'=1+1")
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), delimiter=";", lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    file.write_bytes(b"\xef\xbb\xbf" + out.getvalue().encode())
+    added = import_labels("last", file, "ada")
+    assert (added.added, added.known) == (1, 1), "the guarded note is the one that was given"
+    assert [one.note for one in read_labels(session.files)][1:] == ["=1+1"]
+
+
+def test_points_go_out_and_come_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [1.0, 0.75, 0.25, 0.0], scale=(1, 5, 4))
+    session = open_session("last", None, 4, 0, "ada")
+    session.label(session.drawn[0], points=2)
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    assert (rows[0]["label"], rows[0]["score"]) == ("fail", "2")
+    rows[1].update(score="5.0")
+    rows[2].update(label="pass", score="4")
+    write(file, rows)
+    assert import_labels("last", file, "ada").added == 2
+    assert [(one.verdict, one.score) for one in read_labels(session.files)] == [
+        ("fail", 0.25),
+        ("pass", 1.0),
+        ("pass", 0.75),
+    ]
+    for wrong, says in (({"score": "6"}, "from 1 to 5, found '6'"), ({"label": "fail", "score": "4"}, "4 points pass")):
+        write(file, [{**rows[0], "label": "", **wrong}])
+        with pytest.raises(UsageError, match=says):
+            import_labels("last", file, "ada")
 
 
 def read(file):

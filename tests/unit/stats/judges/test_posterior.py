@@ -58,3 +58,18 @@ def test_clusters_in_which_judge_and_people_err_together_tell_less():
     for name in ("of_passed", "of_failed", "verdicts"):
         assert getattr(clustered, name).total < 0.4 * getattr(alone, name).total, name
     assert clustered.of_passed.passed / clustered.of_passed.total == pytest.approx(12 / 14)
+
+
+def test_few_clusters_tell_less_than_many_and_single_answers_are_none():
+    """Ten clusters of which each half passes know the variance with nine degrees of freedom; fifty with forty-nine."""
+    chance = np.random.default_rng(2)
+    rates = np.repeat(chance.permutation(np.linspace(0.3, 0.9, 50)), 10)
+    people = chance.random(500) < rates
+    judge = chance.random(500) < np.where(people, 0.9, 0.3)
+    effects = {}
+    for size in (1, 10, 50):
+        answers = [JudgedAnswer(bool(judge[one]), bool(people[one]), one // size) for one in range(500)]
+        alone = judge_counts(JudgedAnswer(one.judge, one.person) for one in answers)
+        effects[size] = alone.of_passed.total / judge_counts(answers).of_passed.total
+    assert effects[1] == pytest.approx(1, abs=1e-9), "no interval is wider where there are no clusters"
+    assert 1.2 < effects[10] < 0.8 * effects[50]

@@ -1,0 +1,41 @@
+"""Labelled answers from arithmetic alone, so that other programs get the same: see `benchmarks/judge_oracles.py`."""
+
+
+def numbers(seed):
+    """Numbers in 0..1 that look random."""
+    while True:
+        seed = (seed * 48271) % 2147483647
+        yield seed / 2147483647
+
+
+def scored_answers(count, seed=7):
+    """(verdict of the judge, score of the judge, score by a person or None) on a scale of 1 to 5 points."""
+    chance = numbers(seed)
+    found = []
+    for _ in range(count):
+        truth = round(4 * next(chance) ** 0.6) / 4
+        judge = min(1.0, max(0.0, truth + round(2 * next(chance) - 0.7) / 4))
+        drawn = next(chance) < (0.3 if judge >= 0.75 else 0.6)
+        found.append((judge >= 0.75, judge, truth if drawn else None))
+    return found
+
+
+def verdicts(count, seed=11):
+    """(judge passes, person passes) of answers."""
+    chance = numbers(seed)
+    found = []
+    for _ in range(count):
+        person = next(chance) < 0.7
+        found.append((next(chance) < (0.85 if person else 0.3), person))
+    return found
+
+
+def labels_of_people(count, seed=13):
+    """Of each answer the labels of up to four people, person → passes."""
+    chance = numbers(seed)
+    found = []
+    for _ in range(count):
+        rate = 0.9 if next(chance) < 0.6 else 0.25
+        said = {name: next(chance) < rate for name in ("ada", "bob", "eve", "kim")}
+        found.append({name: one for name, one in said.items() if next(chance) < 0.7})
+    return found
