@@ -145,7 +145,7 @@ def _counts(answers: Sequence[CheckedAnswer], labels: RunLabels) -> tuple[JudgeC
 
 def _checked(name: str, counts: JudgeCounts | None, number: int, minimums: JudgeMinimums) -> CheckedMinimums:
     if counts is None or not number:
-        return CheckedMinimums("", f"{name} was never checked against people", unknown=True)
+        return CheckedMinimums("", f"no label counts for {name}", unknown=True)
     if number < FEW:
         labels = "1 labelled answer" if number == 1 else f"{number} labelled answers"
         return CheckedMinimums("", f"{name} has {labels} that count, and {FEW} are needed", unknown=True)

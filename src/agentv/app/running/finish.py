@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.labels.before_run import has_gate
-from agentv.app.planning.preparation import caches, root_of
+from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.planned import planned_counts
 from agentv.app.running.budget import notes_on
 from agentv.app.running.drive import DrivenRun
@@ -56,6 +56,8 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
         interrupted=finished.interrupted, cut=finished.unstarted > 0, errored=summary.trials.errored
     )
     shown = _with_corrected_rates(started, summary)
+    if _labels_changed(started):
+        notes = (*notes, "labels were changed during the run; its gates are decided by those from before")
     exports = _exported(started) if run.prepared.settings.exports else _Exports()
     notes = (*notes, *notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
     touched = (*touched, *journal.restore(), *changed_exports(exports.marks))
@@ -125,6 +127,17 @@ def _exam_attempts(started: StartedRun, *, interrupted: bool) -> tuple[ExamAttem
     settings, before = run.prepared.settings, run.previous.settings
     why = tuple(why_of_run(settings, before, interrupted=interrupted, cached=caches(run.prepared)))
     return record_attempts(run.prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
+
+
+def _labels_changed(started: StartedRun) -> bool:
+    """Whether labels that decide gates are others now than before the run, which read them then."""
+    prepared = started.open.prepared
+    if not any(map(has_gate, prepared.suites)):
+        return False
+    from agentv.app.labels.shown_rates import labels_of_suites
+
+    now = labels_of_suites((suite.name for suite in prepared.suites), results_of(prepared.suites))
+    return now.problem is not None or now.sha256 != started.open.labels.sha256
 
 
 def _with_gates(started: StartedRun, summary: Summary) -> Summary:

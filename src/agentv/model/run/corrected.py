@@ -58,6 +58,22 @@ class CorrectedRates:
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectedComparison:
+    """Corrected rates of two runs, each of all its graded samples, and their difference.
+
+    Attributes:
+        base, candidate: the rate, or why there is none.
+        difference: candidate − base; None where one has none.
+        interval: its 95 % interval, as if the errors of the two were independent, which makes it too wide if anything.
+    """
+
+    base: CorrectedRate | str
+    candidate: CorrectedRate | str
+    difference: float | None = None
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GateResult:
     """What a requirement of a suite came to that decides a run beside the verdicts of its cases.
 

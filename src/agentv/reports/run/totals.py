@@ -59,7 +59,8 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
     yield _tokens(summary)
     yield f"results: {one_line(results)}"
     yield from map(gate_line, summary.gates)
-    yield unchecked_line(summary.corrected, run_word(summary, results))
+    if not summary.gates:  # they say it themselves
+        yield unchecked_line(summary.corrected, run_word(summary, results))
 
 
 def selected_words(selected: SelectedCases) -> str:
