@@ -50,9 +50,10 @@ class Exported:
 
     def totals(self) -> Summary:
         """The totals of the whole run, of which the chosen trials are a part."""
+        from agentv.app.labels.shown_rates import with_corrected_rates
         from agentv.app.results.listing import compared_totals_of
 
-        return compared_totals_of(self.run.path, self.run.record)
+        return with_corrected_rates(compared_totals_of(self.run.path, self.run.record), self.run)
 
     def rows(self) -> Iterator[str]:
         """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""

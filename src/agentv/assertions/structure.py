@@ -106,7 +106,11 @@ class AssertSet(DeclaredAssertion):
             reason=whole.error.message
             if whole.error is not None
             else "; ".join([*_notes(scores), *(score.grade.reason for score in made if score.grade.reason)]) or None,
-            details={"threshold": threshold, "scores": [_shown(score) for score in scores]},
+            details={
+                "threshold": threshold,
+                "scores": [_shown(score) for score in scores],
+                **({"aggregator": aggregator.type} if aggregator.type == "llm" else {}),
+            },
             error=whole.error,
             has_own_threshold=self.threshold is not None or not gated or has_own,
             cost_usd=cost,

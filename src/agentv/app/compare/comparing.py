@@ -101,8 +101,17 @@ def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison
     runs = list(_read(request, question))
     shared = shared_names(run.cases.places for run in runs)
     if len(runs) == 2:
-        return _compared(runs[0], runs[1], question, shared)
+        return _with_corrected(_compared(runs[0], runs[1], question, shared), runs[0].stored, runs[1].stored)
     return _matrix(runs, question, shared)
+
+
+def _with_corrected(found: Comparison, base: StoredRun, candidate: StoredRun) -> Comparison:
+    """The comparison with the corrected pass rates of both runs, where labels give them."""
+    if found.same:
+        return found
+    from agentv.app.labels.compared_rates import compared_rates  # most runs have no labels
+
+    return replace(found, corrected=compared_rates((base, candidate), (found.base.targets, found.candidate.targets)))
 
 
 def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.planning.early_ends import check_early_ends
+from agentv.app.planning.gates import check_gates
 from agentv.app.planning.open_files import workers_within
 from agentv.app.planning.workspaces import (
     check_workspaces,
@@ -114,6 +115,7 @@ def _within_limits(prepared: Prepared) -> Prepared:
 
 def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     check_workspaces(settings, suites)
+    check_gates(suites, ends_early=settings.until is not None or settings.against is not None)
     plan = Plan(suites, _plan_settings(settings, suites))
     if not plan.counts()[1]:
         raise _nothing_chosen(settings, suites)

@@ -51,6 +51,7 @@ class PreviousRun:
         duration_ms: their total duration.
         started: start of the first one, from `run.json`; None for a new run.
         agent_versions: name of a target → versions of its agents.
+        labels_sha256: of the labels that decide its gates; None: it had no gates.
     """
 
     run_id: str = ""
@@ -59,6 +60,7 @@ class PreviousRun:
     duration_ms: float = 0.0
     started: str | None = None
     agent_versions: JsonObject = field(default_factory=dict)
+    labels_sha256: str | None = None
 
 
 def previous_run(run: Path) -> PreviousRun:
@@ -84,6 +86,7 @@ def previous_run(run: Path) -> PreviousRun:
         _milliseconds(ended) if ended is not None else _killed_after(run, record),
         started,
         versions if isinstance(versions, dict) else {},
+        labels if isinstance(labels := record.get("labels_sha256"), str) else None,
     )
 
 

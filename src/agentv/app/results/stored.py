@@ -10,6 +10,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.authoring.source.files import repository_root, shown
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.labels import ReadLabels
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
@@ -26,6 +27,7 @@ class StoredRun:
         record: `run.json`.
         summary: `summary.json`; None if the run was killed, or is in progress.
         places: byte offsets of the selected rows in its index; None: all rows.
+        labels: those that count, where they were read before; None: those on the disk.
     """
 
     path: Path
@@ -34,6 +36,7 @@ class StoredRun:
     record: JsonObject
     summary: JsonObject | None
     places: Sequence[int] | None = None
+    labels: ReadLabels | None = None
 
     @property
     def index(self) -> Path:

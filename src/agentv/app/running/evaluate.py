@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.labels.before_run import labels_before
 from agentv.app.planning.answer_sources import AnswerSources, answer_sources
 from agentv.app.planning.preparation import Prepared, results_of
 from agentv.app.results.finding import find_run
@@ -36,7 +38,8 @@ def evaluate(prepared: Prepared, sink: Sink, *, opened: Opened | None = None) ->
         opened: called with the id of the run and its results directory before any call is made.
 
     Raises:
-        StoreError: the run directory cannot be created, opened or written.
+        StoreError: the run directory cannot be created, opened or written, or labels that decide it cannot be read.
+        UsageError: labels show that a judge is worse than its suite allows.
     """
     return run_on_own_loop(evaluate_async(prepared, sink, signals=True, opened=opened))
 
@@ -61,13 +64,14 @@ async def evaluate_async(
         stops: end the run when another thread asks for it.
 
     Raises:
-        StoreError: as `evaluate`.
+        StoreError, UsageError: as `evaluate`.
     """
+    labels = labels_before(prepared)
     async with _executors(prepared) as executors:
         with answer_sources(prepared) as sources, _checked(sources, executors), _directory(prepared) as directory:
             if opened is not None:
                 opened(directory.run_id, directory.path)
-            run = opened_run(prepared, directory, sources, sink)
+            run = replace(opened_run(prepared, directory, sources, sink), labels=labels)
             return await _evaluated(run, executors, signals=signals, demand=demand, stops=stops)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentv.app.planning.preparation import caches, root_of
+from agentv.app.labels.before_run import has_gate
+from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.planned import planned_counts
 from agentv.app.running.budget import notes_on
 from agentv.app.running.drive import DrivenRun
@@ -19,6 +21,9 @@ from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, read_document
 from agentv.store.files.private_files import Mark, mark
+
+if TYPE_CHECKING:
+    from agentv.app.results.stored import StoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +49,22 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     if record is not None:
         journal.write_record(record)
     summary = _summary(started, driven, budget_limiter.use() if budget_limiter is not None else None)
+    summary = _with_gates(started, summary)
     journal.write_summary({**summary.as_json(), **started.earlier.summary_keys})
     attempts = _exam_attempts(started, interrupted=finished.interrupted)
     cassette, failed = run.sources.ended(
         interrupted=finished.interrupted, cut=finished.unstarted > 0, errored=summary.trials.errored
     )
+    shown = _with_corrected_rates(started, summary)
+    if _labels_changed(started):
+        notes = (*notes, "labels were changed during the run; its gates are decided by those from before")
     exports = _exported(started) if run.prepared.settings.exports else _Exports()
     notes = (*notes, *notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
     touched = (*touched, *journal.restore(), *changed_exports(exports.marks))
     return Outcome(
         run.directory.run_id,
         run.directory.path,
-        summary,
+        shown,
         finished.interrupted,
         notes=notes,
         held_back=run.totals.held_back,
@@ -95,7 +104,7 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
         processes=run.previous.processes + 1,
     )
     summary = replace(summary, budget=budget) if budget is not None else summary
-    summary = replace(summary, selected=selected_cases(run.prepared))
+    summary = replace(summary, selected=selected_cases(run.prepared), judges=tuple(run.totals.judges))
     draws = run.prepared.draws
     if draws is not None:
         from agentv.app.against.drawing import comparison_of
@@ -120,13 +129,51 @@ def _exam_attempts(started: StartedRun, *, interrupted: bool) -> tuple[ExamAttem
     return record_attempts(run.prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
 
 
-def _exported(started: StartedRun) -> _Exports:
-    """The files that the run is written to."""
-    from agentv.app.exports import write_exports
+def _labels_changed(started: StartedRun) -> bool:
+    """Whether labels that decide gates are others now than before the run, which read them then."""
+    prepared = started.open.prepared
+    if not any(map(has_gate, prepared.suites)):
+        return False
+    from agentv.app.labels.shown_rates import labels_of_suites
+
+    now = labels_of_suites((suite.name for suite in prepared.suites), results_of(prepared.suites))
+    return now.problem is not None or now.sha256 != started.open.labels.sha256
+
+
+def _with_gates(started: StartedRun, summary: Summary) -> Summary:
+    """The totals with what the gates of the suites come to, by the labels from before the run."""
+    run = started.open
+    if not any(map(has_gate, run.prepared.suites)):
+        return summary
+    from agentv.app.labels.shown_rates import with_gates  # few suites have gates
+
+    changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
+    return with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
+
+
+def _with_corrected_rates(started: StartedRun, summary: Summary) -> Summary:
+    """The totals as they are shown: with what labels say of the judges that graded."""
+    if not summary.judges:
+        return summary
+    from agentv.app.labels.shown_rates import with_corrected_rates
+
+    return with_corrected_rates(summary, _stored(started))
+
+
+def _stored(started: StartedRun) -> StoredRun:
+    """The run as it lies on the disk, with the labels from before it began."""
     from agentv.app.results.stored import StoredRun
 
     run = started.open
     path, root = run.directory.path, root_of(run.prepared.suites)
-    stored = StoredRun(path, root, run.directory.run_id, read_document(path / RUN), read_document(path / SUMMARY))
-    written, problems = write_exports(stored, run.prepared.settings.exports)
+    summary = read_document(path / SUMMARY) if (path / SUMMARY).exists() else None
+    return StoredRun(path, root, run.directory.run_id, read_document(path / RUN), summary, labels=run.labels)
+
+
+def _exported(started: StartedRun) -> _Exports:
+    """The files that the run is written to."""
+    from agentv.app.exports import write_exports
+
+    run = started.open
+    written, problems = write_exports(_stored(started), run.prepared.settings.exports)
     return _Exports({one: mark(Path(one)) for one in written}, problems)

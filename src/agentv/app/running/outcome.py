@@ -64,7 +64,7 @@ class Outcome:
         A skipped case adds nothing to the status of its dependency, which failed or errored. Cases
         that were not drawn are no success, however well the others did. An exam whose row could not be appended leaves
         no evidence, which is no success; nor are results that something else wrote to. Cases that are only shown are
-        none either, unless that is allowed.
+        none either, unless that is allowed. Where the corrected pass rate decides, failed cases are no failure.
         """
         cases = self.summary.cases
         if self.interrupted:
@@ -76,9 +76,18 @@ class Outcome:
         unrecorded = self.problem or any(one.error is not None for one in self.exam_attempts)
         if cases.errored or unexplained or unrecorded or self.touched:
             return ExitStatus.ERRORED
+        if not all(gate.passed for gate in self.summary.gates):
+            return ExitStatus.FAILED
         good = cases.passed + (cases.shown if self.allow_unchecked else 0)
-        lacking = cases.total != good or not good
+        lacking = cases.total != good + self._failed_within_gates or not good
         return ExitStatus.FAILED if worse or lacking else ExitStatus.PASSED
+
+    @property
+    def _failed_within_gates(self) -> int:
+        """Failed cases of suites that their corrected pass rate decides."""
+        suites = self.summary.by_suite
+        gated = {gate.suite for gate in self.summary.gates if gate.gate == "corrected"}
+        return sum(suites[name].cases.failed for name in gated if name in suites)
 
     @property
     def unchecked(self) -> str | None:

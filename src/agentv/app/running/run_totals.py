@@ -24,6 +24,7 @@ class RunTotals:
         trial_notes: what trials note of their model calls.
         held_back: number of trials that were skipped because a dependency did not pass.
         agent_versions: name of a target → the versions that its agents report.
+        judges: names of the judges that graded, in the order of their first grade.
     """
 
     def __init__(self, prepared: Prepared) -> None:
@@ -34,6 +35,7 @@ class RunTotals:
         self.agent_versions: dict[str, set[str]] = {}
         self._exams = frozenset(suite.name for suite in prepared.suites if suite.exam is not None)
         self.held_back = 0
+        self.judges: dict[str, None] = {}
 
     def add_row(self, row: RowFacts) -> None:
         """Count a row as written."""
@@ -48,12 +50,20 @@ class RunTotals:
 
     def add_result(self, result: TrialResult) -> None:
         """Count a trial that ended in this process."""
+        self.add_judges(result)
         self.unpriced.add(result)
         self.trial_notes.add(result)
         if result.stored is not None and result.stored.agent_version:
             self.agent_versions.setdefault(result.trial.target.name, set()).add(result.stored.agent_version)
         if result.status == "skipped" and not is_stopped(result.error) and not _costs_too_much(result):
             self.held_back += 1
+
+    def add_judges(self, result: TrialResult) -> None:
+        """Note which judges graded a trial."""
+        for score in result.scores:
+            asked = score.grade.asked_judge
+            if asked is not None:
+                self.judges.setdefault(asked.judge)
 
 
 def _costs_too_much(result: TrialResult) -> bool:

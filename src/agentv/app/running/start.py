@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.labels.before_run import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
 from agentv.app.planning.preparation import Prepared, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun, previous_run
@@ -22,6 +23,7 @@ from agentv.engine.plan import without
 from agentv.engine.sequential_samples import SequentialSampler
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
+from agentv.model.run.labels import ReadLabels
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.store.files.directory import INDEX, KEPT_WORKSPACES, RunDirectory
@@ -51,6 +53,7 @@ class OpenRun:
         previous: earlier processes of the run.
         totals: of the run, counted as its rows are written.
         budget_limiter: limit of the calls' cost; None if there is no budget.
+        labels: of its suites, from before any call: what the run writes to them does not reach its own gates.
     """
 
     prepared: Prepared
@@ -60,6 +63,7 @@ class OpenRun:
     previous: PreviousRun
     totals: RunTotals
     budget_limiter: BudgetLimiter | None
+    labels: ReadLabels = ReadLabels()
 
     def journal(self) -> Journal:
         """The journal of the run, to be closed."""
@@ -146,6 +150,8 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     run.totals.add_replaced(_replaced(run))
     seed = None if prepared.draws is None else prepared.draws.seed
     record = record_of(prepared, run.directory.run_id, run.previous, seed)
+    if any(map(has_gate, prepared.suites)):
+        record["labels_sha256"] = run.labels.sha256
     journal.begin(record)
     logs = logs_of(prepared)
     answers = replace(run.sources.answers(journal), spending=journal)
@@ -191,6 +197,7 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
     for result in read_results(index, root_of(prepared.suites)):
         if result.trial.key in results:
             run.sink(TrialKept(result))
+            run.totals.add_judges(result)
             sampler.keep(result)
             if prepared.draws is not None:
                 prepared.draws.add(result)

@@ -13,7 +13,7 @@ from agentv.authoring.fields.decode import AsNode
 from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import Transform
-from agentv.model.suite.suite import Until
+from agentv.model.suite.suite import Gate, Until
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.fields import (
     Alias,
@@ -68,6 +68,18 @@ class AuthoredTrials(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredJudgeMinimums(Declared):
+    """How well the judges of a suite must agree with people, in its `judge:`."""
+
+    min_tpr: Annotated[
+        float | None, Between(0.0001, 1), Doc("minimum share of what people pass that the judge passes, by labels")
+    ] = None
+    min_tnr: Annotated[
+        float | None, Between(0.0001, 1), Doc("minimum share of what people fail that the judge fails, by labels")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredRun(Declared):
     """The `run:` block of a suite."""
 
@@ -96,6 +108,12 @@ class AuthoredRun(Declared):
     ] = None
     cache: Annotated[bool | None, Doc("reuse answers of earlier runs, and keep those of this run")] = None
     retry: Annotated[AuthoredRetry | None, Doc("when to retry a failed call; overridden by the target's own")] = None
+    gate: Annotated[
+        Gate | None, Doc("`corrected`: the pass rate, corrected by labels, decides the run instead of every case")
+    ] = None
+    min_pass_rate: Annotated[
+        float | None, Between(0.0001, 1), Doc("with `gate: corrected`: minimum of its lower bound, 0.8")
+    ] = None
     trust_data: Annotated[
         bool | None, Doc("allow rows of files in `tests`, and CSV files, to name code and read the environment")
     ] = None

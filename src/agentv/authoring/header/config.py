@@ -147,6 +147,9 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     if read is INVALID or trials is INVALID:
         return RunSettings()
     retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)
+    if read.min_pass_rate is not None and read.gate is None:
+        at = translated.items["min_pass_rate"]
+        reading.report.error("missing-key", at, "'min_pass_rate' requires 'gate: corrected'")
     early = read.repeat if isinstance(read.repeat, AuthoredRepeat) else None
     return RunSettings(
         workers=read.workers,
@@ -166,6 +169,8 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
         max_turns=read.max_turns,
         max_tool_calls=read.max_tool_calls,
         on_limit=read.on_limit,
+        gate=read.gate,
+        min_pass_rate=read.min_pass_rate,
     )
 
 

@@ -24,6 +24,7 @@ from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredSuite
 from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.header.config import Config, over, read_run
+from agentv.authoring.header.judge_minimums import split_minimums
 from agentv.authoring.header.project import open_project
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
@@ -91,6 +92,7 @@ class HeaderReader:
         registry.retry = run.retry or registry.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)
         work = self._work(authored)
+        judge, minimums = split_minimums(authored.judge, reading)
         suite = Suite(
             name=authored.name or name_of(self.path),
             cases=(),
@@ -98,7 +100,8 @@ class HeaderReader:
             description=authored.description,
             targets=tuple(targets.asked(authored.targets, reading)),
             prompts={prompt.id: prompt.label for prompt in defaults.prompts},
-            judge=targets.judge(authored.judge, reading),
+            judge=targets.judge(judge, reading),
+            judge_minimums=minimums,
             forced_judge=targets.forced_judge(reading),
             default_judge=targets.default_judge(reading),
             threshold=authored.threshold if authored.threshold is not None else config.threshold,

@@ -19,7 +19,14 @@ from agentv.authoring.fields.json_kinds import (
     needed,
     properties_of,
 )
-from agentv.authoring.fields.schema import AuthoredCase, AuthoredOptions, AuthoredRun, AuthoredSuite, AuthoredTurn
+from agentv.authoring.fields.schema import (
+    AuthoredCase,
+    AuthoredJudgeMinimums,
+    AuthoredOptions,
+    AuthoredRun,
+    AuthoredSuite,
+    AuthoredTurn,
+)
 from agentv.authoring.json_schema.entries import assertion_defs
 from agentv.authoring.json_schema.exam import exam_body, exam_defs
 from agentv.authoring.json_schema.messages import MESSAGE_DEFS, MESSAGES
@@ -169,7 +176,11 @@ _SUITE_VALUES: Mapping[str, Schema] = {
     "tags": {"anyOf": [*_TAGS["anyOf"], _NOTHING]},
     "requires": {},
     "targets": {"anyOf": [TARGET, {"type": "array", "items": TARGET}, _NOTHING]},
-    "judge": TARGET,
+    "judge": {
+        "if": {"type": "object", "anyOf": [{"required": ["min_tpr"]}, {"required": ["min_tnr"]}]},
+        "then": {"properties": properties_of(AuthoredJudgeMinimums)},
+        "else": TARGET,
+    },
     "prompts": PROMPTS,
     "input": {"anyOf": [MESSAGES, _NOTHING]},
     "input_files": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}]},

@@ -153,6 +153,8 @@ RUN = Spellings(
             "max_turns",
             "max_tool_calls",
             "on_limit",
+            "gate",
+            "min_pass_rate",
         ]
     ),
     older={

@@ -47,7 +47,7 @@ def command(
     """
     if matrix and as_json:
         raise UsageError("--matrix and --json conflict", "--json prints every row; use one of them")
-    from agentv.app.results.listing import compared_run
+    from agentv.app.labels.shown_rates import shown_run
     from agentv.app.results.stored import open_run
 
     found = open_run(run, action="show", partial=partial)
@@ -67,7 +67,7 @@ def command(
 
     _, color = width_and_color()
     options = ShowOptions(here=str(Path.cwd()), color=color, full=full)
-    click.echo(render_head(compared_run(found.path), options), color=color)
+    click.echo(render_head(shown_run(found), options), color=color)
     for result in picked.run.results():
         click.echo(f"\n{render_trial(result, options)}", color=color)
     if rest := render_rest(picked.counts, picked.wanted):
@@ -76,7 +76,7 @@ def command(
 
 
 def _show_matrix(run: StoredRun, selection: Selection, limit: int | None, *, full: bool) -> None:
-    from agentv.app.results.listing import compared_run
+    from agentv.app.labels.shown_rates import shown_run
     from agentv.app.results.side_by_side import side_by_side
     from agentv.cli.printing import width_and_color
     from agentv.reports.commands.side_by_side import render_case, render_rest
@@ -85,7 +85,7 @@ def _show_matrix(run: StoredRun, selection: Selection, limit: int | None, *, ful
     width, color = width_and_color()
     options = ShowOptions(here=str(Path.cwd()), color=color, full=full, width=width)
     found = side_by_side(run, selection, limit)
-    click.echo(render_head(compared_run(run.path), options), color=color)
+    click.echo(render_head(shown_run(run), options), color=color)
     for case in found.cases:
         click.echo(f"\n{render_case(case, found, options)}", color=color)
     if rest := render_rest(found):

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
+from agentv.model.run.corrected import CorrectedComparison
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
@@ -423,6 +424,7 @@ class Comparison:
         lost: cases that passed in the base and do not pass in the candidate, whether or not they are compared, with
             the result of each.
         notes: other differences between the runs, such as their judges.
+        corrected: both pass rates as labels correct them; None: there are no labels, or parts of a run are compared.
     """
 
     base: RunLabel
@@ -437,6 +439,7 @@ class Comparison:
     edited: int = 0
     notes: tuple[str, ...] = ()
     lost: Mapping[CaseKey, Loss] = field(default_factory=dict)
+    corrected: CorrectedComparison | None = None
 
     @property
     def against_base(self) -> tuple[Comparison, ...]:

@@ -145,3 +145,17 @@ class DrawnAnswer:
     answer: GradedAnswer
     probability: float
     drawn_from: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLabels:
+    """The labels of a run's suites, as they were at one moment.
+
+    Attributes:
+        sha256: of their files; empty: there are none.
+        problem: why they cannot be read.
+    """
+
+    labels: tuple[Label, ...] = ()
+    sha256: str = ""
+    problem: str | None = None

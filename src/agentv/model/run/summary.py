@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
+from agentv.model.run.corrected import CorrectedRates, GateResult
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
 from agentv.model.run.matrix import DIMENSIONS, RunMatrix
 from agentv.model.run.samples import Samples
@@ -86,6 +87,9 @@ class Summary:
         matrix: targets, prompts and variants side by side; None: there is one of each.
         samples: what the cases with several samples came to, without those whose samples may end early; None where
             there are none.
+        judges: names of the judges that graded.
+        gates: what decided the run beside the verdicts of its cases, by the labels from before it began.
+        corrected: what labels say of its rates, when it is shown; never stored. None: no judge graded.
     """
 
     run_id: str
@@ -124,6 +128,9 @@ class Summary:
     cut: Cut | None = None
     matrix: RunMatrix | None = None
     selected: SelectedCases | None = None
+    judges: tuple[str, ...] = ()
+    gates: tuple[GateResult, ...] = ()
+    corrected: CorrectedRates | None = None
 
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
@@ -135,9 +142,10 @@ class Summary:
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, always with its keys in the same order; some only where they are known."""
         found = asdict(self)
-        if not found["by_variant"]:
-            del found["by_variant"]
-        for name in ("samples", "budget", "early_stops", "against", "cut", "matrix", "selected"):
+        for name in ("judges", "gates", "by_variant"):
+            if not found[name]:
+                del found[name]
+        for name in ("samples", "budget", "early_stops", "against", "cut", "matrix", "selected", "corrected"):
             if found[name] is None:
                 del found[name]
         groups = (group for name in _GROUPED for group in found.get(name, {}).values())

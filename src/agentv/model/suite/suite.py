@@ -29,6 +29,10 @@ JUDGE_TIMEOUT_S = 120.0
 CODE_TIMEOUT_S = 60.0
 
 Aggregate = Literal["mean", "pass_any", "pass_all", "majority"]
+Gate = Literal["corrected"]
+
+MIN_PASS_RATE = 0.8
+"""What the lower bound of a corrected pass rate must reach where nothing else is said."""
 Until = Literal["decided"]
 
 
@@ -147,6 +151,8 @@ class RunSettings:
         trust_data: rows that `tests:` pulls in, and CSV files, may name code and read the environment.
         cluster: a key of `metadata` or `vars`, or a template, whose equal values make cases dependent.
         max_turns, max_tool_calls, trial_budget_usd: of an agent in one trial.
+        gate: `corrected`: the corrected pass rate decides the run, and not the verdict of each case.
+        min_pass_rate: what its lower bound must reach then.
         on_limit: `grade`: a trial whose agent reached a limit, or its time, is graded all the same.
     """
 
@@ -168,6 +174,16 @@ class RunSettings:
     max_tool_calls: int | None = None
     on_limit: Literal["error", "grade"] | None = None
     trial_budget_usd: float | None = None
+    gate: Gate | None = None
+    min_pass_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeMinimums:
+    """How well a judge must agree with people, by their labels; None: no matter."""
+
+    tpr: float | None = None
+    tnr: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +288,7 @@ class Suite:
         own_env: the variables of its own `env:` block alone: what confined agents get.
         workspaces: what its cases ask of workspaces.
         variants: ways to equip the same agent; every case runs with each; empty: there is one, without a name.
+        judge_minimums: of whichever judges grade its cases; None: there are none.
     """
 
     name: str
@@ -304,3 +321,4 @@ class Suite:
     variants: tuple[Variant, ...] = ()
     own_env: Mapping[str, str] = field(default_factory=dict, repr=False)
     workspaces: WorkspaceUse = WorkspaceUse()
+    judge_minimums: JudgeMinimums | None = None

@@ -19,6 +19,7 @@ from agentv.model.run.comparison import (
     SampleEvidence,
 )
 from agentv.model.values.formatting import plural
+from agentv.reports.run.corrected import comparison_lines
 from agentv.reports.run.matrix import points
 from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line, percent
@@ -46,6 +47,7 @@ def render_comparison(found: Comparison, *, color: bool = False) -> str:
     blocks = (
         runs_lines((found.base, found.candidate), ("base", "candidate")),
         [_painted(verdict_line(found), color=color), *basis_lines(found)],
+        comparison_lines(found.corrected) if found.corrected is not None else (),
         _groups(found, color=color),
         _moved(found),
         left_out_lines(found),

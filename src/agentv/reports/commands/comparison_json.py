@@ -34,6 +34,7 @@ def _comparison(found: Comparison, here: str) -> dict[str, Piecewise]:
         "alpha": found.question.alpha,
         **_judgement(found.whole),
         "notes": list(found.notes),
+        **({"corrected": asdict(found.corrected)} if found.corrected is not None else {}),
         **(
             {f"by_{found.question.by}": {one.name: _judgement(one.judgement) for one in found.groups}}
             if found.groups

@@ -15,6 +15,7 @@ from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.export.markdown_code import cell, code, fenced
+from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
@@ -74,6 +75,7 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
     )
     if summary.selected is not None:
         page.add(f"\n{code(selected_words(summary.selected), _WHY)}\n")
+    page.add("".join(_corrected(summary)))
     page.add("".join(_totals(summary)))
     if summary.matrix is not None:
         from agentv.reports.export.markdown_matrix import matrix_markdown  # most runs have one target and one prompt
@@ -175,6 +177,20 @@ def _totals_sentence(summary: Summary) -> str:
     numbers = ", ".join(one for one in (rate, mean_words(summary)) if one)
     met = rule_words(summary)
     return f"{numbers}; {cost}{took}.{f' {met[0].upper()}{met[1:]}.' if met else ''}"
+
+
+def _corrected(summary: Summary) -> Iterator[str]:
+    """What labels make of the rates, what gates came to, and whether a judge was never checked; names are code."""
+    if summary.corrected is not None:
+        lines = list(corrected_lines(summary.corrected))
+        if summary.corrected.run is not None:
+            yield f"\n{lines[0][0].upper()}{lines[0][1:]}.\n"
+        else:
+            yield from (f"\n{code(line.strip(), _WHY)}\n" for line in lines)
+    yield from (f"\n{code(gate_line(gate), 2 * _WHY)}\n" for gate in summary.gates)
+    unchecked = unchecked_words(summary.corrected)
+    if unchecked:
+        yield f"\n{code(unchecked, _WHY)}\n"
 
 
 def _totals(summary: Summary) -> Iterator[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.corrected import CorrectedRates
 from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import Json, JsonObject
 from agentv.reports.html.work import ShownWork
+from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.matrix import matrix_data
 
 TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned")
@@ -36,6 +38,7 @@ class HtmlReport:
         directory: absolute path of the run; empty: it is one in `.agentv/results`.
         work_of: what the agent of a trial did and changed, if anything is known of it.
         here: absolute path of the directory that commands are for; empty: the root.
+        labels: what labels make of its rates and its gates, as lines; whether each is a warning.
     """
 
     run_id: str
@@ -47,6 +50,7 @@ class HtmlReport:
     matrix: RunMatrix | None = None
     here: str = ""
     directory: str = ""
+    labels: tuple[tuple[str, bool], ...] = ()
 
     @classmethod
     def of(
@@ -60,7 +64,8 @@ class HtmlReport:
         """The report of a run that has just ended, or of one that is read back."""
         if not isinstance(summary, Summary):
             return cls(run_id, record, summary, results, root)
-        return cls(run_id, record, summary.as_json(), results, root, matrix=summary.matrix)
+        labels = tuple(_label_lines(summary))
+        return cls(run_id, record, summary.as_json(), results, root, matrix=summary.matrix, labels=labels)
 
     def variants(self) -> list[str]:
         """The names of the variants that ran, in the order of the suites."""
@@ -84,7 +89,15 @@ class HtmlReport:
             "suites": [_chosen(suite, ("name", "path")) for suite in suites] if isinstance(suites, list) else [],
             "summary": {key: value for key, value in summary.items() if key != "matrix"} if summary else None,
             "matrix": matrix_data(self.matrix, summary) if self.matrix is not None and summary else None,
+            **({"labels": [{"text": text, "warns": warns} for text, warns in self.labels]} if self.labels else {}),
         }
+
+
+def _label_lines(summary: Summary) -> Iterator[tuple[str, bool]]:
+    yield from ((line.strip(), False) for line in corrected_lines(summary.corrected or CorrectedRates()))
+    yield from ((gate_line(gate), not gate.passed) for gate in summary.gates)
+    if unchecked := unchecked_words(summary.corrected):
+        yield f"{unchecked[0].upper()}{unchecked[1:]}.", False
 
 
 def _chosen(found: Json, keys: Sequence[str]) -> dict[str, Json]:

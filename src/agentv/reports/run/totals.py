@@ -9,6 +9,8 @@ from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.summary import SelectedCases, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
+from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_line
+from agentv.reports.run.failure_lines import run_word
 from agentv.reports.run.rates import mean_words, rate_words, rule_words
 from agentv.reports.text.escaping import one_line, percent
 
@@ -37,6 +39,8 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         yield f"{plural(noted, f'passed {what}')} with a failed check"
     yield ", ".join(one for one in (rate_words(summary), mean_words(summary)) if one)
     yield rule_words(summary)
+    if summary.corrected is not None:
+        yield from corrected_lines(summary.corrected)
     if summary.samples is not None:
         from agentv.reports.run.samples import samples_lines  # most runs have one sample of each case
 
@@ -54,6 +58,9 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
     yield _tokens(summary)
     yield f"results: {one_line(results)}"
+    yield from map(gate_line, summary.gates)
+    if not summary.gates:  # they say it themselves
+        yield unchecked_line(summary.corrected, run_word(summary, results))
 
 
 def selected_words(selected: SelectedCases) -> str:

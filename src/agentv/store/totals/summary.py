@@ -202,7 +202,7 @@ def read_summary(path: Path) -> Summary:
         StoreError: it cannot be read, or is no summary.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Summary)
+        return replace(msgspec.json.decode(path.read_bytes(), type=Summary), corrected=None)
     except OSError as error:
         raise store_error("read", path, error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

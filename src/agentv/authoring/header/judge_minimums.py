@@ -1,0 +1,35 @@
+"""`judge: {min_tpr, min_tnr}` of a suite: how well its judges must agree with people."""
+
+from __future__ import annotations
+
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import AuthoredJudgeMinimums
+from agentv.authoring.source.nodes import MapNode, Node, Scalar
+from agentv.model.suite.suite import JudgeMinimums
+
+_PREFIX = "min_"
+"""No target has a setting that begins so, and a misspelt key is compared with these."""
+
+
+def split_minimums(node: Node | None, reading: Reading) -> tuple[Node | None, JudgeMinimums | None]:
+    """The judge without the minimums, and these. A mapping of nothing but them and a name is that name.
+
+    Args:
+        node: the suite's `judge:`.
+        reading: of the suite.
+
+    Returns:
+        No judge where the suite sets only minimums: those of whichever judge is in effect.
+    """
+    if not isinstance(node, MapNode) or not any(key.startswith(_PREFIX) for key in node.items):
+        return node, None
+    own = {key: item for key, item in node.items.items() if key.startswith(_PREFIX)}
+    rest = {key: item for key, item in node.items.items() if key not in own}
+    read = shape_of(AuthoredJudgeMinimums).decode(own, node, reading, "'judge'")
+    minimums = None if read is INVALID else JudgeMinimums(read.min_tpr, read.min_tnr)
+    if not rest:
+        return None, minimums
+    if len(rest) == 1 and isinstance(name := rest.get("name"), Scalar):
+        return name, minimums
+    return MapNode(rest, {key: node.keys[key] for key in rest}, node.at), minimums

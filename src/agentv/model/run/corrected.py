@@ -1,0 +1,90 @@
+"""Pass rates of a run as people would give them, by labels of some of its answers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.group_totals import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedRate:
+    """A pass rate by a judge, and what labels make of it.
+
+    Attributes:
+        by_judge: share that passes by the judge's verdicts.
+        rate: share that people would pass.
+        interval: its 95 % interval.
+        labels: labelled answers that it is of.
+        transferred: whether answers of other runs were labelled, so that it assumes the same errors here as there.
+    """
+
+    by_judge: float
+    rate: float
+    interval: Interval
+    labels: int
+    transferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionRate:
+    """How often a judge passes the answers by one assertion. `corrected` is None without labels that count."""
+
+    assertion: str
+    judge: str
+    model: str
+    by_judge: float
+    corrected: CorrectedRate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedRates:
+    """What labels say of the pass rates of a run. Computed for each view, since labels are given after a run.
+
+    Attributes:
+        run: of judged samples, by their verdicts; None: there is none.
+        reason: why there is none; None where no answer is labelled, too.
+        assertions: of each assertion that a judge grades.
+        unchecked: names of judges without any label that counts.
+        outdated: those among them with labels for another model, prompt or rubric.
+    """
+
+    run: CorrectedRate | None = None
+    reason: str | None = None
+    assertions: tuple[AssertionRate, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedComparison:
+    """Corrected rates of two runs, each of all its graded samples, and their difference.
+
+    Attributes:
+        base, candidate: the rate, or why there is none.
+        difference: candidate − base; None where one has none.
+        interval: its 95 % interval, as if the errors of the two were independent, which makes it too wide if anything.
+    """
+
+    base: CorrectedRate | str
+    candidate: CorrectedRate | str
+    difference: float | None = None
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What a requirement of a suite came to that decides a run beside the verdicts of its cases.
+
+    Attributes:
+        gate: `corrected`: the corrected pass rate; `judge`: how well the judge agrees with people.
+        why: what was found, and what is required.
+        warning: what speaks against a gate that passed.
+    """
+
+    gate: Literal["corrected", "judge"]
+    suite: str
+    passed: bool
+    why: str
+    warning: str | None = None

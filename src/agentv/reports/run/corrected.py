@@ -1,0 +1,89 @@
+"""Corrected pass rates in words, and whether a judge was ever checked: one module, so that all views say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shlex import quote
+
+from agentv.model.run.corrected import CorrectedComparison, CorrectedRate, CorrectedRates, GateResult
+from agentv.model.values.formatting import plural
+from agentv.reports.text.escaping import one_line, percent
+
+SHOWN = 10
+"""Assertions whose rates are listed; `--json` holds all."""
+
+_NAME = 80
+_LONGEST = 300
+
+
+def corrected_words(found: CorrectedRate) -> str:
+    """`81.0% by the judge; 74.2% (95% CI 67.9% to 80.1%) corrected by 60 labelled answers`."""
+    low, high = found.interval
+    words = f"{percent(found.by_judge)} by the judge; {percent(found.rate)} (95% CI {percent(low)} to {percent(high)})"
+    return f"{words} corrected by {labels_words(found)}"
+
+
+def labels_words(found: CorrectedRate) -> str:
+    """`60 labelled answers`; of other runs with what is assumed."""
+    if found.transferred:
+        return f"{plural(found.labels, 'label')} of other runs, if the judge errs as often here as there"
+    return plural(found.labels, "labelled answer")
+
+
+def corrected_lines(found: CorrectedRates) -> Iterator[str]:
+    """The corrected rate of the run; where there is none, why, and those of single assertions."""
+    if found.run is not None:
+        yield f"pass rate {corrected_words(found.run)}"
+        return
+    if found.reason is None:
+        return
+    yield f"no corrected pass rate of the run: {one_line(found.reason, _LONGEST)}"
+    known = [(one.assertion, one.corrected) for one in found.assertions if one.corrected is not None]
+    for name, rate in known[:SHOWN]:
+        yield f"  {one_line(name, _NAME)}: {corrected_words(rate)}"
+    if len(known) > SHOWN:
+        yield f"  and {len(known) - SHOWN} more assertions; --json lists all"
+
+
+def comparison_lines(found: CorrectedComparison) -> Iterator[str]:
+    """The corrected rates of a base and a candidate, and their difference; the verdict of a comparison is by judges."""
+    yield "pass rates of all graded samples of each run, corrected by labels (the verdict above is not):"
+    for name, rate in (("base", found.base), ("candidate", found.candidate)):
+        words = f"no corrected rate: {one_line(rate, _LONGEST)}" if isinstance(rate, str) else corrected_words(rate)
+        yield f"  {name:<9}  {words}"
+    if found.difference is not None and found.interval is not None:
+        low, high = (f"{100 * end:+.1f}" for end in found.interval)
+        yield f"  difference {100 * found.difference:+.1f} points (95% CI {low} to {high})"
+
+
+def unchecked_words(found: CorrectedRates | None) -> str:
+    """Which judges were never checked against people; empty where all were, or none graded."""
+    if found is None or not found.unchecked:
+        return ""
+    outdated = [name for name in found.unchecked if name in found.outdated]
+    never = [name for name in found.unchecked if name not in found.outdated]
+    parts = [f"{_judges(never)} {'was' if len(never) == 1 else 'were'} never checked against people"] if never else []
+    if outdated:
+        parts.append(f"no label counts for {_judges(outdated)} with the present model, prompt and rubric")
+    return "; ".join(parts)
+
+
+def unchecked_line(found: CorrectedRates | None, run: str) -> str:
+    """The same as a note, with the command that labels answers of the run; empty as there."""
+    words = unchecked_words(found)
+    return f"note: {words}; label answers: agentv label {quote(run)}" if words else ""
+
+
+def gate_line(found: GateResult) -> str:
+    """What a gate came to."""
+    state = "passed" if found.passed else "failed"
+    what = "corrected pass rate" if found.gate == "corrected" else "judge"
+    warning = f"; warning: {one_line(found.warning, _LONGEST)}" if found.warning else ""
+    return f"gate {state}: {what} of {one_line(found.suite, _NAME)}: {one_line(found.why, _LONGEST)}{warning}"
+
+
+def _judges(names: list[str]) -> str:
+    quoted = [f"'{one_line(name, _NAME)}'" for name in names]
+    if len(quoted) == 1:
+        return f"the judge {quoted[0]}"
+    return f"the judges {', '.join(quoted[:-1])} and {quoted[-1]}"
