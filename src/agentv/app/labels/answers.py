@@ -12,6 +12,7 @@ from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.clusters import TrialCluster, cluster_of
+from agentv.model.run.grade import AskedJudge
 from agentv.model.run.labels import DrawnAnswer, GradedAnswer
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
@@ -80,13 +81,19 @@ def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnA
     return drawn
 
 
+def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
+    """What people label by, where an assertion of this type asks a judge: the opposite, if it begins with `not-`."""
+    if not kind.startswith("not-"):
+        return asked
+    digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
+    return replace(asked, rubric=f"The opposite must hold of:\n{asked.rubric}", rubric_sha256=digest)
+
+
 def _answer(result: TrialResult, score: Score) -> GradedAnswer:
     case = result.trial.case
     asked = score.grade.asked_judge
     assert asked is not None  # noqa: S101  # the caller looked
-    if score.entry.type.startswith("not-"):
-        digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
-        asked = replace(asked, rubric=f"The opposite must hold of:\n{asked.rubric}", rubric_sha256=digest)
+    asked = as_labelled(asked, score.entry.type)
     output = result.output or ""
     return GradedAnswer(
         result.trial.suite.name,
