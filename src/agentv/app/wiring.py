@@ -244,16 +244,21 @@ class Connections:
         key = (id(spec), id(suite))
         found = self._judges.get(key)
         if found is None:
-            from agentv.judge.target import TargetJudge
-
             self._kept += (spec, suite)
-            env = {**suite.env, **spec.env}
-            checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
-            target_judge = RecordedTarget(checked, spec, self.store, self.answers.no_judge)
-            timeout_s = spec.timeout_s or JUDGE_TIMEOUT_S
-            found = TargetJudge(target_judge, spec.name, model=spec.model, timeout_s=timeout_s, env=env)
+            found = self.judge_through(
+                lambda target: RecordedTarget(target, spec, self.store, self.answers.no_judge), spec, suite
+            )
             self._judges[key] = found
         return found
+
+    def judge_through(self, through: Callable[[Target], Target], spec: TargetSpec, suite: Suite) -> Judge:
+        """A judge that asks a spec's target through another one, which looks up and keeps its answers."""
+        from agentv.judge.target import TargetJudge
+
+        checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
+        env = {**suite.env, **spec.env}
+        timeout_s = spec.timeout_s or JUDGE_TIMEOUT_S
+        return TargetJudge(through(checked), spec.name, model=spec.model, timeout_s=timeout_s, env=env)
 
     def embedder(self, spec: TargetSpec) -> Embedder:
         """The embedder of a spec's target; it embeds each text once.

@@ -114,14 +114,22 @@ def _scale(grade: Grade) -> PointScale | None:
     return None
 
 
+def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
+    """What people label by, where an assertion of this type asks a judge: the opposite, if it begins with `not-`."""
+    if not kind.startswith("not-"):
+        return asked
+    digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
+    return replace(asked, rubric=f"The opposite must hold of:\n{asked.rubric}", rubric_sha256=digest)
+
+
 def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
     """The answer of a trial, with a grade that a judge gave."""
     case = result.trial.case
     asked = score.grade.asked_judge
     scale = _scale(score.grade)
     assert asked is not None  # noqa: S101  # the caller looked
-    if score.entry.type.startswith("not-"):
-        asked = opposite(asked)
+    asked = as_labelled(asked, score.entry.shown_type)
+    if score.entry.shown_type.startswith("not-"):
         scale = None  # points for the opposite are no question to a person
     output = result.output or ""
     return GradedAnswer(
@@ -141,12 +149,6 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
         score=score.grade.score,
         scale=scale,
     )
-
-
-def opposite(asked: AskedJudge) -> AskedJudge:
-    """What a judge is asked by a negated assertion: a label is of the opposite, too."""
-    digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
-    return replace(asked, rubric=f"The opposite must hold of:\n{asked.rubric}", rubric_sha256=digest)
 
 
 def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str], *, unrecorded: bool) -> UsageError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv.app.labels.answers import opposite
+from agentv.app.labels.answers import as_labelled
 from agentv.app.labels.checking import CheckedAnswer, JudgeKey, judge_of
 from agentv.app.labels.corrected_rates import RunLabels
 from agentv.app.labels.gates import CheckedMinimums
@@ -51,7 +51,7 @@ def _asked(trial: Trial, entry: AssertionEntry) -> CheckedAnswer | None:
     if rubric is None or judge is None:
         return None
     asked = asked_judge(judge.name, judge.model, rubric, trial.case.criteria)
-    asked = opposite(asked) if entry.settings.negate else asked
+    asked = as_labelled(asked, entry.shown_type)
     key = (entry.name, asked.model, asked.prompt_sha256)
     return CheckedAnswer(
         (trial.case.id, "", asked.rubric_sha256), key, asked.judge, True, None, 1, "", trial.suite.name

@@ -69,13 +69,14 @@ class ReadOnlyAnswers:
         return None if found is None else replace(found, earlier=True)
 
 
-def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None) -> Prepared:
+def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None) -> Prepared:
     """The plan of a run as its eval files are now.
 
     Args:
         run: the run.
         asks_judge: judges will be called.
         budget_usd: what they may cost; None: as the run and its files say.
+        judge: the judge of all assertions; None: as the run and its files say.
 
     Raises:
         UsageError: the run was started from Python, or names files that are gone.
@@ -84,6 +85,8 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
     recorded = recorded_settings(run.path)
     texts = {name: recorded.get(name) for name in ("judge", "tests_from", "env_file")}
     given: dict[str, Any] = {name: value for name, value in texts.items() if isinstance(value, str)}
+    if judge is not None:
+        given["judge"] = judge
     given |= {name: bool(recorded.get(name)) for name in ("allow_outside", "trust_data")}
     variables = recorded.get("variables")
     targets = recorded.get("targets")
@@ -116,7 +119,7 @@ def _paths(run: StoredRun) -> tuple[str, ...]:
     found = [Path(run.root, path) for path in dict.fromkeys(paths)]
     gone = [path for path in found if not path.exists()]
     if gone:
-        raise UsageError(f"cannot mutate: {gone[0]} of the run {run.run_id} is gone", "restore it, or run it again")
+        raise UsageError(f"{gone[0]} of the run {run.run_id} is gone", "restore it, or run it again")
     return tuple(map(str, found))
 
 

@@ -6,12 +6,10 @@ import click
 
 from agentv.cli.lazy import LazyCommands
 
-COMMANDS = {"check": "agentv.cli.judge.check:command"}
-
-NOT_YET = {"compare": "'agentv judge check' measures one judge"}
+COMMANDS = {"check": "agentv.cli.judge.check:command", "compare": "agentv.cli.judge.compare:command"}
 
 
-@click.group("judge", cls=LazyCommands, places=COMMANDS, not_yet=NOT_YET, epilog="Example: agentv judge check last")
+@click.group("judge", cls=LazyCommands, places=COMMANDS, epilog="Example: agentv judge check last")
 def group() -> None:
     """Measure how well a judge agrees with people.
 

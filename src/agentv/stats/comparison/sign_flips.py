@@ -44,11 +44,11 @@ class SignFlips:
 
     Attributes:
         sums: of each cluster, the sum of its differences.
-        sizes: of each cluster, how many differences it holds.
+        sizes: of each cluster, how many differences it holds, or the sum of their weights.
     """
 
     sums: Sequence[float]
-    sizes: Sequence[int]
+    sizes: Sequence[float]
 
     @classmethod
     def of(cls, differences: Sequence[float], clusters: Sequence[Hashable]) -> SignFlips:

@@ -31,7 +31,7 @@ class WinLoss:
     Attributes:
         wins: pairs of which the candidate passed and the base did not.
         losses: pairs of which the base passed and the candidate did not.
-        ties: both passed, or neither.
+        ties: both passed, or neither. Of weighted pairs the counts are shares times pairs, and need not be whole.
         design_effect: variance of the mean difference over what it would be of independent pairs, at least 1.
         freedom: degrees of freedom; inf: the normal distribution.
 
@@ -39,9 +39,9 @@ class WinLoss:
         ValueError: there are no pairs, or a count is negative.
     """
 
-    wins: int
-    losses: int
-    ties: int
+    wins: float
+    losses: float
+    ties: float
     design_effect: float = 1.0
     freedom: float = inf
 
@@ -50,7 +50,7 @@ class WinLoss:
             raise ValueError(f"no pairs: {self.wins} wins, {self.losses} losses, {self.ties} ties")
 
     @property
-    def pairs(self) -> int:
+    def pairs(self) -> float:
         """Number of pairs."""
         return self.wins + self.losses + self.ties
 
