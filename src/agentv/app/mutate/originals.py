@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from agentv.engine.calls.recorded_call import no_answer
 from agentv.engine.conversation import is_conversation
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.trial import Trial
+from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import TargetResponse
 from agentv.ports import AnswerArchive, Call
@@ -42,6 +42,15 @@ class Graders:
     entries: tuple[AssertionEntry, ...]
     judged: int
     comparing: int
+
+    @property
+    def lacking(self) -> str | None:
+        """What to call a case that no assertion is left for; None if one is."""
+        if self.entries:
+            return None
+        if self.judged:
+            return "cases that only a model grades (--judge includes them)"
+        return "cases that only compare answers" if self.comparing else "cases without checks"
 
 
 class ReadOnlyAnswers:
@@ -82,7 +91,7 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
         LoadError: an eval file is wrong.
     """
     recorded = recorded_settings(run.path)
-    texts = {name: recorded.get(name) for name in ("judge", "tests_from", "env_file")}
+    texts = {name: recorded.get(name) for name in ("judge", "tests_from", "env_file", "sandbox")}
     given: dict[str, Any] = {name: value for name, value in texts.items() if isinstance(value, str)}
     given |= {name: bool(recorded.get(name)) for name in ("allow_outside", "trust_data")}
     variables = recorded.get("variables")
@@ -120,19 +129,24 @@ def _paths(run: StoredRun) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def passing_trials(run: StoredRun) -> frozenset[TrialName]:
-    """The trials that passed in a run.
+def passing_trials(run: StoredRun) -> Mapping[TrialName, str | None]:
+    """The trials that passed in a run, each with the absolute path of its workspace, if that is kept.
 
     Raises:
         UsageError: there are none.
         StoreError: a row cannot be read.
     """
-    statuses: dict[TrialName, str] = {name_of(one.trial): one.status for one in run.results()}
-    passed = frozenset(name for name, status in statuses.items() if status == "passed")
+    found = {name_of(one.trial): one for one in run.results()}
+    passed = {name: _kept_workspace(run, one) for name, one in found.items() if one.status == "passed"}
     if not passed:
-        why = "no case passed" if statuses else "it has no finished trials"
+        why = "no case passed" if found else "it has no finished trials"
         raise UsageError(f"the run {run.run_id} has nothing to mutate: {why}", "mutants are made of passing answers")
     return passed
+
+
+def _kept_workspace(run: StoredRun, result: TrialResult) -> str | None:
+    path = result.stored.workspace_path if result.stored is not None else None
+    return None if path is None else str(run.path / path)
 
 
 def name_of(trial: Trial) -> TrialName:
@@ -152,8 +166,8 @@ def left_out(trial: Trial) -> str | None:
     case = trial.case
     if is_conversation(trial):
         return "conversations"
-    if case.workspace is not None:
-        return "cases with a workspace"
+    if case.workspace is not None and case.workspace.existing:
+        return "cases whose workspace is a directory of your own"
     if case.tools:
         return "cases with scripted tools"
     return "questions about descriptions" if case.asks_judge else None
