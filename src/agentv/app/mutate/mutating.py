@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -14,6 +15,7 @@ from agentv.app.mutate.originals import (
     graders_of,
     left_out,
     name_of,
+    nothing_in,
     passing_trials,
     prepared_again,
     stored_answers,
@@ -66,6 +68,9 @@ class MutationSettings:
         judge: judged assertions grade too.
         budget_usd: what judges may cost; None: as the run and its files say.
         proposals: for how many survivors a line is looked for; None: for all.
+        suite: name of the only suite to mutate; None: all of the run.
+        workspaces: workspaces are made again; else cases that have one are left out.
+        deadline: time by the monotonic clock at which it gives up; None: it takes as long as it takes.
     """
 
     operators: tuple[str, ...] = ()
@@ -73,6 +78,13 @@ class MutationSettings:
     judge: bool = False
     budget_usd: float | None = None
     proposals: int | None = None
+    suite: str | None = None
+    workspaces: bool = True
+    deadline: float | None = None
+
+
+class DeadlineError(Exception):
+    """The deadline has passed."""
 
 
 @dataclass(slots=True)
@@ -105,9 +117,17 @@ def mutate(named: str, settings: MutationSettings) -> MutationReport:
         StoreError: the files of the run cannot be read.
     """
     operators = chosen_operators(settings.operators)
-    run = open_run(named, action="mutate")
-    passed = passing_trials(run)
-    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd)
+    return mutate_run(open_run(named, action="mutate"), operators, settings)
+
+
+def mutate_run(run: StoredRun, operators: tuple[Operator, ...], settings: MutationSettings) -> MutationReport:
+    """As `mutate`, for a run that is open.
+
+    Raises:
+        DeadlineError: its deadline has passed.
+    """
+    passed = passing_trials(run, settings.suite)
+    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd, suite=settings.suite)
     with stored_answers(run, prepared, judge=settings.judge) as answers:
         return run_on_own_loop(_mutated_run(run, prepared, answers, passed, (operators, settings)))
 
@@ -138,13 +158,14 @@ async def _mutated_run(
     connections = _connections(run, prepared, answers)
     try:
         await connections.imported.load(prepared.suites, connections.executor)
-        collected = await _collect(prepared, passed, connections, judge=settings.judge)
+        collected = await _collect(prepared, _Originals(connections, passed, settings))
         if not collected.originals:
             raise _nothing_to_mutate(run, collected)
         made = await _in_parallel(
             collected.originals,
             lambda one: mutated(one, operators, collected.others(one), connections),
             workers_of(prepared),
+            settings.deadline,
         )
         survivors = await _survivors(prepared, made, Proposer(connections), settings.proposals)
         return _report(run, prepared, collected, made, survivors, chosen)
@@ -185,15 +206,12 @@ def _connections(run: StoredRun, prepared: Prepared, answers: Answers) -> Connec
     return Connections(workers_of(prepared), limiter, answers, workspaces)
 
 
-async def _collect(
-    prepared: Prepared, passed: Mapping[TrialName, str | None], connections: Connections, *, judge: bool
-) -> _Collected:
+async def _collect(prepared: Prepared, originals: _Originals) -> _Collected:
     """The passing answers that still pass, each distinct answer to a case once."""
-    found = _Collected()
+    found, passed = _Collected(), originals.passed
     trials = [trial for trial in prepared.plan if name_of(trial) in passed]
     found.omitted["cases that the eval files no longer have"] = len(passed) - len(set(map(name_of, trials)))
-    originals = _Originals(connections, passed, judge=judge)
-    graded = await _in_parallel(trials, originals.of, workers_of(prepared))
+    graded = await _in_parallel(trials, originals.of, workers_of(prepared), originals.settings.deadline)
     known: set[tuple[str, str, str | None]] = set()
     for trial, original in zip(trials, graded, strict=True):
         if isinstance(original, str):
@@ -227,17 +245,16 @@ class _Originals:
 
     Attributes:
         passed: trials of the run that passed, with the workspaces that it kept.
-        judge: judged assertions grade too.
     """
 
     connections: Connections
     passed: Mapping[TrialName, str | None]
-    judge: bool
+    settings: MutationSettings
 
     async def of(self, trial: Trial) -> Original | str:
         """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
-        graders = graders_of(trial, judge=self.judge)
-        why = left_out(trial) or graders.lacking
+        graders = graders_of(trial, judge=self.settings.judge)
+        why = left_out(trial, workspaces=self.settings.workspaces) or graders.lacking
         if why is not None:
             return why
         answer = await answer_of(trial, self.connections)
@@ -264,16 +281,30 @@ class _Originals:
         return await rebuilt(trial, kept, self.passed[name_of(trial)], self.connections)
 
 
-async def _in_parallel(items: Sequence[T], work: Callable[[T], Awaitable[R]], workers: int) -> list[R]:
-    """The results of a coroutine function for each item, in order; so many at once."""
+async def _in_parallel(
+    items: Sequence[T], work: Callable[[T], Awaitable[R]], workers: int, deadline: float | None
+) -> list[R]:
+    """The results of a coroutine function for each item, in order; so many at once.
+
+    Raises:
+        DeadlineError: the deadline has passed.
+    """
     results: dict[int, R] = {}
     left = iter(enumerate(items))
 
     async def worker() -> None:
         for number, item in left:
+            if deadline is not None and time.monotonic() > deadline:
+                raise DeadlineError
             results[number] = await work(item)
 
-    await asyncio.gather(*(worker() for _ in range(min(workers, len(items)))))
+    try:
+        async with asyncio.timeout_at(deadline) as limit:  # for code that takes long for one item
+            await asyncio.gather(*(worker() for _ in range(min(workers, len(items)))))
+    except TimeoutError:
+        if limit.expired():
+            raise DeadlineError from None
+        raise
     return [results[number] for number in range(len(items))]
 
 
@@ -285,7 +316,7 @@ def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
         reasons.insert(0, f"{what} that no longer {passes}: {found.failing[0].message}")
     why = "; ".join(reasons) or "no passing answer is stored"
     hint = "run the cases again with 'agentv eval'"
-    return UsageError(f"the run {run.run_id} has nothing to mutate: {why}", hint)
+    return UsageError(f"{nothing_in(run.run_id)}: {why}", hint)
 
 
 def _report(

@@ -78,13 +78,14 @@ class ReadOnlyAnswers:
         return None if found is None else replace(found, earlier=True)
 
 
-def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None) -> Prepared:
+def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None, suite: str | None = None) -> Prepared:
     """The plan of a run as its eval files are now.
 
     Args:
         run: the run.
         asks_judge: judges will be called.
         budget_usd: what they may cost; None: as the run and its files say.
+        suite: name of the only suite that is read; None: all.
 
     Raises:
         UsageError: the run was started from Python, or names files that are gone.
@@ -97,7 +98,7 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
     variables = recorded.get("variables")
     targets = recorded.get("targets")
     settings = EvalSettings(
-        paths=_paths(run),
+        paths=_paths(run, suite),
         targets=tuple(map(str, targets)) if isinstance(targets, list) else (),
         variables=variables if isinstance(variables, dict) else {},
         regrade=str(run.path),
@@ -115,10 +116,11 @@ _OVERRIDING = frozenset({"AGENTV_TARGET", "AGENTV_JUDGE"})
 """Variables whose values of then are in `run.json`."""
 
 
-def _paths(run: StoredRun) -> tuple[str, ...]:
-    """The eval files of a run."""
+def _paths(run: StoredRun, suite: str | None) -> tuple[str, ...]:
+    """The eval files of a run, or of one suite."""
     suites: Any = run.record.get("suites")
-    paths: list[Any] = [one.get("path") for one in suites if isinstance(one, dict)] if isinstance(suites, list) else []
+    known = [one for one in suites if isinstance(one, dict)] if isinstance(suites, list) else []
+    paths: list[Any] = [one.get("path") for one in known if suite is None or one.get("name") == suite]
     if not paths or not all(isinstance(path, str) and path for path in paths):
         what = f"the run {run.run_id} has suites that are not in files, so its answers cannot be graded again"
         raise UsageError(what, "run eval files with 'agentv eval'")
@@ -129,19 +131,25 @@ def _paths(run: StoredRun) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def passing_trials(run: StoredRun) -> Mapping[TrialName, str | None]:
+def passing_trials(run: StoredRun, suite: str | None = None) -> Mapping[TrialName, str | None]:
     """The trials that passed in a run, each with the absolute path of its workspace, if that is kept.
 
     Raises:
         UsageError: there are none.
         StoreError: a row cannot be read.
     """
-    found = {name_of(one.trial): one for one in run.results()}
+    results = (one for one in run.results() if suite is None or one.trial.suite.name == suite)
+    found = {name_of(one.trial): one for one in results}
     passed = {name: _kept_workspace(run, one) for name, one in found.items() if one.status == "passed"}
     if not passed:
         why = "no case passed" if found else "it has no finished trials"
-        raise UsageError(f"the run {run.run_id} has nothing to mutate: {why}", "mutants are made of passing answers")
+        raise UsageError(f"{nothing_in(run.run_id)}: {why}", "mutants are made of passing answers")
     return passed
+
+
+def nothing_in(run_id: str) -> str:
+    """How a message begins that says why a run has nothing to mutate."""
+    return f"the run {run_id} has nothing to mutate"
 
 
 def _kept_workspace(run: StoredRun, result: TrialResult) -> str | None:
@@ -161,13 +169,20 @@ def name_of(trial: Trial) -> TrialName:
     )
 
 
-def left_out(trial: Trial) -> str | None:
-    """Why the answer of a trial cannot be mutated; None if it can."""
+def left_out(trial: Trial, *, workspaces: bool = True) -> str | None:
+    """Why the answer of a trial cannot be mutated; None if it can.
+
+    Args:
+        trial: of the run.
+        workspaces: they are made again.
+    """
     case = trial.case
     if is_conversation(trial):
         return "conversations"
     if case.workspace is not None and case.workspace.existing:
         return "cases whose workspace is a directory of your own"
+    if case.workspace is not None and not workspaces:
+        return "cases with a workspace"
     if case.tools:
         return "cases with scripted tools"
     return "questions about descriptions" if case.asks_judge else None

@@ -158,3 +158,22 @@ class MutationReport:
         if self.min_score is None or least >= self.min_score:
             return ExitStatus.PASSED
         return ExitStatus.FAILED if score < self.min_score else ExitStatus.ERRORED
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteScore:
+    """The mutation score of a suite by its latest run.
+
+    Attributes:
+        score: share of the mutants that count that were noticed; None: there is none.
+        counted: mutants that count.
+        why: why there is no score; None: there is one.
+        notes: what was left out, and why.
+    """
+
+    suite: str
+    run_id: str
+    score: float | None = None
+    counted: int = 0
+    why: str | None = None
+    notes: tuple[str, ...] = ()
