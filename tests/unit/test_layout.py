@@ -9,6 +9,7 @@ SOURCE = UNIT.parents[1] / "src" / "agentv"
 
 OF_SEVERAL_MODULES = {
     "agents/native/test_recorded_streams.py": "adapters of several agents, with what their programs printed",
+    "app/mutate/test_judges.py": "mutants graded by a model, and where its budget ends",
     "app/prompts/test_prompt_library.py": "all use cases of the library, in one project",
     "app/prompts/test_prompt_standing.py": "doctor, status and promotion of one prompt",
     "app/test_convert_csv.py": "all suites of tests/cases, written as rows",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv.mutation import json_answers, sentences, tool_calls, values, whole_answers
+from agentv.mutation import json_answers, sentences, tool_calls, values, whole_answers, workspaces
 from agentv.mutation.mutant import Answer, Make, Mutant, Operator
 
 _MADE: tuple[tuple[str, str, Make], ...] = (
@@ -28,6 +28,9 @@ _MADE: tuple[tuple[str, str, Make], ...] = (
     ("reorder-calls", "two tool calls changed places", tool_calls.reorder_calls),
     ("change-argument", "an argument of a tool call has another value", tool_calls.change_arguments),
     ("fail-tool", "a tool reports an error", tool_calls.fail_calls),
+    ("revert-hunk", "a part of the agent's changes to its workspace is missing", workspaces.revert_hunks),
+    ("delete-test", "a test of the workspace is missing", workspaces.delete_tests),
+    ("leave-debug-line", "a changed file of the workspace prints debug output", workspaces.leave_debug_lines),
 )
 
 OPERATORS: dict[str, Operator] = {name: Operator(name, text, make) for name, text, make in _MADE}
@@ -37,5 +40,5 @@ def mutants_of(answer: Answer, operators: Sequence[Operator]) -> Iterator[tuple[
     """The mutants of an answer by each operator, without those that change nothing."""
     for operator in operators:
         for mutant in operator.make(answer):
-            if mutant.output != answer.output or mutant.messages is not None:
+            if mutant.is_change_of(answer):
                 yield operator, mutant

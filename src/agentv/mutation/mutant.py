@@ -9,7 +9,8 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import Json
-from agentv.mutation.named import NamedWords
+from agentv.mutation.named import NOTHING_NAMED, NamedWords
+from agentv.mutation.work import Work
 
 MOST = 3
 """Mutants that one operator makes of one answer, at most."""
@@ -33,6 +34,7 @@ class Answer:
         others: answers to other cases of the suite.
         named: what its checks name.
         phrases: texts that they name as a whole.
+        work: what an agent left in its workspace; None: there is none.
     """
 
     case: str
@@ -40,8 +42,9 @@ class Answer:
     messages: tuple[Message, ...] = ()
     trace: Trace | None = None
     others: tuple[str, ...] = ()
-    named: NamedWords = NamedWords(frozenset(), frozenset(), frozenset())
+    named: NamedWords = NOTHING_NAMED
     phrases: tuple[str, ...] = ()
+    work: Work | None = None
 
     def drawn(self, what: str, count: int) -> int:
         """A number below `count` that is the same in every run."""
@@ -57,6 +60,7 @@ class Mutant:
         counts: it touches what the checks name, so that a check has to notice it.
         output: its text; None: as it was.
         messages, trace: what the agent did, where that changed; None: as it was.
+        files: path → the new text of a file of the workspace, None: it is removed; None: all files are as they were.
         lines: assertions that may notice it, the best first; none is tried yet.
     """
 
@@ -65,7 +69,19 @@ class Mutant:
     output: str | None = None
     messages: tuple[Message, ...] | None = None
     trace: Trace | None = None
+    files: Mapping[str, str | None] | None = None
     lines: tuple[Line, ...] = ()
+
+    def is_change_of(self, answer: Answer) -> bool:
+        """Whether it differs from the answer that it was made of."""
+        if self.files is not None:
+            now = answer.work.texts() if answer.work is not None else {}
+            return any(now.get(path) != text for path, text in self.files.items())
+        if answer.trace is not None and self.messages is not None:
+            return self.trace != answer.trace
+        if self.messages is not None:
+            return self.messages != answer.messages
+        return self.output != answer.output
 
 
 Make = Callable[[Answer], Iterable[Mutant]]

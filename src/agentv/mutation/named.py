@@ -14,7 +14,7 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import reference_text
 
 _WORD = lazy_pattern(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’_-]\w+)*|\w+")
-_PATHS = frozenset({"file", "path", "command", "embedder", "judge", "provider", "flags", "language"})
+_PATHS = frozenset({"file", "path", "command", "embedder", "judge", "provider", "flags", "language", "exit"})
 """Options that name something other than content of the answer."""
 
 _COMMON_TEXT = (
@@ -63,6 +63,9 @@ class NamedWords:
         return not (words_of(before) - words_of(after)).isdisjoint(self.values | self.words)
 
 
+NOTHING_NAMED = NamedWords(frozenset(), frozenset(), frozenset())
+
+
 def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
     """What a case names. Negated entries name what an answer must not have, which no mutant takes away.
 
@@ -74,12 +77,12 @@ def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
     words = set(words_of(case.criteria or ""))
     values |= {word for word in words if word[0].isdigit()}
     types: set[str] = set()
-    for entry in _all(entries):
+    for entry in all_entries(entries):
         types.add(entry.shown_type)
         if entry.settings.negate:
             continue
         prose = bool(getattr(entry.assertion, "needs_judge", False))
-        texts = () if entry.inner else _texts(entry.assertion)
+        texts = () if entry.inner else texts_in(entry.assertion)
         (words if prose else values).update(word for text in texts for word in words_of(text))
         if entry.settings.transform is not None:
             values |= words_of(entry.settings.transform.expression)
@@ -92,18 +95,19 @@ def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
 
 def phrases_of(case: Case, entries: Iterable[AssertionEntry]) -> tuple[str, ...]:
     """The texts that a case names as a whole: its expected output, and the texts of its assertions."""
-    texts = [text for entry in _all(entries) if not entry.settings.negate for text in _texts(entry.assertion)]
+    texts = [text for entry in all_entries(entries) if not entry.settings.negate for text in texts_in(entry.assertion)]
     reference = reference_text(case.expected_output) if case.expected_output else ""
     return tuple(dict.fromkeys(one.strip() for one in (*texts, reference) if one.strip()))
 
 
-def _all(entries: Iterable[AssertionEntry]) -> Iterator[AssertionEntry]:
+def all_entries(entries: Iterable[AssertionEntry]) -> Iterator[AssertionEntry]:
+    """Assertions, with those inside them."""
     for entry in entries:
         yield entry
-        yield from _all(entry.inner)
+        yield from all_entries(entry.inner)
 
 
-def _texts(value: object) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """The texts and numbers in the options of an assertion."""
     if isinstance(value, str):
         yield value
@@ -111,7 +115,7 @@ def _texts(value: object) -> Iterator[str]:
         yield f"{value:.15g}"
     else:
         for one in _parts(value):
-            yield from _texts(one)
+            yield from texts_in(one)
 
 
 def _parts(value: object) -> Iterator[object]:

@@ -137,7 +137,7 @@ class LocalWorkspace:
         before = self._baseline
         found = []
         for path in changed_test_config(
-            (path for one in self._spec.hidden for path in _placed(one)), before.snapshot, now
+            (path for one in self._spec.hidden for path in placed_paths(one)), before.snapshot, now
         ):
             if has_sections(path):
                 there = path in before.snapshot.files
@@ -150,7 +150,7 @@ class LocalWorkspace:
     def _links_to_hidden(self, now: Snapshot) -> tuple[str, ...]:
         """Links of the agent that lead to hidden files: whoever reads them takes the hidden files for its work."""
         root = os.path.realpath(self.path)
-        hidden = {os.path.realpath(f"{root}/{path}") for one in self._spec.hidden for path in _placed(one)}
+        hidden = {os.path.realpath(f"{root}/{path}") for one in self._spec.hidden for path in placed_paths(one)}
         found = []
         for path in changed_paths(self._baseline.snapshot, now):
             if path in now.files and now.files[path].mode == LINK:
@@ -261,7 +261,7 @@ def _without_secrets(place: str, redactor: Redactor) -> list[str]:
         raise
 
 
-def _placed(copied: CopiedFiles) -> tuple[str, ...]:
+def placed_paths(copied: CopiedFiles) -> tuple[str, ...]:
     """The paths in the workspace of the files that are copied."""
     source = Path(copied.source)
     if not source.is_dir():

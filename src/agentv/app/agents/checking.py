@@ -18,8 +18,9 @@ from agentv.app.settings import EvalSettings
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.case_check import CaseProblem, CheckReport
 from agentv.model.run.events import Event, TrialFinished
+from agentv.model.run.mutation import SuiteScore
 from agentv.model.run.trial import TrialResult
-from agentv.model.suite.suite import Case
+from agentv.model.suite.suite import Case, Suite
 from agentv.model.values.message import reference_text
 
 NOTHING = "nothing"
@@ -66,6 +67,7 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
         answers = {key: reference_text(case.expected_output) for key, case in solvable.items() if case.expected_output}
         solved = _run(_prepared(settings, SOLUTION, SolutionAgent(solutions, answers).act), tuple(solvable))
         problems += _of_solution(solved)
+    interrupted = nothing.interrupted or solved.interrupted
     return CheckReport(
         cases=len(cases),
         solved=len(solvable),
@@ -75,8 +77,15 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
         else (),
         notes=nothing.notes,
         diagnostics=prepared.diagnostics,
-        interrupted=nothing.interrupted or solved.interrupted,
+        interrupted=interrupted,
+        mutation_scores=() if interrupted else _mutation_scores(prepared.suites),
     )
+
+
+def _mutation_scores(suites: tuple[Suite, ...]) -> tuple[SuiteScore, ...]:
+    from agentv.app.mutate.suite_scores import suite_scores  # after all else, so that a check starts as fast as before
+
+    return suite_scores(suites)
 
 
 def _is_solvable(case: Case) -> bool:

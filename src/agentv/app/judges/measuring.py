@@ -211,7 +211,7 @@ def _against_best(
             rows.append(row)
             continue
         found = accuracy_difference(labels, verdicts, best, comparisons=len(usable) - 1)
-        said = "cannot tell" if found is None else verdict(found.estimate.low, found.estimate.high, margin)
+        said = "inconclusive" if found is None else verdict(found.estimate.low, found.estimate.high, margin)
         rows.append(replace(row, difference=found, verdict=said))
     return tuple(rows), reference
 

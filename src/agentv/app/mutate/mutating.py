@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agentv.app.mutate.grading import Mutated, Original, counts_of, failing_checks, grade, mutated
 from agentv.app.mutate.originals import (
@@ -14,13 +15,15 @@ from agentv.app.mutate.originals import (
     graders_of,
     left_out,
     name_of,
+    nothing_in,
     passing_trials,
     prepared_again,
     stored_answers,
 )
 from agentv.app.mutate.proposing import Proposer
+from agentv.app.mutate.rebuilding import NOT_REBUILT, RebuiltWork, rebuilt
 from agentv.app.mutate.survivors import Survivors
-from agentv.app.planning.preparation import Prepared, budget_of, workers_of
+from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
 from agentv.app.results.stored import StoredRun, open_run
 from agentv.app.wiring import Answers, Connections, redactor_for
 from agentv.engine.trial import AnsweredTrial, answer_of
@@ -29,18 +32,27 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.mutation import IdleAssertion, MutationReport, OriginalFailure
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.mutation.catalogue import OPERATORS
 from agentv.mutation.mutant import Operator
 from agentv.user_code.functions.own_loop import run_on_own_loop
 from agentv.user_code.processes.processes import kill_all
 
+if TYPE_CHECKING:
+    from agentv.workspaces.settings import WorkspaceSettings
+
+CHANGED = "cases whose input or target changed since the run"
+UNJUDGED = "cases whose judge gave no verdict"
 POOL = 100
 """Answers of a suite that may be swapped in, at most."""
 
 UNTOUCHED = frozenset(
-    {"latency", "cost", "token-usage", "execution-metrics", "finish-reason", "permission-denials", "turns"}
+    {
+        *("latency", "cost", "token-usage", "execution-metrics", "finish-reason", "permission-denials", "turns"),
+        "file-changes",
+    }
 )
-"""Types that read nothing that an operator changes."""
+"""Limits, and types that read nothing that an operator changes."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -56,6 +68,9 @@ class MutationSettings:
         judge: judged assertions grade too.
         budget_usd: what judges may cost; None: as the run and its files say.
         proposals: for how many survivors a line is looked for; None: for all.
+        suite: name of the only suite to mutate; None: all of the run.
+        workspaces: workspaces are made again; else cases that have one are left out.
+        deadline: time by the monotonic clock at which it gives up; None: it takes as long as it takes.
     """
 
     operators: tuple[str, ...] = ()
@@ -63,6 +78,13 @@ class MutationSettings:
     judge: bool = False
     budget_usd: float | None = None
     proposals: int | None = None
+    suite: str | None = None
+    workspaces: bool = True
+    deadline: float | None = None
+
+
+class DeadlineError(Exception):
+    """The deadline has passed."""
 
 
 @dataclass(slots=True)
@@ -95,9 +117,17 @@ def mutate(named: str, settings: MutationSettings) -> MutationReport:
         StoreError: the files of the run cannot be read.
     """
     operators = chosen_operators(settings.operators)
-    run = open_run(named, action="mutate")
-    passed = passing_trials(run)
-    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd)
+    return mutate_run(open_run(named, action="mutate"), operators, settings)
+
+
+def mutate_run(run: StoredRun, operators: tuple[Operator, ...], settings: MutationSettings) -> MutationReport:
+    """As `mutate`, for a run that is open.
+
+    Raises:
+        DeadlineError: its deadline has passed.
+    """
+    passed = passing_trials(run, settings.suite)
+    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd, suite=settings.suite)
     with stored_answers(run, prepared, judge=settings.judge) as answers:
         return run_on_own_loop(_mutated_run(run, prepared, answers, passed, (operators, settings)))
 
@@ -121,20 +151,21 @@ async def _mutated_run(
     run: StoredRun,
     prepared: Prepared,
     answers: Answers,
-    passed: frozenset[TrialName],
+    passed: Mapping[TrialName, str | None],
     chosen: tuple[tuple[Operator, ...], MutationSettings],
 ) -> MutationReport:
     operators, settings = chosen
-    connections = _connections(prepared, answers)
+    connections = _connections(run, prepared, answers)
     try:
         await connections.imported.load(prepared.suites, connections.executor)
-        collected = await _collect(prepared, passed, connections, judge=settings.judge)
+        collected = await _collect(prepared, _Originals(connections, passed, settings))
         if not collected.originals:
             raise _nothing_to_mutate(run, collected)
         made = await _in_parallel(
             collected.originals,
             lambda one: mutated(one, operators, collected.others(one), connections),
             workers_of(prepared),
+            settings.deadline,
         )
         survivors = await _survivors(prepared, made, Proposer(connections), settings.proposals)
         return _report(run, prepared, collected, made, survivors, chosen)
@@ -153,35 +184,41 @@ async def _survivors(prepared: Prepared, made: Sequence[Mutated], proposer: Prop
             proposes = most is None or number < most
             found.add(survival, await proposer.line(survival, len(counting)) if proposes else None)
             number += 1
+        if counting and counting[0].original.rebuilt is not None:
+            await counting[0].original.rebuilt.close()
     for survival in (survival for one in made for survival in one.survivors if not survival.mutant.counts):
         found.add(survival, None)
     return found
 
 
-def _connections(prepared: Prepared, answers: Answers) -> Connections:
+def _connections(run: StoredRun, prepared: Prepared, answers: Answers) -> Connections:
     from agentv.engine.calls.budget import Budget
     from agentv.engine.calls.budget_limiter import BudgetLimiter
 
+    def workspaces() -> WorkspaceSettings:
+        from agentv.workspaces.settings import WorkspaceSettings
+
+        private = tuple(dict.fromkeys((root_of(prepared.suites), str(run.path))))
+        return WorkspaceSettings(sandbox=prepared.settings.sandbox, private=private)
+
     usd, tokens = budget_of(prepared)
     limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))
-    return Connections(workers_of(prepared), limiter, answers)
+    return Connections(workers_of(prepared), limiter, answers, workspaces)
 
 
-async def _collect(
-    prepared: Prepared, passed: frozenset[TrialName], connections: Connections, *, judge: bool
-) -> _Collected:
+async def _collect(prepared: Prepared, originals: _Originals) -> _Collected:
     """The passing answers that still pass, each distinct answer to a case once."""
-    found = _Collected()
+    found, passed = _Collected(), originals.passed
     trials = [trial for trial in prepared.plan if name_of(trial) in passed]
     found.omitted["cases that the eval files no longer have"] = len(passed) - len(set(map(name_of, trials)))
-    graded = await _in_parallel(trials, lambda one: _original(one, connections, judge=judge), workers_of(prepared))
+    graded = await _in_parallel(trials, originals.of, workers_of(prepared), originals.settings.deadline)
     known: set[tuple[str, str, str | None]] = set()
     for trial, original in zip(trials, graded, strict=True):
         if isinstance(original, str):
             found.omitted[original] += 1
             continue
         key = (trial.suite.name, trial.case.id, original.answer.output)
-        if key in known and not original.answer.messages:
+        if key in known and not original.answer.messages and original.rebuilt is None:
             continue
         known.add(key)
         _take(found, original)
@@ -190,7 +227,8 @@ async def _collect(
 
 def _take(found: _Collected, original: Original) -> None:
     trial = original.trial
-    found.judged += original.judged
+    found.judged += original.graders.judged
+    found.comparing += original.graders.comparing
     if not original.graded.verdict.passed:
         checks = "; ".join(failing_checks(original.graded))
         found.failing.append(OriginalFailure(trial.suite.name, trial.case.id, checks))
@@ -201,45 +239,84 @@ def _take(found: _Collected, original: Original) -> None:
         pool.append((trial.case.id, original.answer.output))
 
 
-async def _original(trial: Trial, connections: Connections, *, judge: bool) -> Original | str:
-    """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
-    why = left_out(trial)
-    if why is not None:
-        return why
-    graders = graders_of(trial, judge=judge)
-    if not graders.entries:
-        return "cases that only a model grades (--judge includes them)" if graders.judged else "cases without checks"
-    answer = await answer_of(trial, connections)
-    if not isinstance(answer, AnsweredTrial):
-        if answer.error is not None and answer.error.code == "no-kept-answer":
-            return "cases whose input or target changed since the run"
-        return "cases whose stored answer cannot be graded"
-    graded = await grade(trial, answer.answer, graders.entries, connections)
-    if graded.lacks_judge:
-        return "cases whose judge gave no verdict"
-    return Original(trial, answer.answer, graders.entries, graders.judged, graded)
+@dataclass(frozen=True, slots=True)
+class _Originals:
+    """Stored answers, graded again.
+
+    Attributes:
+        passed: trials of the run that passed, with the workspaces that it kept.
+    """
+
+    connections: Connections
+    passed: Mapping[TrialName, str | None]
+    settings: MutationSettings
+
+    async def of(self, trial: Trial) -> Original | str:
+        """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
+        graders = graders_of(trial, judge=self.settings.judge)
+        why = left_out(trial, workspaces=self.settings.workspaces) or graders.lacking
+        if why is not None:
+            return why
+        answer = await answer_of(trial, self.connections)
+        if not isinstance(answer, AnsweredTrial):
+            is_missing = answer.error is not None and answer.error.code == "no-kept-answer"
+            return CHANGED if is_missing else "cases whose stored answer cannot be graded"
+        rebuilt = await self._rebuilt(trial, answer.answer) if trial.case.workspace is not None else None
+        if isinstance(rebuilt, str):
+            return rebuilt
+        graded = await grade(
+            trial, answer.answer, graders.entries, self.connections, None if rebuilt is None else rebuilt.shared
+        )
+        if rebuilt is not None:
+            await rebuilt.close()
+        if graded.lacks_judge:
+            return UNJUDGED
+        return Original(trial, answer.answer, graders, graded, rebuilt)
+
+    async def _rebuilt(self, trial: Trial, answer: TargetResponse) -> RebuiltWork | str:
+        archive = self.connections.kept_works
+        kept = await asyncio.to_thread(archive.work, trial, answer.output) if archive is not None else None
+        if isinstance(kept, Failure):
+            return f"{NOT_REBUILT}: {kept.message}"
+        return await rebuilt(trial, kept, self.passed[name_of(trial)], self.connections)
 
 
-async def _in_parallel(items: Sequence[T], work: Callable[[T], Awaitable[R]], workers: int) -> list[R]:
-    """The results of a coroutine function for each item, in order; so many at once."""
+async def _in_parallel(
+    items: Sequence[T], work: Callable[[T], Awaitable[R]], workers: int, deadline: float | None
+) -> list[R]:
+    """The results of a coroutine function for each item, in order; so many at once.
+
+    Raises:
+        DeadlineError: the deadline has passed.
+    """
     results: dict[int, R] = {}
     left = iter(enumerate(items))
 
     async def worker() -> None:
         for number, item in left:
+            if deadline is not None and time.monotonic() > deadline:
+                raise DeadlineError
             results[number] = await work(item)
 
-    await asyncio.gather(*(worker() for _ in range(min(workers, len(items)))))
+    try:
+        async with asyncio.timeout_at(deadline) as limit:  # for code that takes long for one item
+            await asyncio.gather(*(worker() for _ in range(min(workers, len(items)))))
+    except TimeoutError:
+        if limit.expired():
+            raise DeadlineError from None
+        raise
     return [results[number] for number in range(len(items))]
 
 
 def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
-    reasons = [f"{number} {what}" for what, number in found.omitted.items() if number]
+    reasons = [f"{plural(number, 'answer')} of {what}" for what, number in found.omitted.items() if number]
     if found.failing:
-        reasons.insert(0, f"{plural(len(found.failing), 'case')} no longer pass: {found.failing[0].message}")
+        passes = "passes" if len(found.failing) == 1 else "pass"
+        what = plural(len(found.failing), "answer")
+        reasons.insert(0, f"{what} that no longer {passes}: {found.failing[0].message}")
     why = "; ".join(reasons) or "no passing answer is stored"
     hint = "run the cases again with 'agentv eval'"
-    return UsageError(f"the run {run.run_id} has nothing to mutate: {why}", hint)
+    return UsageError(f"{nothing_in(run.run_id)}: {why}", hint)
 
 
 def _report(
@@ -264,8 +341,9 @@ def _report(
         failing=tuple(failing),
         idle=tuple(_idle(collected, made, redact)),
         judged=collected.judged,
+        unjudged=collected.omitted[UNJUDGED],
         min_score=settings.min_score,
-        notes=tuple(_notes(collected)),
+        notes=tuple(map(redact, _notes(collected))),
         diagnostics=prepared.diagnostics,
     )
 
@@ -292,3 +370,6 @@ def _notes(found: _Collected) -> Iterator[str]:
             yield f"left out: {plural(number, 'answer')} of {what}"
     if found.judged:
         yield f"left out: {plural(found.judged, 'assertion')} that a model grades; --judge includes them"
+    if found.comparing:
+        what = plural(found.comparing, "assertion")
+        yield f"left out: {what} that {'compares' if found.comparing == 1 else 'compare'} the answers to a case"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from agentv.engine.calls.recorded_call import no_answer
 from agentv.engine.conversation import is_conversation
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.trial import Trial
+from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import TargetResponse
 from agentv.ports import AnswerArchive, Call
@@ -42,6 +42,15 @@ class Graders:
     entries: tuple[AssertionEntry, ...]
     judged: int
     comparing: int
+
+    @property
+    def lacking(self) -> str | None:
+        """What to call a case that no assertion is left for; None if one is."""
+        if self.entries:
+            return None
+        if self.judged:
+            return "cases that only a model grades (--judge includes them)"
+        return "cases that only compare answers" if self.comparing else "cases without checks"
 
 
 class ReadOnlyAnswers:
@@ -69,7 +78,9 @@ class ReadOnlyAnswers:
         return None if found is None else replace(found, earlier=True)
 
 
-def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None) -> Prepared:
+def prepared_again(
+    run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None, suite: str | None = None
+) -> Prepared:
     """The plan of a run as its eval files are now.
 
     Args:
@@ -77,13 +88,14 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
         asks_judge: judges will be called.
         budget_usd: what they may cost; None: as the run and its files say.
         judge: the judge of all assertions; None: as the run and its files say.
+        suite: name of the only suite that is read; None: all.
 
     Raises:
         UsageError: the run was started from Python, or names files that are gone.
         LoadError: an eval file is wrong.
     """
     recorded = recorded_settings(run.path)
-    texts = {name: recorded.get(name) for name in ("judge", "tests_from", "env_file")}
+    texts = {name: recorded.get(name) for name in ("judge", "tests_from", "env_file", "sandbox")}
     given: dict[str, Any] = {name: value for name, value in texts.items() if isinstance(value, str)}
     if judge is not None:
         given["judge"] = judge
@@ -91,7 +103,7 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
     variables = recorded.get("variables")
     targets = recorded.get("targets")
     settings = EvalSettings(
-        paths=_paths(run),
+        paths=_paths(run, suite),
         targets=tuple(map(str, targets)) if isinstance(targets, list) else (),
         variables=variables if isinstance(variables, dict) else {},
         regrade=str(run.path),
@@ -109,10 +121,11 @@ _OVERRIDING = frozenset({"AGENTV_TARGET", "AGENTV_JUDGE"})
 """Variables whose values of then are in `run.json`."""
 
 
-def _paths(run: StoredRun) -> tuple[str, ...]:
-    """The eval files of a run."""
+def _paths(run: StoredRun, suite: str | None) -> tuple[str, ...]:
+    """The eval files of a run, or of one suite."""
     suites: Any = run.record.get("suites")
-    paths: list[Any] = [one.get("path") for one in suites if isinstance(one, dict)] if isinstance(suites, list) else []
+    known = [one for one in suites if isinstance(one, dict)] if isinstance(suites, list) else []
+    paths: list[Any] = [one.get("path") for one in known if suite is None or one.get("name") == suite]
     if not paths or not all(isinstance(path, str) and path for path in paths):
         what = f"the run {run.run_id} has suites that are not in files, so its answers cannot be graded again"
         raise UsageError(what, "run eval files with 'agentv eval'")
@@ -123,19 +136,30 @@ def _paths(run: StoredRun) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def passing_trials(run: StoredRun) -> frozenset[TrialName]:
-    """The trials that passed in a run.
+def passing_trials(run: StoredRun, suite: str | None = None) -> Mapping[TrialName, str | None]:
+    """The trials that passed in a run, each with the absolute path of its workspace, if that is kept.
 
     Raises:
         UsageError: there are none.
         StoreError: a row cannot be read.
     """
-    statuses: dict[TrialName, str] = {name_of(one.trial): one.status for one in run.results()}
-    passed = frozenset(name for name, status in statuses.items() if status == "passed")
+    results = (one for one in run.results() if suite is None or one.trial.suite.name == suite)
+    found = {name_of(one.trial): one for one in results}
+    passed = {name: _kept_workspace(run, one) for name, one in found.items() if one.status == "passed"}
     if not passed:
-        why = "no case passed" if statuses else "it has no finished trials"
-        raise UsageError(f"the run {run.run_id} has nothing to mutate: {why}", "mutants are made of passing answers")
+        why = "no case passed" if found else "it has no finished trials"
+        raise UsageError(f"{nothing_in(run.run_id)}: {why}", "mutants are made of passing answers")
     return passed
+
+
+def nothing_in(run_id: str) -> str:
+    """How a message begins that says why a run has nothing to mutate."""
+    return f"the run {run_id} has nothing to mutate"
+
+
+def _kept_workspace(run: StoredRun, result: TrialResult) -> str | None:
+    path = result.stored.workspace_path if result.stored is not None else None
+    return None if path is None else str(run.path / path)
 
 
 def name_of(trial: Trial) -> TrialName:
@@ -150,12 +174,19 @@ def name_of(trial: Trial) -> TrialName:
     )
 
 
-def left_out(trial: Trial) -> str | None:
-    """Why the answer of a trial cannot be mutated; None if it can."""
+def left_out(trial: Trial, *, workspaces: bool = True) -> str | None:
+    """Why the answer of a trial cannot be mutated; None if it can.
+
+    Args:
+        trial: of the run.
+        workspaces: they are made again.
+    """
     case = trial.case
     if is_conversation(trial):
         return "conversations"
-    if case.workspace is not None:
+    if case.workspace is not None and case.workspace.existing:
+        return "cases whose workspace is a directory of your own"
+    if case.workspace is not None and not workspaces:
         return "cases with a workspace"
     if case.tools:
         return "cases with scripted tools"

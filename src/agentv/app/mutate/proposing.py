@@ -10,13 +10,15 @@ import yaml
 from agentv.app.mutate.grading import Graded, Survival, mutant_answer
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import load_entry
+from agentv.engine.agents.work import TrialWork
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import answered
-from agentv.model.run.trial import TrialResult
+from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.mutation.mutant import Line
 
 LONGEST = 200
@@ -42,20 +44,52 @@ class Proposer:
             survival: the mutant.
             beside: number of lines that the case may get, this one included.
         """
-        trial = survival.original.trial
-        answer = mutant_answer(survival.original.answer, survival.mutant)
-        mutant = await answered(trial, self._run_context, answer, answer.duration_ms or 0.0)
-        original = survival.original.graded
-        if isinstance(mutant, TrialResult) or original.context is None:
+        if not survival.mutant.lines:
             return None
-        changed = Graded(survival.graded.verdict, survival.graded.scores, mutant.context)
+        rebuilt, files = survival.original.rebuilt, survival.mutant.files
+        if rebuilt is None:
+            return await self._tried(survival, beside, None, None)
+        original = await rebuilt.original()
+        if isinstance(original, Failure):
+            return None
+        if files is None:
+            return await self._tried(survival, beside, original, original)
+        mutant = await rebuilt.open(files)
+        if isinstance(mutant, Failure):
+            return None
+        try:
+            return await self._tried(survival, beside, original, mutant)
+        finally:
+            await mutant.discard()
+
+    async def _tried(
+        self, survival: Survival, beside: int, original_work: TrialWork | None, mutant_work: TrialWork | None
+    ) -> str | None:
+        """The first line that tells the two apart."""
+        trial = survival.original.trial
+        original = await self._with_context(survival.original.answer, survival.original.graded, trial, original_work)
+        answer = mutant_answer(survival.original.answer, survival.mutant)
+        mutant = await self._with_context(answer, survival.graded, trial, mutant_work)
+        if original is None or mutant is None:
+            return None
         for text in _texts(survival, beside):
             entry = self._entry(text, trial.suite)
             if entry is None or not await self._passes(entry, original, trial.threshold):
                 continue
-            if await self._passes(entry, changed, trial.threshold) is False:
+            if await self._passes(entry, mutant, trial.threshold) is False:
                 return text
         return None
+
+    async def _with_context(
+        self, answer: TargetResponse, graded: Graded, trial: Trial, work: TrialWork | None
+    ) -> Graded | None:
+        """The grades with what an assertion sees now; None: it sees nothing."""
+        if work is None and graded.context is not None:
+            return graded
+        if work is not None:
+            work.trace = answer.trace
+        found = await answered(trial, self._run_context, answer, answer.duration_ms or 0.0, work)
+        return None if isinstance(found, TrialResult) else Graded(graded.verdict, graded.scores, found.context)
 
     async def _passes(self, entry: AssertionEntry, graded: Graded, threshold: float) -> bool | None:
         """Whether an answer passes with one more assertion; None: that cannot be told."""
@@ -84,7 +118,7 @@ def _texts(survival: Survival, beside: int) -> Iterator[str]:
     outvoted = weight > 0 and (weight - 1) / weight >= original.trial.threshold
     for line in survival.mutant.lines:
         texts = [written(line, gate=True)]
-        if not original.judged and not outvoted:
+        if not original.graders.judged and not outvoted:
             texts.insert(0, written(line))
         yield from (text for text in texts if len(text) <= LONGEST and "{{" not in text and "{%" not in text)
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.mutation import SuiteScore
 
 Problem = Literal["passes-untouched", "solution-fails", "grading-differs", "hidden-readable", "not-graded"]
 
@@ -44,6 +45,7 @@ class CheckReport:
         solved: those of them whose solution was tried.
         without_solution: names of the cases that have none, where solutions were asked for.
         interrupted: Ctrl-C ended it early.
+        mutation_scores: of the suites that have a run.
     """
 
     cases: int
@@ -53,6 +55,7 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     interrupted: bool = False
+    mutation_scores: tuple[SuiteScore, ...] = ()
 
     @property
     def sound(self) -> int:

@@ -43,22 +43,25 @@ class OperatorCount:
     Attributes:
         killed, survived: those that touch what the checks name.
         others_killed, others_survived: those that touch nothing that is named.
+        errored, others_errored: those on which an assertion errored, so that there is no verdict; of both kinds.
         caught: those that a run reports as errors by itself, before any check.
-        not_graded: those whose judge gave no verdict.
+        not_graded: those whose judge gave no verdict, or whose workspace could not be made.
     """
 
     killed: int = 0
     survived: int = 0
     others_killed: int = 0
     others_survived: int = 0
+    errored: int = 0
+    others_errored: int = 0
     caught: int = 0
     not_graded: int = 0
 
     @property
     def total(self) -> int:
         """All mutants."""
-        others = self.others_killed + self.others_survived
-        return self.killed + self.survived + others + self.caught + self.not_graded
+        others = self.others_killed + self.others_survived + self.others_errored
+        return self.killed + self.survived + self.errored + others + self.caught + self.not_graded
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class MutationReport:
         failing: cases that fail everything, their original too.
         idle: assertions that failed for no mutant.
         judged: number of assertions left out because a model grades them.
+        unjudged: number of answers left out because a judge gave no verdict on them.
         min_score: least score that passes; None: every score passes.
         notes: what was left out, and why.
     """
@@ -100,6 +104,7 @@ class MutationReport:
     failing: tuple[OriginalFailure, ...] = ()
     idle: tuple[IdleAssertion, ...] = ()
     judged: int = 0
+    unjudged: int = 0
     min_score: float | None = None
     notes: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -120,9 +125,19 @@ class MutationReport:
         return sum(one.total for one in self.operators.values())
 
     @property
+    def errored(self) -> int:
+        """Mutants that count, and on which an assertion errored."""
+        return sum(one.errored for one in self.operators.values())
+
+    @property
     def not_graded(self) -> int:
-        """Mutants whose judge gave no verdict."""
+        """Mutants whose judge gave no verdict, or whose workspace could not be made."""
         return sum(one.not_graded for one in self.operators.values())
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether mutants or answers are missing that would have been graded."""
+        return bool(self.not_graded or self.unjudged)
 
     @property
     def score(self) -> float | None:
@@ -130,9 +145,35 @@ class MutationReport:
         return self.killed / self.counted if self.counted else None
 
     @property
+    def least_score(self) -> float | None:
+        """The score if every mutant on which an assertion errored had survived; None: there is no score."""
+        return self.killed / (self.counted + self.errored) if self.counted else None
+
+    @property
     def status(self) -> ExitStatus:
-        """0 the score is high enough; 1 it is too low; 3 there is no score, or some mutants were not graded."""
-        if self.score is None or self.not_graded:
+        """0 the score is high enough; 1 it is too low; 3 that is not known."""
+        score, least = self.score, self.least_score
+        if score is None or least is None or self.is_partial:
             return ExitStatus.ERRORED
-        low = self.min_score is not None and self.score < self.min_score
-        return ExitStatus.FAILED if low else ExitStatus.PASSED
+        if self.min_score is None or least >= self.min_score:
+            return ExitStatus.PASSED
+        return ExitStatus.FAILED if score < self.min_score else ExitStatus.ERRORED
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteScore:
+    """The mutation score of a suite by its latest run.
+
+    Attributes:
+        score: share of the mutants that count that were noticed; None: there is none.
+        counted: mutants that count.
+        why: why there is no score; None: there is one.
+        notes: what was left out, and why.
+    """
+
+    suite: str
+    run_id: str
+    score: float | None = None
+    counted: int = 0
+    why: str | None = None
+    notes: tuple[str, ...] = ()

@@ -98,7 +98,7 @@ def _against(one: ComparedJudge, best: ComparedJudge) -> tuple[str, ...]:
         return (_name(one.name), costs, latency, "the best", "", "")
     if one.difference is None:
         return (_name(one.name), costs, latency, _NONE, _NONE, "too few answers")
-    shown = "not enough evidence" if one.verdict == "cannot tell" else "not worse"
+    shown = "inconclusive" if one.verdict == "inconclusive" else "not worse"
     shown = "worse" if one.verdict == "worse" else shown
     return (_name(one.name), costs, latency, _difference(one.difference), _p(one.difference.p_value), shown)
 
@@ -128,7 +128,7 @@ def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float)
         yield f"use '{_name(cheapest.name)}': the cheapest judge that is not worse than {first} {at_most}"
         yield f"  {_cost(cheapest.cost_usd)} instead of {_cost(best.cost_usd)} per 1,000 verdicts"
     for one in found.undecided:
-        yield f"not enough evidence about '{_name(one.name)}': {_evidence(one, found.answers, margin)}"
+        yield f"inconclusive for '{_name(one.name)}': {_evidence(one, found.answers, margin)}"
 
 
 def _evidence(one: ComparedJudge, answers: int, margin: float) -> str:
@@ -224,7 +224,7 @@ def _assertion_json(found: AssertionComparison, margin: float) -> Json:
 def _judge_json(one: ComparedJudge, answers: int, margin: float) -> Json:
     accuracy = one.accuracy
     needed = None
-    if one.verdict == "cannot tell" and one.difference is not None:
+    if one.verdict == "inconclusive" and one.difference is not None:
         needed = labels_needed(one.difference, answers, margin)
     return {
         "judge": one.name,

@@ -115,18 +115,31 @@ def _failing(found: MutationReport) -> Iterator[str]:
 def _closing(found: MutationReport) -> Iterator[str]:
     made = f"{plural(found.answers, 'answer', ',')}, {plural(found.total, 'mutant', ',')}"
     if found.not_graded:
-        yield f"{plural(found.not_graded, 'mutant', ',')} not graded: a judge gave no verdict, or the budget is used up"
-    score = found.score
+        what = plural(found.not_graded, "mutant", ",")
+        yield f"{what} not graded: a judge gave no verdict, the budget is used up, or a workspace could not be made"
+    if found.errored:
+        what = plural(found.errored, "mutant", ",")
+        yield f"{what} not counted: an assertion errored, and nothing else failed"
+    score, least = found.score, found.least_score
     if not found.total:
         yield f"{plural(found.answers, 'answer', ',')}, no mutant: the operators fit none of the answers"
         return
-    if score is None:
-        yield f"{made}: none changes what criteria, expected output or assertions name, so there is no score"
+    if score is None or least is None:
+        why = (
+            "an assertion errored on each that counts"
+            if found.errored
+            else "none changes what criteria, expected output or assertions name"
+        )
+        why = "none that counts was graded" if found.is_partial else why
+        yield f"{made}: {why}, so there is no score"
         return
-    below = ""
+    name = "partial score" if found.is_partial else "score"
+    text = f"{made}; {found.killed:,} of {found.counted:,} that count were noticed: {name} {percent(score)}"
     if found.min_score is not None:
-        below = f"; required: {percent(found.min_score)}"
-    yield f"{made}; {found.killed:,} of {found.counted:,} that count were noticed: score {percent(score)}{below}"
+        text += f"; required: {percent(found.min_score)}"
+        if score >= found.min_score > least:
+            text += f", and it would be {percent(least)} if the errored mutants had survived"
+    yield text
 
 
 def mutation_json(found: MutationReport) -> str:
@@ -136,12 +149,16 @@ def mutation_json(found: MutationReport) -> str:
         {
             "run_id": found.run_id,
             "score": found.score,
+            "least_score": found.least_score,
+            "partial": found.is_partial,
             "min_score": found.min_score,
             "passed": found.status == 0,
             "answers": found.answers,
             "mutants": found.total,
             "counted": found.counted,
             "killed": found.killed,
+            "errored": found.errored,
+            "not_graded": found.not_graded,
             "operators": operators,
             "survivors": [_survivor_json(one) for one in found.survivors],
             "idle_assertions": [asdict(one) for one in found.idle],
@@ -149,6 +166,7 @@ def mutation_json(found: MutationReport) -> str:
                 {"suite": one.suite, "test_id": one.case, "message": one.message} for one in found.failing
             ],
             "judged_assertions_left_out": found.judged,
+            "answers_without_verdict": found.unjudged,
             "notes": list(found.notes),
         },
         ensure_ascii=False,

@@ -111,7 +111,7 @@ class AssertionComparison:
         return tuple(
             one
             for one in self.judges
-            if one.verdict == "cannot tell" and (limit is None or one.cost_usd is None or one.cost_usd < limit)
+            if one.verdict == "inconclusive" and (limit is None or one.cost_usd is None or one.cost_usd < limit)
         )
 
 

@@ -6,6 +6,7 @@ planted. Every name is opened relative to its open directory, without following 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,8 @@ from shutil import copyfileobj, rmtree
 from agentv.model.suite.workspace import CopiedFiles
 from agentv.model.values.response import Failure
 from agentv.workspaces.files.permissions import make_accessible
+
+EXECUTABLE, LINK = "100755", "120000"
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -28,6 +31,57 @@ def place_files(files: Iterable[CopiedFiles], workspace: str) -> Failure | None:
         except OSError as error:
             return Failure("workspace-failed", f"cannot copy {one.source} into the workspace: {error.strerror}")
     return None
+
+
+def write_file(workspace: str, path: str, content: bytes, mode: str) -> None:
+    """Write one file of a workspace in place of what stands there. It blocks.
+
+    Args:
+        workspace: absolute path.
+        path: of the file in it.
+        content: of the file, or where a link leads.
+        mode: as git writes it.
+
+    Raises:
+        OSError: the path leads out of the workspace, or the system refuses.
+    """
+    with _opened(workspace) as root:
+        *folders, name = _names(path)
+        with _made(root, folders) as place:
+            _remove(place, name)
+            if mode == LINK:
+                os.symlink(content, name.encode(), dir_fd=place)
+                return
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, 0o600, dir_fd=place), "wb") as file:
+                file.write(content)
+                os.fchmod(file.fileno(), 0o755 if mode == EXECUTABLE else 0o644)
+
+
+def remove_file(workspace: str, path: str) -> None:
+    """Remove one file of a workspace, and the directories that are empty then. It blocks.
+
+    Raises:
+        OSError: the path leads out of the workspace, or the system refuses.
+    """
+    *folders, name = _names(path)
+    with _opened(workspace) as root, _made(root, folders) as place:
+        _remove(place, name)
+    while folders:
+        *above, name = folders
+        with _opened(workspace) as root, _made(root, above) as place:
+            try:
+                os.rmdir(name, dir_fd=place)
+            except OSError:
+                return  # something else is in it
+        folders = above
+
+
+def _names(path: str) -> list[str]:
+    names = [name for name in path.split("/") if name not in {"", "."}]
+    if ".." in names or not names:
+        raise OSError(errno.EINVAL, "its place leads out of the workspace")
+    return names
 
 
 def _place(one: CopiedFiles, workspace: str) -> None:

@@ -64,7 +64,10 @@ def test_a_score_below_the_minimum_fails_and_none_is_no_success():
     assert lines(nothing)[-1] == "4 answers, no mutant: the operators fit none of the answers"
     ungraded = replace(REPORT, operators={"negate": OperatorCount(killed=1, not_graded=2)})
     assert ungraded.status == 3
-    assert "2 mutants not graded: a judge gave no verdict, or the budget is used up" in lines(ungraded)
+    assert (
+        "2 mutants not graded: a judge gave no verdict, the budget is used up, or a workspace could not be made"
+        in lines(ungraded)
+    )
 
 
 def test_several_targets_and_suites_are_told_apart():
