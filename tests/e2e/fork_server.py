@@ -46,6 +46,7 @@ _READ_AT_START = re.compile(r"PYTHON(?!_BIN$)|LC_|LANG|LD_")
 _LARGEST = 1 << 20
 
 LIBRARIES = (
+    "acp",
     "agentv.targets.anthropic.target",
     "agentv.targets.gemini.target",
     "agentv.targets.openai_compatible.openai",
@@ -56,7 +57,7 @@ LIBRARIES = (
     "openai.resources.chat.completions",
     "scipy.special",
 )
-"""What models are asked with, and what statistics need. LiteLLM is not among them: it reads variables when imported."""
+"""What models and agents are asked with, and what statistics need. LiteLLM is not among them: it reads variables when imported."""
 
 
 def can_fork(environment: Mapping[str, str]) -> bool:
