@@ -1,7 +1,8 @@
-"""An agent that speaks ACP by the SDK and does what its script says: a process of its own, started by tests.
+"""An agent that speaks ACP and does what its script says: a process of its own, started by tests.
 
 `python acp_agent.py SCRIPT`: a JSON object with `prompts`, a list of lists of steps, one for each prompt. A step is an
-object with one key; `AcpAgent.do` knows them.
+object with one key; `AcpAgent.do` knows them. With `sdk` it speaks by the package `acp`, which takes long to import,
+and otherwise by the few names of it in `plain_acp.py`.
 """
 
 # ruff: noqa: ASYNC220, ASYNC240  # it has one thing to do at a time
@@ -16,37 +17,23 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acp import (
-    PROTOCOL_VERSION,
-    Agent,
-    InitializeResponse,
-    NewSessionResponse,
-    PromptResponse,
-    RequestError,
-    run_agent,
-    update_agent_message_text,
-    update_agent_thought_text,
-)
-from acp.schema import (
-    AgentCapabilities,
-    AuthenticateResponse,
-    EnvVariable,
-    Implementation,
-    McpCapabilities,
-    PermissionOption,
-    PromptCapabilities,
-    ToolCallUpdate,
-    Usage,
-)
+SCRIPT = json.loads(sys.argv[1])
+if SCRIPT.get("sdk"):
+    import acp
+    from acp import schema
+else:
+    import plain_acp as acp
+
+    schema = acp
 
 OPTIONS = [
-    PermissionOption(option_id="yes", name="Allow", kind="allow_once"),
-    PermissionOption(option_id="always", name="Always", kind="allow_always"),
-    PermissionOption(option_id="no", name="Reject", kind="reject_once"),
+    schema.PermissionOption(option_id="yes", name="Allow", kind="allow_once"),
+    schema.PermissionOption(option_id="always", name="Always", kind="allow_always"),
+    schema.PermissionOption(option_id="no", name="Reject", kind="reject_once"),
 ]
 
 
-class AcpAgent(Agent):
+class AcpAgent(acp.Agent):
     def __init__(self, script):
         self.script = script
         self.prompts = 0
@@ -67,47 +54,45 @@ class AcpAgent(Agent):
             raw(begin["print"])
         if begin.get("hang"):
             await asyncio.sleep(60)
-        return InitializeResponse(
-            protocol_version=begin.get("version", PROTOCOL_VERSION),
-            agent_capabilities=AgentCapabilities(
-                mcp_capabilities=McpCapabilities(http=begin.get("http", False)),
-                prompt_capabilities=PromptCapabilities(image=begin.get("image", False)),
+        return acp.InitializeResponse(
+            protocol_version=begin.get("version", acp.PROTOCOL_VERSION),
+            agent_capabilities=schema.AgentCapabilities(
+                mcp_capabilities=schema.McpCapabilities(http=begin.get("http", False)),
+                prompt_capabilities=schema.PromptCapabilities(image=begin.get("image", False)),
             ),
-            agent_info=Implementation(name="scripted", version="1.2.3"),
+            agent_info=schema.Implementation(name="scripted", version="1.2.3"),
             auth_methods=begin.get("auth_methods", []),
         )
 
     async def authenticate(self, method_id, **_):
         self.authenticated = method_id
-        return AuthenticateResponse()
+        return schema.AuthenticateResponse()
 
     async def new_session(self, cwd, mcp_servers=None, **_):
         if self.script.get("begin", {}).get("auth_methods") and not self.authenticated:
-            raise RequestError.auth_required()
+            raise acp.RequestError.auth_required()
         self.cwd = cwd
         self.servers = mcp_servers or []
-        return NewSessionResponse(session_id="session-1", config_options=self.script.get("options"))
+        return acp.NewSessionResponse(session_id="session-1", config_options=self.script.get("options"))
 
     async def set_config_option(self, config_id, session_id, value, **_):
-        from acp.schema import SetSessionConfigOptionResponse
-
         self.asked.append(f"{config_id}={value}")
-        return SetSessionConfigOptionResponse(config_options=[])
+        return schema.SetSessionConfigOptionResponse(config_options=[])
 
     async def cancel(self, session_id, **_):
         self.cancelled.set()
 
     async def prompt(self, prompt, session_id, **_):
-        self.asked.append(" ".join(getattr(one, "text", type(one).__name__) for one in prompt))
+        self.asked.append(" ".join(one.text if one.type == "text" else one.type for one in prompt))
         prompts = self.script["prompts"]
         steps = prompts[min(self.prompts, len(prompts) - 1)]
         self.prompts += 1
         self.session = session_id
         for step in steps:
             found = await self.do(*next(iter(step.items())))
-            if isinstance(found, PromptResponse):
+            if isinstance(found, acp.PromptResponse):
                 return found
-        return PromptResponse(stop_reason="end_turn")
+        return acp.PromptResponse(stop_reason="end_turn")
 
     async def tell(self, update):
         await self.client.session_update(self.session, update)
@@ -117,10 +102,10 @@ class AcpAgent(Agent):
 
     async def do_say(self, text):
         values = {"asked": self.asked, "cwd": self.cwd, "prompts": self.prompts, "env": dict(os.environ)}
-        await self.tell(update_agent_message_text(text.format(agent=self, **values) if "{" in text else text))
+        await self.tell(acp.update_agent_message_text(text.format(agent=self, **values) if "{" in text else text))
 
     async def do_think(self, text):
-        await self.tell(update_agent_thought_text(text))
+        await self.tell(acp.update_agent_thought_text(text))
 
     async def do_update(self, update):
         message = {
@@ -137,7 +122,7 @@ class AcpAgent(Agent):
         kinds = call.get("options", [one.kind for one in OPTIONS])
         options = [one for one in OPTIONS if one.kind in kinds]
         given = {key: one for key, one in call.items() if key not in {"options", "then"}}
-        told = ToolCallUpdate(**{"title": "Edit a.txt", "kind": "edit", "status": "pending", **given})
+        told = schema.ToolCallUpdate(**{"title": "Edit a.txt", "kind": "edit", "status": "pending", **given})
         answer = await self.client.request_permission(session_id=self.session, tool_call=told, options=options)
         self.outcome = getattr(answer.outcome, "option_id", "cancelled")
         if call.get("then") and self.outcome in {"yes", "always"}:
@@ -158,22 +143,23 @@ class AcpAgent(Agent):
         self.asked.append(await self.told(call))
 
     async def do_terminal(self, wanted):
-        env = [EnvVariable(name="MARK", value="here")]
+        env = [schema.EnvVariable(name="MARK", value="here")]
         call = self.client.create_terminal(session_id=self.session, env=env, **wanted)
         try:
             made = await call
-        except RequestError as error:
+        except acp.RequestError as error:
             self.asked.append(str(error))
             return
         ended = await self.client.wait_for_terminal_exit(session_id=self.session, terminal_id=made.terminal_id)
         said = await self.client.terminal_output(session_id=self.session, terminal_id=made.terminal_id)
-        self.asked.append(f"{ended.exit_code} {ended.signal} {said.truncated} {said.output}")
+        exit_code, by = (getattr(ended, name, None) for name in ("exit_code", "signal"))
+        self.asked.append(f"{exit_code} {by} {said.truncated} {said.output}")
         await self.client.release_terminal(session_id=self.session, terminal_id=made.terminal_id)
 
     async def told(self, call):
         try:
             answer = await call
-        except RequestError as error:
+        except acp.RequestError as error:
             return f"error: {error}"
         return getattr(answer, "content", "written")
 
@@ -197,7 +183,7 @@ class AcpAgent(Agent):
             Path(self.cwd, "pids").write_text(f"{os.getpid()} {child.pid}")
         if kind == "until cancelled":
             await self.cancelled.wait()
-            return PromptResponse(stop_reason="cancelled")
+            return acp.PromptResponse(stop_reason="cancelled")
         await asyncio.sleep(60)
         return None
 
@@ -207,13 +193,13 @@ class AcpAgent(Agent):
         os._exit(status)
 
     async def do_error(self, pair):
-        raise RequestError(pair[0], pair[1], {"details": "no route to the model"})
+        raise acp.RequestError(pair[0], pair[1], {"details": "no route to the model"})
 
     async def do_stop(self, reason):
-        return PromptResponse(stop_reason=reason)
+        return acp.PromptResponse(stop_reason=reason)
 
     async def do_usage(self, counts):
-        return PromptResponse(stop_reason="end_turn", usage=Usage(**counts))
+        return acp.PromptResponse(stop_reason="end_turn", usage=schema.Usage(**counts))
 
     async def do_call(self, wanted):
         """Call a tool of the MCP server that this session was given, by the `mcp` package's client."""
@@ -244,4 +230,4 @@ def raw(line):
 
 
 if __name__ == "__main__":
-    asyncio.run(run_agent(AcpAgent(json.loads(sys.argv[1]))))
+    asyncio.run(acp.run_agent(AcpAgent(SCRIPT)))

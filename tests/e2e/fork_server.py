@@ -14,6 +14,7 @@ import gc
 import importlib
 import json
 import os
+import platform
 import re
 import runpy
 import select
@@ -45,6 +46,7 @@ _READ_AT_START = re.compile(r"PYTHON(?!_BIN$)|LC_|LANG|LD_")
 _LARGEST = 1 << 20
 
 LIBRARIES = (
+    "acp",
     "agentv.targets.anthropic.target",
     "agentv.targets.gemini.target",
     "agentv.targets.openai_compatible.openai",
@@ -55,7 +57,7 @@ LIBRARIES = (
     "openai.resources.chat.completions",
     "scipy.special",
 )
-"""What models are asked with, and what statistics need. LiteLLM is not among them: it reads variables when imported."""
+"""What models and agents are asked with, and what statistics need. LiteLLM is not among them: it reads variables when imported."""
 
 
 def can_fork(environment: Mapping[str, str]) -> bool:
@@ -202,6 +204,7 @@ def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
             attrgetter(f"{cls}.{name}")(sys.modules[module])()
     for pattern, flags in patterns:
         re.compile(pattern, flags)
+    platform.platform()  # kept by Python, which starts a program to find it out
     for module, cls in shapes:
         decode.shape_of(attrgetter(cls)(sys.modules[module]))
 

@@ -19,6 +19,7 @@ import asyncio, json, os, runpy, sys
 from pathlib import Path
 
 sys.argv = [{str(AGENT)!r}, Path(os.environ["SCRIPT"]).read_text()]
+sys.path[0] = {str(AGENT.parent)!r}
 with open(os.environ["PIDS"], "a") as pids:
     pids.write(f"{{os.getpid()}}\\n")
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import sys
 import time
@@ -13,6 +14,8 @@ import pytest
 from agentv.model.values.message import ToolCall
 from agentv.testing import Answer, Hang, ModelServer
 from doubles.priced_server import PricedServer
+from doubles.thorough import examples
+from e2e.command import Project
 
 AGENT = r"""
 import json, os, subprocess, sys, threading, time, uuid
@@ -142,6 +145,10 @@ def model(call):
 
 @pytest.fixture
 def shop(project):
+    return opened_shop(project)
+
+
+def opened_shop(project):
     project.write("agent.py", AGENT)
     project.write("repo/price.txt", "1")
     project.write("a.eval.yaml", SUITE)
@@ -194,8 +201,12 @@ def verdicts(project, out):
     return {(row["test_id"], row["sample"]): (row["status"], row["output"]) for row in project.rows(out)}
 
 
-@pytest.fixture
-def recorded(shop):
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """A project with a recorded run, which is made once, and a copy of it."""
+    directory = tmp_path_factory.mktemp("recorded")
+    (directory / "shop" / ".git").mkdir(parents=True)
+    shop = opened_shop(Project(directory / "shop"))
     with ModelServer(model, keys=[KEY]) as server:
         ended = run(shop, "--record", "run.jsonl", "--out", "recorded", "--repeat", "2", server=server)
         assert ended.status == 1, ended.stderr
@@ -203,16 +214,25 @@ def recorded(shop):
         assert len(server.calls) == 6 * 4
     assert not any(row.get("reused") for row in shop.rows("recorded"))
     (shop.path / "runs.txt").unlink()
+    return shop, shutil.copytree(shop.path, directory / "copy")
+
+
+@pytest.fixture
+def recorded(recording):
+    """The project as it was recorded, in the same place: a variable of its agent names it."""
+    shop, copy = recording
+    shutil.rmtree(shop.path)
+    shutil.copytree(copy, shop.path)
     return shop
 
 
-def test_ten_replays_without_a_model_or_a_key_come_to_the_same(recorded):
+def test_replays_without_a_model_or_a_key_come_to_the_same(recorded):
     text = (recorded.path / "run.jsonl").read_text()
     assert KEY not in text
     assert str(recorded.path) not in text
     before = verdicts(recorded, "recorded")
     assert {status for status, _ in before.values()} == {"passed", "failed"}
-    for number in range(10):
+    for number in range(examples(10, 3)):
         ended = run(recorded, "--replay", "run.jsonl", "--out", f"replayed{number}", "--repeat", "2", "--workers", "8")
         assert ended.status == 1, ended.stderr
         assert verdicts(recorded, f"replayed{number}") == before

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
 
 from doubles.agents import AGENT
+from e2e.command import Project
 
 TOOLS = """
 def refund(order_id, amount, state):
@@ -51,10 +53,32 @@ LIST = {"call": {"server": "shop", "tool": "refund", "calls": []}}
 WRITE = {"file": ["made.txt", "made\n"]}
 
 
+pytestmark = pytest.mark.libraries
+
+
 @pytest.fixture
 def ran(project):
-    """Runs a case whose agent does these steps; then the project."""
+    """Runs a case whose agent does these steps; its row."""
+    return runner(project)
 
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory):
+    """A project whose agent called a tool, failed at another and wrote a file. It is made once and copied."""
+    project = Project(tmp_path_factory.mktemp("worked"), libraries=True)
+    (project.path / ".git").mkdir()
+    old = runner(project)(CALL, FAILED, WRITE)
+    assert old["status"] == "passed", old
+    return project
+
+
+@pytest.fixture
+def copied(worked, project):
+    shutil.copytree(worked.path, project.path, dirs_exist_ok=True)
+    return project
+
+
+def runner(project):
     def run(*steps, more="", asserts=("turns",)):
         command = [sys.executable, str(AGENT), json.dumps({"prompts": [[*steps, {"say": "Refunded."}]]})]
         project.write("template/a.txt", "a")
@@ -80,10 +104,8 @@ def regraded(project, of="old", out="new"):
     return row, {one["type"]: (one["pass"], one.get("error", {}).get("code")) for one in row["scores"]}, ended
 
 
-def test_all_that_the_run_kept_is_graded_as_if_it_were_the_first_time(project, ran):
-    old = ran(CALL, FAILED, WRITE)
-    assert old["status"] == "passed", old
-    row, scores, ended = regraded(project)
+def test_all_that_the_run_kept_is_graded_as_if_it_were_the_first_time(copied):
+    row, scores, ended = regraded(copied)
     assert scores == {
         "tool-errors": (False, None),
         "permission-denials": (True, None),
@@ -96,7 +118,7 @@ def test_all_that_the_run_kept_is_graded_as_if_it_were_the_first_time(project, r
     }, ended.stderr
     assert (row["sandbox"], row["reused"]) == ("none", True)
     assert row["work_path"].startswith("artifacts/")
-    _, again, _ = regraded(project, "new", "newer")
+    _, again, _ = regraded(copied, "new", "newer")
     assert again == scores
 
 
@@ -109,24 +131,22 @@ def test_a_call_that_the_agent_only_claims_is_none_when_it_is_graded_again(proje
 
 @pytest.mark.parametrize("name", ["trace.json", "diff.patch", "work.json"])
 @pytest.mark.parametrize("removed", [True, False])
-def test_what_was_edited_afterwards_is_not_graded(project, ran, name, removed):
-    ran(CALL, FAILED, WRITE)
-    (path,) = project.path.glob(f"old/artifacts/*/{name}")
+def test_what_was_edited_afterwards_is_not_graded(copied, name, removed):
+    (path,) = copied.path.glob(f"old/artifacts/*/{name}")
     if removed:
         path.unlink()
     else:
         path.write_text(path.read_text().replace("failed", "completed") + " ")
-    row, _, _ = regraded(project)
+    row, _, _ = regraded(copied)
     assert (row["status"], row["error"]["code"]) == ("errored", "bad-trace")
     assert "was changed or removed after it was written" in row["error"]["message"]
 
 
-def test_a_row_that_names_other_work_is_not_believed(project, ran):
-    ran(CALL, FAILED, WRITE)
-    index = project.path / "old/index.jsonl"
+def test_a_row_that_names_other_work_is_not_believed(copied):
+    index = copied.path / "old/index.jsonl"
     row = json.loads(index.read_text())
     index.write_text(json.dumps({**row, "work_sha256": "0" * 64}) + "\n")
-    row, _, _ = regraded(project)
+    row, _, _ = regraded(copied)
     assert (row["status"], row["error"]["code"]) == ("errored", "bad-trace")
 
 

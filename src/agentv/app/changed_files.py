@@ -13,7 +13,6 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 
 from agentv.app.recorded_code import code_of
@@ -37,7 +36,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Embedder, Executor, Target, TargetRequest
 from agentv.registry.fields import Command
 from agentv.user_code.functions.bytecode import Bytecode
-from agentv.user_code.functions.functions import load_module
+from agentv.user_code.functions.functions import import_user_module, load_module
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 CHANGED = "grader-changed"
@@ -112,7 +111,7 @@ def _load(path: str | None, module: str | None) -> None:
             load_module(path)
         elif module:
             with foreign_code("cannot-load", module):
-                import_module(module)
+                import_user_module(module)
     except ForeignError:
         return  # it is reported where it is used
 

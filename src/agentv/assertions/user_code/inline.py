@@ -13,6 +13,7 @@ from typing import Any
 
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
+from agentv.user_code.processes.replaced_code import check
 
 BAD_PYTHON = "bad-python"
 _PLACE = "<python>"
@@ -49,6 +50,7 @@ def inline_function(code: str) -> Callable[[Json, Any], object]:
     compiled = compile_inline(code)
     if isinstance(compiled, Failure):
         raise TypeError(compiled.message)
+    check.expect_user_code()
     namespace: dict[str, Any] = {"__name__": "agentv_inline", "json": json}  # as in promptfoo
     exec(compiled, namespace)  # noqa: S102  # running the user's own code is what the type `python` is for
     return namespace["assertion"]  # type: ignore[no-any-return]  # the wrapper defines it

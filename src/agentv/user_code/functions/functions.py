@@ -18,6 +18,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 from agentv.user_code.functions.user_modules import module_name
+from agentv.user_code.processes.replaced_code import check
 
 T = TypeVar("T")
 
@@ -36,6 +37,7 @@ def load_module(path: str) -> ModuleType:
     with _importing.setdefault(path, RLock()), foreign_code("cannot-load", f"{file.name}"):
         if name in sys.modules:
             return sys.modules[name]
+        check.expect_user_code()
         directory = str(file.parent)
         if directory not in sys.path:
             sys.path.append(directory)
@@ -52,6 +54,12 @@ def load_module(path: str) -> ModuleType:
         return module
 
 
+def import_user_module(name: str) -> ModuleType:
+    """The module of a name that users gave, imported; whatever it raises comes out as it is."""
+    check.expect_user_code()
+    return import_module(name)
+
+
 def load_function(name: str, *, path: str | None = None, module: str | None = None) -> Callable[..., Any]:
     """The function `name` (dotted for a method) of a file or of an importable module.
 
@@ -62,7 +70,7 @@ def load_function(name: str, *, path: str | None = None, module: str | None = No
         home = load_module(path)
     else:
         with foreign_code("cannot-load", f"module {module}"):
-            home = import_module(module or "")
+            home = import_user_module(module or "")
     found: Any = home
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -1,8 +1,9 @@
 """Detection of user code in this process that has replaced parts of agentv's own code.
 
 Functions and classes are looked up by name at every call, so that one assignment would change what a grade means, or
-what a run comes to. What is there when a run begins has to be there when it ends. This is no protection from code that
-puts everything back, or that writes into the memory of the process: nothing in one process is.
+what a run comes to. What is there when users' code is first loaded in a run has to be there when the run ends. This is
+no protection from code that puts everything back, or that writes into the memory of the process: nothing in one process
+is. A run that loads no user code has nothing to compare, and spends no time on it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class OwnCode:
     """The functions and classes of agentv that are loaded now."""
 
     def __init__(self) -> None:
-        self._modules = {name: module for name, module in sys.modules.items() if name.startswith(_OURS)}
+        loaded = list(sys.modules.items())  # a copy: other threads import while this one looks
+        self._modules = {name: module for name, module in loaded if name.startswith(_OURS)}
         self._found = [one for name, module in self._modules.items() for one in _code_of(name, module)]
 
     def replaced(self) -> str | None:
@@ -44,9 +46,39 @@ class OwnCode:
         return None
 
 
+class CodeCheck:
+    """The comparison of one process: from the first user code of a run to the end of the run."""
+
+    def __init__(self) -> None:
+        self._own: OwnCode | None = None
+        self._has_run = False
+        self._has_user_code = False
+
+    def begin(self) -> None:
+        """A run begins. User code that was loaded before it, such as a plugin, counts from here."""
+        self._has_run = True
+        self._own = OwnCode() if self._has_user_code else None
+
+    def expect_user_code(self) -> None:
+        """User code is about to be loaded. To be called before each time."""
+        if self._has_user_code:
+            return
+        if self._has_run:
+            self._own = OwnCode()
+        self._has_user_code = True
+
+    def replaced(self) -> str | None:
+        """The name of a function or class of agentv that was replaced during the run; None: there is none."""
+        return None if self._own is None else self._own.replaced()
+
+
+check = CodeCheck()
+"""That of this process."""
+
+
 def _code_of(home: str, module: ModuleType) -> Iterator[tuple[str, Names, Sequence[Found]]]:
     names = vars(module)
-    found = [(name, one, _runs(one)) for name, one in names.items() if isinstance(one, _NAMED)]
+    found = [(name, one, _runs(one)) for name, one in list(names.items()) if isinstance(one, _NAMED)]
     yield home, names, found
     for name, one, _ in found:
         if isinstance(one, type) and one.__module__ == home:

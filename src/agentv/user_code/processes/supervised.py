@@ -21,10 +21,11 @@ from agentv.user_code.processes.interrupts import count_signals, ignore_signals
 from agentv.user_code.processes.notes import BEGUN, CANNOT_SAY, CLOSED, GO_ON, REASON, SHOW_CURSOR
 from agentv.user_code.processes.orphans import Leftovers, end_all_programs, mark_this_process
 from agentv.user_code.processes.output import Relay, wake
-from agentv.user_code.processes.replaced_code import OwnCode
+from agentv.user_code.processes.replaced_code import check
 
 _EXIT = os._exit
-"""As it is before anybody replaces it."""
+_replaced = check.replaced
+"""As they are before anybody replaces them."""
 
 _FINISH_S = 1.0
 """Seconds for which a line that is being written is waited for."""
@@ -34,7 +35,6 @@ _resume: list[str] = []
 _spared: dict[int, int] = {}
 """The first free number → the inode of the pipe that stands there."""
 
-_own_code: list[OwnCode] = []
 _stderr: list[int] = []
 _locks: WeakSet[_thread.LockType] = WeakSet()
 _front: list[tuple[int, int]] = []
@@ -71,8 +71,8 @@ def run_supervised(
     ignore_signals()
     if is_cut_off():
         _end_early(CLOSED)
-    for one in filter(None, (code.replaced() for code in _own_code)):
-        _end_early(f"user code replaced {one}, which belongs to agentv")
+    if (name := _replaced()) is not None:
+        _end_early(f"user code replaced {name}, which belongs to agentv")
     wake(_front[0][0])
     with suppress(OSError):
         os.write(report, b"\n%b %d %d\n" % (token, status, relay.printed if relay else 0))
@@ -85,7 +85,7 @@ def run_supervised(
 def note_resume(line: str) -> None:
     """A run begins: say which command line resumes it, should this process end in the middle of it."""
     _resume[:] = [line]
-    _own_code[:] = [OwnCode()]
+    check.begin()
     _note(BEGUN, line)
 
 

@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -219,7 +220,43 @@ def test_pictures_go_to_agents_that_take_them(tmp_path):
     picture.write_bytes(b"\x89PNG\r\n\x1a\n")
     asked = request(messages=(Message("user", (TextBlock("look"), ImageBlock("a.png", str(picture)))),))
     assert failure(acp({"say": "x"}), asked).code == "bad-picture"
-    assert "ImageContentBlock" in said(acp({"say": "{asked}"}, begin={"image": True}), asked).output
+    assert "image" in said(acp({"say": "{asked}"}, begin={"image": True}), asked).output
+
+
+def test_an_agent_that_uses_the_package_of_the_protocol_is_understood_alike(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    picture = Message("user", (TextBlock("look"), ImageBlock("a.png", str(tmp_path / "a.png"))))
+    option = {
+        "type": "select",
+        "id": "m",
+        "name": "Model",
+        "category": "model",
+        "currentValue": "small",
+        "options": [{"value": "small", "name": "S"}, {"value": "large", "name": "L"}],
+    }
+    steps = [{"think": "hm"}, {"say": "I look."}, call(rawInput={"command": "ls"}, rawOutput="a.txt"), EDIT]
+    steps += [{"write": ["b.txt", "new"]}, {"read": "b.txt"}, {"read_lines": ["a.txt", 2, 1]}, {"read": "none"}]
+    steps += [{"terminal": {"command": "sh", "args": ["-c", "echo $MARK; exit 3"], "output_byte_limit": 9}}]
+    steps += [{"terminal": {"command": "touch", "args": ["x"], "cwd": "/"}}, {"say": "{asked} {agent.outcome}"}]
+    steps += [{"usage": {"total_tokens": 30, "input_tokens": 20, "output_tokens": 10, "cached_read_tokens": 5}}]
+    begin = {"image": True, "http": True, "auth_methods": [{"id": "login", "name": "Log in"}]}
+    servers = (McpServer("shop", command=("relay", "x"), env={"A": "b"}), McpServer("far", "http", url="http://x/"))
+
+    def done(sdk):
+        settings = acp(
+            *steps, sdk=sdk, begin=begin, options=[option], model="large", auth_method="login", on_denied="grade"
+        )
+        found = said(settings, at(tmp_path, messages=(picture,), mcp_servers=servers))
+        methods = [json.loads(line).get("method") for line in found.trace.native.splitlines()]
+        timeless = [replace(one, started_ms=0) for one in found.trace.steps]
+        timeless = [replace(one, duration_ms=0) if hasattr(one, "duration_ms") else one for one in timeless]
+        return found.output, found.token_usage, found.metadata, timeless, methods
+
+    by_package = done(sdk=True)
+    assert by_package[0].endswith("yes")
+    assert "3 None False here" in by_package[0]
+    assert by_package == done(sdk=False)
 
 
 # --- what would be green and wrong ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
 from agentv.user_code import excerpts
 from agentv.user_code.processes import replaced_code as untouched
-from agentv.user_code.processes.replaced_code import OwnCode
+from agentv.user_code.processes.replaced_code import CodeCheck, OwnCode
 
 
 def other(*_: object, **__: object) -> None:
@@ -40,6 +40,26 @@ def test_a_function_that_was_removed_or_runs_something_else_is_named(monkeypatch
     assert own.replaced() == "agentv.user_code.excerpts.head"
     monkeypatch.undo()
     assert own.replaced() is None
+
+
+def test_a_run_is_compared_from_its_first_user_code_on(monkeypatch):
+    check = CodeCheck()
+    check.begin()
+    monkeypatch.setattr(excerpts, "head", other)  # by nobody else's code
+    check.expect_user_code()
+    assert check.replaced() is None
+    monkeypatch.undo()
+    check.expect_user_code()  # of another module, which does not hide what the first one did
+    assert check.replaced() == "agentv.user_code.excerpts.head"
+
+
+def test_code_that_was_loaded_before_a_run_counts_from_its_beginning(monkeypatch):
+    check = CodeCheck()
+    check.expect_user_code()
+    assert check.replaced() is None
+    check.begin()
+    monkeypatch.setattr(excerpts, "head", other)
+    assert check.replaced() == "agentv.user_code.excerpts.head"
 
 
 def test_what_is_loaded_or_added_later_is_no_change(monkeypatch):
