@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from html import escape
-from pathlib import Path
 
+from agentv.reports.html.browser_modules import BROWSER, joined, module_sources
 from agentv.reports.html.comparison import ShownComparison
 from agentv.reports.html.embedded import data_element, to_json
 from agentv.reports.html.entries import Entries
@@ -30,36 +30,8 @@ CHUNK = 100
 CHUNK_LENGTH = 1_000_000
 """Characters after which an element ends early."""
 
-SCRIPTS = (
-    "elements",
-    "text",
-    "numbers",
-    "rates",
-    "data",
-    "choice",
-    "search",
-    "differences",
-    "charts",
-    "list",
-    "filters",
-    "failures",
-    "comparison",
-    "matrix",
-    "overview",
-    "markdown",
-    "answers",
-    "checks",
-    "transcript",
-    "timeline",
-    "changes",
-    "case",
-    "missing",
-    "keyboard",
-    "start",
-)
-"""The files of the page's script, in the order in which they need each other."""
-
-_BROWSER = Path(__file__).parent / "browser"
+START = "start.js"
+"""The module that the script of a file begins with."""
 
 
 def render(
@@ -128,20 +100,18 @@ def _in_words(report: HtmlReport) -> str:
 
 @cache
 def _script() -> str:
-    files = (_BROWSER / f"{name}.js" for name in SCRIPTS)
-    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    return f'"use strict";\n(() => {{\n{source}}})();\n'
+    return f'"use strict";\n(() => {{\n{joined(START, module_sources())}}})();\n'
 
 
 @cache
 def _library() -> str:
     """Markdown to tokens. The page makes elements of them."""
-    return (_BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
+    return (BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
 
 
 @cache
 def _style() -> str:
-    return "\n" + (_BROWSER / "style.css").read_text(encoding="utf-8")
+    return "\n" + (BROWSER / "style.css").read_text(encoding="utf-8")
 
 
 @cache

@@ -1,13 +1,31 @@
 // The page as a whole: where one is stands in the address, and everything follows from that.
 
+import { casePage } from "./case/case.js";
+import { matchRuns } from "./data/changes.js";
+import { choiceFrom, choiceText, chosenCases, cleared, emptyChoice, isChosen } from "./data/choice.js";
+import { elementsOf, Run } from "./data/file_run.js";
+import { count, moment } from "./data/numbers.js";
+import { CASE, caseAt, giveRoutes } from "./data/routes.js";
+import { searchCases } from "./data/search.js";
+import { plainly, shortened } from "./data/texts.js";
+import { button, drawing, element } from "./dom/elements.js";
+import { helpDialog, listenToKeys } from "./dom/keyboard.js";
+import { switchMarkdown } from "./dom/markdown.js";
+import { store, stored } from "./dom/storage.js";
+import { inline } from "./dom/text.js";
+import { Filters } from "./list/filters.js";
+import { CaseList } from "./list/list.js";
+import { missingPage } from "./run/missing.js";
+import { overview } from "./run/overview.js";
+
 const PHONE = matchMedia("(max-width: 860px)");
-const CASE = "#/case/";
 const PAGES = ["", "#/", "#/cases"];
 const THEMES = ["system", "light", "dark"];
 
 class Page {
   constructor(runs, comparison) {
-    [this.run, this.base = null] = runs;
+    this.run = runs[0];
+    this.base = runs[1] ?? null;
     this.comparison = comparison;
     this.gone = this.base ? matchRuns(this.run, this.base) : [];
     this.routes = giveRoutes(this.run.cases);
@@ -17,6 +35,7 @@ class Page {
     this.filters = new Filters(this.run, this.base, (choice) => this.choose(choice));
     this.main = element("main", { id: "main" });
     this.help = helpDialog();
+    this.themeButton = button("", () => this.nextTheme(), { class: "quiet" });
     this.frame();
     addEventListener("hashchange", () => this.follow());
     listenToKeys(this.keys());
@@ -30,14 +49,39 @@ class Page {
       "header",
       { class: "top" },
       element("a", { class: "brand", href: "#/" }, mark(), "agentv"),
-      element("span", { class: "runid" }, element("span", { class: "what" }, inline(whatRan(this.run))), inline(facts.run_id), facts.started ? element("span", { class: "when" }, moment(facts.started)) : null, this.base ? element("span", { class: "against" }, "against ", inline(this.base.facts.run_id)) : null),
-      element("nav", { "aria-label": "Pages" }, element("a", { href: "#/", "data-page": "overview" }, "Overview"), element("a", { href: "#/cases", "data-page": "cases" }, "Cases")),
-      (this.themeButton = button("", () => this.nextTheme(), { class: "quiet" })),
+      element(
+        "span",
+        { class: "runid" },
+        element("span", { class: "what" }, inline(whatRan(this.run))),
+        inline(facts.run_id),
+        facts.started ? element("span", { class: "when" }, moment(facts.started)) : null,
+        this.base ? element("span", { class: "against" }, "against ", inline(this.base.facts.run_id)) : null,
+      ),
+      element(
+        "nav",
+        { "aria-label": "Pages" },
+        element("a", { href: "#/", "data-page": "overview" }, "Overview"),
+        element("a", { href: "#/cases", "data-page": "cases" }, "Cases"),
+      ),
+      this.themeButton,
       button("?", () => this.help.showModal(), { class: "quiet", "aria-label": "Keys" }),
     );
     const side = element("aside", { class: "side", "aria-label": "Cases" }, this.filters.element, this.list.element);
-    const skip = element("a", { class: "skip", href: "#/", click: (event) => { event.preventDefault(); this.focus(); } }, "Skip to the page");
-    document.getElementById("page").replaceChildren(skip, header, element("div", { class: "body" }, side, this.main), this.help);
+    const skip = element(
+      "a",
+      {
+        class: "skip",
+        href: "#/",
+        click: (event) => {
+          event.preventDefault();
+          this.focus();
+        },
+      },
+      "Skip to the page",
+    );
+    document
+      .getElementById("page")
+      .replaceChildren(skip, header, element("div", { class: "body" }, side, this.main), this.help);
   }
 
   // Addresses: the overview, a case, and a choice of cases.
@@ -83,12 +127,24 @@ class Page {
   }
 
   draw() {
-    const page = this.lost ? missingPage(this) : this.opened ? casePage(this, this.opened, this.sample) : overview(this);
+    const page = this.lost
+      ? missingPage(this)
+      : this.opened
+        ? casePage(this, this.opened, this.sample)
+        : overview(this);
     this.main.replaceChildren(page);
     this.main.scrollTop = 0;
     if (PHONE.matches) scrollTo(0, 0);
-    const names = [this.lost ? "not in this report" : this.opened?.id, this.run.tables.suites.join(", "), this.run.facts.run_id, "agentv"];
-    document.title = names.filter(Boolean).map((name) => shortened(plainly(name))).join(" · ");
+    const names = [
+      this.lost ? "not in this report" : this.opened?.id,
+      this.run.tables.suites.join(", "),
+      this.run.facts.run_id,
+      "agentv",
+    ];
+    document.title = names
+      .filter(Boolean)
+      .map((name) => shortened(plainly(name)))
+      .join(" · ");
     if (this.drawn && !document.activeElement?.matches("input")) this.focus();
     this.drawn = true;
   }
@@ -98,7 +154,7 @@ class Page {
   }
 
   mark() {
-    for (const link of document.querySelectorAll("nav [data-page]")) {
+    for (const link of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("nav [data-page]"))) {
       const { page } = document.body.dataset;
       const here = PHONE.matches && page !== "overview" ? "cases" : this.opened || this.lost ? "case" : "overview";
       if (link.dataset.page === here) link.setAttribute("aria-current", "page");
@@ -141,12 +197,12 @@ class Page {
   open() {
     const one = this.found[Math.max(0, this.list.selected)];
     if (one) location.hash = this.address(one);
-    document.activeElement?.blur();
+    unfocus();
   }
 
   leave() {
     const active = document.activeElement;
-    if (active?.matches("input, select")) active.blur();
+    if (active?.matches("input, select")) unfocus();
     else if (this.opened || this.lost) location.hash = PHONE.matches ? this.withChoice("#/cases") : this.home();
     else if (isChosen(this.choice)) this.choose(cleared(this.choice));
     else location.hash = "#/";
@@ -184,47 +240,51 @@ class Page {
   }
 }
 
-function store(name, value) {
-  try {
-    localStorage.setItem(`agentv-${name}`, value);
-  } catch {
-    // pages of files may not be allowed to keep anything
-  }
-}
-
-function stored(name) {
-  try {
-    return localStorage.getItem(`agentv-${name}`);
-  } catch {
-    return null;
-  }
-}
-
 // Suites and targets in a few words.
 function whatRan({ tables }) {
-  const few = (names, what) => (names.length > 2 ? count(names.length, what) : names.map((name) => shortened(name, 40)).join(", "));
+  const few = (names, what) =>
+    names.length > 2 ? count(names.length, what) : names.map((name) => shortened(name, 40)).join(", ");
   return [few(tables.suites, "suite"), few(tables.targets, "target")].filter(Boolean).join(" · ");
 }
 
 function mark() {
-  return drawing("svg", { viewBox: "0 0 24 24", class: "logo", "aria-hidden": "true" }, drawing("rect", { width: 24, height: 24, rx: 6 }), drawing("path", { d: "M6 12.5 10.2 16.5 18 7.5" }));
+  return drawing(
+    "svg",
+    { viewBox: "0 0 24 24", class: "logo", "aria-hidden": "true" },
+    drawing("rect", { width: 24, height: 24, rx: 6 }),
+    drawing("path", { d: "M6 12.5 10.2 16.5 18 7.5" }),
+  );
+}
+
+function unfocus() {
+  const active = document.activeElement;
+  if (active instanceof HTMLElement) active.blur();
+}
+
+/** @returns {NodeListOf<HTMLDetailsElement>} */
+function detailsIn(selector) {
+  return document.querySelectorAll(selector);
 }
 
 // What is folded is opened on paper.
 addEventListener("beforeprint", () => {
-  for (const one of document.querySelectorAll("main details:not([open])")) {
+  for (const one of detailsIn("main details:not([open])")) {
     one.open = true;
     one.dataset.folded = "";
     one.dispatchEvent(new Event("toggle"));
   }
 });
+
 addEventListener("afterprint", () => {
-  for (const one of document.querySelectorAll("main details[data-folded]")) {
+  for (const one of detailsIn("main details[data-folded]")) {
     one.open = false;
     delete one.dataset.folded;
   }
 });
 
-const [compared] = elementsOf("comparison", 0);
-new Page(JSON.parse(elementsOf("runs", 0)[0].textContent).map((facts_, number) => new Run(number, facts_)), compared ? JSON.parse(compared.textContent) : null);
+const compared = elementsOf("comparison", 0)[0];
+new Page(
+  JSON.parse(elementsOf("runs", 0)[0].textContent).map((facts_, number) => new Run(number, facts_)),
+  compared ? JSON.parse(compared.textContent) : null,
+);
 document.documentElement.dataset.ready = "";
