@@ -1,7 +1,6 @@
 // Two answers side by side.
 
 import { alignedLines, markedWords } from "../data/differences.js";
-import { whole } from "../data/file_run.js";
 import { count, score } from "../data/numbers.js";
 import { STATUSES } from "../data/statuses.js";
 import { MOST_ODD, oddPlaces, textOf } from "../data/texts.js";
@@ -12,14 +11,18 @@ import { inline, longText, safely } from "../dom/text.js";
 const SIDES = 200_000;
 const UNCHANGED_AROUND = 3;
 
+// The trial of the other run that this one is held against.
+export function earlierTrial(one, trial) {
+  return one.base.trials.find((other) => other.sample === trial.sample) ?? one.base.trials[0];
+}
+
 // The same case in the other run: the answers, then verdicts and what changed in the checks.
-export function sinceThen(one, trial, told) {
+export function sinceThen(one, trial, told, before) {
   if (one.base === null)
     return one.change
       ? section("In the other run", element("p", { class: "panel note" }, "The other run does not have this case."))
       : null;
-  const earlier = one.base.trials.find((other) => other.sample === trial.sample) ?? one.base.trials[0];
-  const before = whole(earlier);
+  const earlier = earlierTrial(one, trial);
   return section(
     "Compared with the other run",
     one.change === "edited"

@@ -2,7 +2,6 @@
 
 import { passedSamples } from "../data/cases.js";
 import { hasMoved } from "../data/changes.js";
-import { whole } from "../data/file_run.js";
 import { apart, duration, moment, money, percent, tokens } from "../data/numbers.js";
 import { intervalAt } from "../data/rates.js";
 import { prettyJson, textOf } from "../data/texts.js";
@@ -10,19 +9,35 @@ import { intervalDrawing, scoreBar } from "../dom/charts.js";
 import { element, folded, hidden, section } from "../dom/elements.js";
 import { looksLikeMarkdown, markdownButton } from "../dom/markdown.js";
 import { badge, statusIcon } from "../dom/outcomes.js";
-import { copyButton, inline, longText } from "../dom/text.js";
+import { commandLine, copyButton, inline, longText } from "../dom/text.js";
 import { marks } from "../list/case_words.js";
 import { pairs } from "../run/about.js";
-import { sideBySide, sinceThen } from "./answers.js";
+import { earlierTrial, sideBySide, sinceThen } from "./answers.js";
+import { besideOthers } from "./beside.js";
 import { checksOf } from "./checks.js";
 import { fileChangesOf } from "./file_changes.js";
 import { timelineOf } from "./timeline.js";
 import { answerText, code, inputOf, transcriptOf, turnsOf } from "./transcript.js";
 
-export function casePage(state, one, sample) {
-  const trial = one.trials.find((other) => other.sample === sample) ?? one.trials[0];
-  const told = whole(trial);
+/** @import { Case } from "../data/types.d.ts" */
+
+/**
+ * The page of a case, once its data have arrived.
+ *
+ * @param {any} state the page as a whole
+ * @param {Case} one
+ * @param {number} sample the sample that the address asks for; 0: any
+ * @param {AbortSignal} signal
+ */
+export async function casePage(state, one, sample, signal) {
+  const trial = trialOf(one, sample);
   const moved = hasMoved(one);
+  const [told, before, others] = await Promise.all([
+    state.source.whole(trial, signal),
+    one.base ? state.source.whole(earlierTrial(one, trial), signal) : null,
+    state.source.casesOf([one.id], signal),
+  ]);
+  const since = sinceThen(one, trial, told, before);
   return element(
     "article",
     { class: "case" },
@@ -31,19 +46,20 @@ export function casePage(state, one, sample) {
       ? element(
           "p",
           { class: "warning" },
-          `The link asks for sample ${sample}, which this report does not contain. This is sample ${trial.sample}.`,
+          `The link asks for sample ${sample}, which this ${state.source.kind} does not contain. This is sample ${trial.sample}.`,
         )
       : null,
     one.trials.length > 1 || one.early ? samples(state, one, trial) : null,
     problem(told),
-    moved ? sinceThen(one, trial, told) : null,
+    moved ? since : null,
     checksOf(told),
     inputOf(told),
     answer(told),
     reference(told),
+    besideOthers(state, one, told, others),
     fileChangesOf(told),
     timelineOf(told),
-    moved ? null : sinceThen(one, trial, told),
+    moved ? null : since,
     transcriptOf(told),
     turnsOf(told),
     retries(told),
@@ -51,14 +67,11 @@ export function casePage(state, one, sample) {
   );
 }
 
+export function trialOf(one, sample) {
+  return one.trials.find((other) => other.sample === sample) ?? one.trials[0];
+}
+
 function caseHead(state, one, trial, told) {
-  const place = state.found.indexOf(one);
-  const step = (by, label, key) => {
-    const next = place < 0 ? null : state.found[place + by];
-    return next
-      ? element("a", { class: "step", href: state.address(next), title: key }, label)
-      : element("span", { class: "step off" }, label);
-  };
   const where = told.path ? `${told.path}${told.line ? `:${told.line}` : ""}` : null;
   return element(
     "header",
@@ -68,13 +81,7 @@ function caseHead(state, one, trial, told) {
       { class: "crumbs", "aria-label": "Place" },
       element("a", { href: state.home() }, "Overview"),
       element("a", { href: state.chosen({ suite: one.suite }) }, inline(one.suite)),
-      element(
-        "span",
-        { class: "steps" },
-        step(-1, "‹ Previous", "k"),
-        place < 0 ? null : `${(place + 1).toLocaleString("en")} of ${state.found.length.toLocaleString("en")}`,
-        step(1, "Next ›", "j"),
-      ),
+      state.steps(one),
     ),
     element("h1", { tabindex: -1 }, inline(one.id)),
     told.description ? element("div", { class: "description" }, longText(told.description)) : null,
@@ -109,6 +116,7 @@ function caseHead(state, one, trial, told) {
         .filter(([, value]) => value)
         .map(([name, value]) => element("li", {}, element("span", { class: "label" }, name), " ", inline(value))),
     ),
+    told.rerun ? commandLine("Run this case again", told.rerun) : null,
     one.tags.length
       ? element(
           "ul",

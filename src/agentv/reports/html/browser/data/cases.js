@@ -73,7 +73,6 @@ function caseKey({ suite, id }) {
 }
 
 // `12 cases`, `12 cases in 48 rows`.
-export function casesAndRows(rows) {
-  const cases = distinctCases(rows);
-  return cases === rows.length ? count(cases, "case") : `${count(cases, "case")} in ${count(rows.length, "row")}`;
+export function casesAndRows(cases, rows) {
+  return cases === rows ? count(cases, "case") : `${count(cases, "case")} in ${count(rows, "row")}`;
 }

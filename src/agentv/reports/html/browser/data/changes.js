@@ -48,12 +48,13 @@ function changeOf(one) {
   return moved < 0 ? "lower" : "higher";
 }
 
+// How many cases there are of each change.
 export function changesOf(run) {
   const found = new Map();
   for (const one of run.cases) found.set(one.change, (found.get(one.change) ?? 0) + 1);
   return Object.keys(CHANGES)
     .filter((change) => found.has(change))
-    .map((change) => [change, `${CHANGES[change]} (${found.get(change).toLocaleString("en")})`]);
+    .map((change) => /** @type {[string, number]} */ ([change, found.get(change)]));
 }
 
 const WORSE = "worse lower";
@@ -66,4 +67,14 @@ export const DIRECTIONS = [
 // Whoever opens a case that moved looks for what moved: it comes first then.
 export function hasMoved(one) {
   return one.base !== null && one.change !== "same";
+}
+
+// The largest change of the score first.
+export function gainOf(one, other) {
+  const moved = ({ score: now, base }) => Math.abs((now ?? 0) - (base.score ?? 0));
+  return moved(other) - moved(one);
+}
+
+export function changeWords([change, number]) {
+  return `${CHANGES[change]} (${number.toLocaleString("en")})`;
 }

@@ -1,4 +1,4 @@
-// The data of the page: short entries of all trials, read at once; the rest of a trial, read when it is opened.
+// The data of a file: short entries of all trials, read at once; the rest of a trial, read when it is opened.
 
 import { caseOf, settle } from "./cases.js";
 import { STATUSES } from "./statuses.js";
@@ -43,6 +43,7 @@ export class Run {
   }
 
   trial(values, chunk, place) {
+    /** @type {any} */
     const made = { run: this, chunk, place };
     PLACES.forEach((name, number) => {
       made[name] = values[number];
@@ -73,8 +74,15 @@ export class Run {
       }
     }
     for (const one of groups) settle(one);
-    for (const one of cases) for (const trial of one.trials) trial.of = one;
+    for (const one of cases) {
+      one.tables = this.tables;
+      for (const trial of one.trials) trial.of = one;
+    }
     return cases;
+  }
+
+  whole(trial) {
+    return JSON.parse(this.linesOf(trial.chunk)[trial.place]);
   }
 
   linesOf(chunk) {
@@ -88,8 +96,4 @@ export class Run {
 
 export function elementsOf(kind, number) {
   return [...document.querySelectorAll(`script.${kind}[data-run="${number}"]`)];
-}
-
-export function whole(trial) {
-  return JSON.parse(trial.run.linesOf(trial.chunk)[trial.place]);
 }

@@ -226,22 +226,6 @@ function shareOfSamples(one) {
   return judged ? passedSamples(one) / judged : 0;
 }
 
-// The same out of `summary.json`, which has it of a whole run or of a group; null of one that an earlier version wrote.
-export function rateOfSummary(told, of = "judged case", errored = 0, cut = null) {
-  if (!told?.judged || told.pass_rate === null) return null;
-  return {
-    rate: told.pass_rate,
-    interval: told.pass_rate_interval,
-    judged: told.judged,
-    clusters: told.interval_clusters,
-    by: told.clustered_by,
-    bounds: told.pass_rate_bounds,
-    errored,
-    of,
-    cut,
-  };
-}
-
 export const CUTS = {
   "fail-fast": "the run was stopped by --fail-fast",
   "max-errors": "the run was stopped by --max-errors",

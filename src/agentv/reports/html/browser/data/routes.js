@@ -19,10 +19,9 @@ export function giveRoutes(cases) {
   return taken;
 }
 
-// The suite, the id, the target and so on that an address names; null where it is no address of a case.
-export function missingParts(path) {
-  if (!path.startsWith(CASE)) return null;
-  return path.slice(CASE.length).split("/").map(decoded);
+// The suite, the id, the target and so on that a route names.
+export function namesIn(route) {
+  return route.split("/").map(decoded);
 }
 
 function decoded(part) {
@@ -33,20 +32,13 @@ function decoded(part) {
   }
 }
 
-// Programs that pass a link on may write its characters in another way.
-export function caseAt(routes, path) {
-  if (!path.startsWith(CASE)) return null;
-  const route = path.slice(CASE.length);
-  return (
-    routes.get(route) ??
-    routes.get(
-      route
-        .split("/")
-        .map((part) => encodeURIComponent(decoded(part).toWellFormed()))
-        .join("/"),
-    ) ??
-    null
-  );
+// A route as `giveRoutes` writes it: programs that pass a link on may write its characters in another way.
+export function routeAsWritten(route) {
+  return namesIn(route)
+    .map((part) => encodeURIComponent(part.toWellFormed()))
+    .join("/");
 }
 
-export const CASE = "#/case/";
+export function routeIn(routes, route) {
+  return routes.get(route) ?? routes.get(routeAsWritten(route)) ?? null;
+}

@@ -43,34 +43,31 @@ export function outcomesDrawing(counts) {
   return drawing("svg", { class: "outcomes", role: "img", "aria-label": label }, parts);
 }
 
-const COLUMNS = 10;
-
 // Distribution of scores: columns of equal width, cases that passed above those that did not, and how many there are.
-export function scoresDrawing(cases) {
-  const columns = Array.from({ length: COLUMNS }, () => ({ passed: 0, failed: 0 }));
-  for (const one of cases) columns[Math.min(COLUMNS - 1, Math.floor(one.score * COLUMNS + 1e-9))][one.status] += 1;
-  const most = Math.max(1, ...columns.map((column) => column.passed + column.failed));
-  const label = columns.map(({ passed, failed }, number) =>
-    passed + failed ? `${number / COLUMNS} to ${(number + 1) / COLUMNS}: ${passed} passed, ${failed} failed` : null,
+export function scoresDrawing(columns) {
+  const most = Math.max(1, ...columns.map(([passed, failed]) => passed + failed));
+  const wide = columns.length;
+  const label = columns.map(([passed, failed], number) =>
+    passed + failed ? `${number / wide} to ${(number + 1) / wide}: ${passed} passed, ${failed} failed` : null,
   );
   return drawing(
     "svg",
     { class: "scores", role: "img", "aria-label": `Distribution of scores. ${label.filter(Boolean).join("; ")}` },
-    columns.map((column, number) => scoresColumn(column, number, most)),
+    columns.map((column, number) => scoresColumn(column, number, wide, most)),
   );
 }
 
 const TALLEST = 84;
 
-function scoresColumn({ passed, failed }, number, most) {
+function scoresColumn([passed, failed], number, wide, most) {
   if (!passed && !failed) return null;
   const high = (some) => (some / most) * TALLEST;
   const bar = (status, from, some) =>
     some
       ? drawing("rect", {
           class: status,
-          x: at((number + 0.08) / COLUMNS),
-          width: at(0.84 / COLUMNS),
+          x: at((number + 0.08) / wide),
+          width: at(0.84 / wide),
           y: `${100 - from - high(some)}%`,
           height: `${high(some)}%`,
         })
@@ -81,7 +78,7 @@ function scoresColumn({ passed, failed }, number, most) {
     bar("passed", high(failed), passed),
     drawing(
       "text",
-      { class: "many", x: at((number + 0.5) / COLUMNS), y: `${top}%`, dy: -4 },
+      { class: "many", x: at((number + 0.5) / wide), y: `${top}%`, dy: -4 },
       (passed + failed).toLocaleString("en"),
     ),
   ];

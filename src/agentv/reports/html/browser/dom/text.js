@@ -78,3 +78,15 @@ export function copyButton(text, what = "text") {
   );
   return made;
 }
+
+// A command that can be copied.
+export function commandLine(words, command) {
+  return element(
+    "p",
+    { class: "rerun" },
+    element("span", { class: "label" }, `${words}: `),
+    element("code", {}, inline(command)),
+    " ",
+    copyButton(command, "command"),
+  );
+}

@@ -21,7 +21,7 @@ export function marks(one) {
 
 // Where a case belongs, as far as that tells it from others: cases of several prompts or targets share an id.
 export function whereOf(one, most) {
-  const { tables } = one.trials[0].run;
+  const { tables } = one;
   const where = [
     tables.suites.length > 1 ? one.suite : null,
     tables.prompts.length > 1 ? one.prompt : null,
@@ -38,8 +38,6 @@ export function whereOf(one, most) {
 export function underneath(one, most) {
   return [whereOf(one, most), one.teaser].filter(Boolean).join(" · ");
 }
-
-export const LOOKS = 8;
 
 export function lookLink(state, one) {
   return element(

@@ -1,10 +1,10 @@
 // What stands above the list: search, outcomes, and a choice for each thing of which there are several.
 
-import { casesAndRows, countsOf, isFlaky } from "../data/cases.js";
-import { changesOf, DIRECTIONS } from "../data/changes.js";
+import { casesAndRows } from "../data/cases.js";
+import { changeWords } from "../data/changes.js";
 import { byName, cleared, isChosen, ORDERS } from "../data/choice.js";
 import { count, percent } from "../data/numbers.js";
-import { certainty, EARLY, rateOfCases } from "../data/rates.js";
+import { certainty, EARLY } from "../data/rates.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { plainly, shortened } from "../data/texts.js";
 import { button, element } from "../dom/elements.js";
@@ -13,9 +13,13 @@ import { statusIcon } from "../dom/outcomes.js";
 const SEARCH_AFTER_MS = 120;
 const MOST_NAMES = 60;
 
+/** @import { Choice, Overview, Results } from "../data/types.d.ts" */
+
 export class Filters {
-  constructor(run, base, changed) {
-    this.run = run;
+  /**
+   * @param {(choice: Choice) => void} changed
+   */
+  constructor(changed) {
     this.changed = changed;
     this.search = element("input", {
       type: "search",
@@ -25,8 +29,8 @@ export class Filters {
       spellcheck: "false",
       input: () => this.typed(),
     });
-    this.chips = this.outcomes();
-    this.selects = this.choices(base);
+    this.chipBox = element("div", { class: "chips", role: "group", "aria-label": "Outcome" });
+    this.selectBox = element("div", { class: "selects" });
     this.told = element("p", { class: "told", role: "status" });
     this.clear = button("Clear", () => this.changed(cleared(this.choice)), { class: "quiet" });
     this.order = this.select("order", "Order", Object.entries(ORDERS));
@@ -34,16 +38,38 @@ export class Filters {
       "div",
       { class: "filters" },
       element("div", { class: "searchbox" }, this.search, element("kbd", { "aria-hidden": "true" }, "/")),
-      element("div", { class: "chips", role: "group", "aria-label": "Outcome" }, this.chips),
-      element("div", { class: "selects" }, this.selects),
+      this.chipBox,
+      this.selectBox,
       element("div", { class: "orderline" }, element("span", { "aria-hidden": "true" }, "Order"), this.order),
       element("div", { class: "toldline" }, this.told, this.clear),
     );
   }
 
+  /**
+   * What there is to choose from; while a run goes on, there comes to be more.
+   *
+   * @param {Overview} run
+   */
+  offer(run) {
+    this.run = run;
+    const offered = JSON.stringify([run.counts.rows, run.counts.flaky, this.choicesIn(run)]);
+    if (offered === this.offered) return;
+    this.offered = offered;
+    const focused = this.element.contains(document.activeElement)
+      ? document.activeElement?.getAttribute("data-name")
+      : null;
+    this.chips = this.outcomes();
+    this.selects = this.choicesIn(run)
+      .filter((one) => one?.[2].length)
+      .map(([name, all, choices]) => this.select(name, all, choices));
+    this.chipBox.replaceChildren(...this.chips);
+    this.selectBox.replaceChildren(...this.selects);
+    if (this.choice) this.show(this.choice);
+    if (focused) this.selects.find((one) => one.dataset.name === focused)?.focus();
+  }
+
   outcomes() {
-    const counts = countsOf(this.run.cases);
-    const flaky = this.run.cases.filter(isFlaky).length;
+    const { rows: counts, flaky } = this.run.counts;
     const chips = STATUSES.filter((status) => counts[status]).map((status) =>
       this.chip(status, [statusIcon(status), `${counts[status].toLocaleString("en")} ${STATUS_WORDS[status]}`]),
     );
@@ -65,28 +91,29 @@ export class Filters {
     this.changed({ ...this.choice, status: [...chosen].join(" ") });
   }
 
-  choices(base) {
-    const { suites, targets, prompts, variants, tags } = this.run.tables;
+  choicesIn(run) {
+    const { suites, targets, prompts, variants, tags, assertions } = run.tables;
     const plain = (names) => [...names].sort(byName.compare).map((name) => [name, plainly(name)]);
+    const several = (name, all, names) => (names.length > 1 ? [name, all, plain(names)] : null);
+    const changes = run.against
+      ? [
+          ...run.against.changes.map((one) => [one[0], changeWords(one)]),
+          ...run.against.directions.map(({ change, title }) => [change, title.toLowerCase()]),
+        ]
+      : [];
     return [
-      base
-        ? this.select("change", "Any change", [
-            ...changesOf(this.run),
-            ...DIRECTIONS.map(([change, title]) => [change, title.toLowerCase()]),
-          ])
-        : null,
-      suites.length > 1 ? this.select("suite", "All suites", plain(suites)) : null,
-      targets.length > 1 ? this.select("target", "All targets", plain(targets)) : null,
-      prompts.length > 1 ? this.select("prompt", "All prompts", plain(prompts)) : null,
-      variants.length > 1 ? this.select("variant", "All variants", plain(variants)) : null,
-      tags.length ? this.select("tag", "All tags", plain(tags)) : null,
-      this.run.tables.assertions.length ? this.select("assertion", "All assertions", assertionChoices(this.run)) : null,
-      this.select("why", "Any reason", reasonChoices(this.run)),
+      ["change", "Any change", changes],
+      several("suite", "All suites", suites),
+      several("target", "All targets", targets),
+      several("prompt", "All prompts", prompts),
+      several("variant", "All variants", variants),
+      ["tag", "All tags", plain(tags)],
+      ["assertion", "All assertions", assertions.length ? assertionChoices(run) : []],
+      ["why", "Any reason", reasonChoices(run)],
     ];
   }
 
   select(name, all, choices) {
-    if (!choices.length) return null;
     const options = choices.map(([value, label]) => element("option", { value }, shortened(label)));
     if (name !== "order") options.unshift(element("option", { value: "" }, all));
     const made = element(
@@ -107,7 +134,7 @@ export class Filters {
     if (this.search.value.trim() !== choice.q) this.search.value = choice.q;
     const statuses = choice.status.split(" ");
     for (const chip of this.chips) chip.setAttribute("aria-pressed", String(statuses.includes(chip.dataset.status)));
-    for (const select of [...this.selects, this.order].filter(Boolean)) {
+    for (const select of [...this.selects, this.order]) {
       const wanted = choice[select.dataset.name];
       if (wanted && ![...select.options].some((option) => option.value === wanted))
         select.append(element("option", { value: wanted }, shortened(plainly(wanted))));
@@ -117,23 +144,21 @@ export class Filters {
     this.clear.hidden = !isChosen(choice);
   }
 
-  tell(found, searching) {
-    const rows = this.run.cases;
-    const told = byOutcome(this.choice) ? null : rateOfCases(found);
-    const all = casesAndRows(rows);
-    const some =
-      found.length === rows.length
-        ? all
-        : all.includes(" in ")
-          ? `${casesAndRows(found)}, of ${all}`
-          : `${found.length.toLocaleString("en")} of ${all}`;
+  /** @param {Results} results */
+  tell({ total, cases, rate, searching, problem }) {
+    const { distinct, rows: counts } = this.run.counts;
+    const rows = Object.values(counts).reduce((sum_, number) => sum_ + number, 0);
+    const all = casesAndRows(distinct, rows);
+    const found = distinct === rows || cases === null ? total.toLocaleString("en") : `${casesAndRows(cases, total)},`;
+    const some = total === rows ? all : `${found} of ${all}`;
+    const told = byOutcome(this.choice) ? null : rate;
     const share =
       told &&
       (told.of === EARLY
         ? `pass rate ${percent(told.rate)} over ${count(told.judged, "judged case")}`
         : `${percent(told.rate)} of ${count(told.judged, told.of)} passed`);
-    const rate = told ? ` · ${share} (${certainty(told)})` : "";
-    this.told.textContent = searching ? `${some}, searching…` : some + rate;
+    const words = told ? `${some} · ${share} (${certainty(told)})` : some;
+    this.told.textContent = problem ? "" : searching ? `${some}, searching…` : words;
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { passedSamples } from "../data/cases.js";
 import { score } from "../data/numbers.js";
-import { element } from "../dom/elements.js";
+import { button, element, hidden } from "../dom/elements.js";
 import { statusIcon } from "../dom/outcomes.js";
 import { inline } from "../dom/text.js";
 import { marks, underneath, WHERE } from "./case_words.js";
@@ -10,10 +10,13 @@ import { marks, underneath, WHERE } from "./case_words.js";
 const ROW_HEIGHT = 58;
 const BEYOND = 8;
 
+/** @import { Results } from "../data/types.d.ts" */
+
 export class CaseList {
   constructor(address) {
     this.address = address;
-    this.cases = [];
+    /** @type {Results | null} */
+    this.results = null;
     this.selected = -1;
     this.drawn = new Map();
     this.rows = element("div", { class: "rows", role: "list", "aria-label": "Cases" });
@@ -25,13 +28,41 @@ export class CaseList {
     new ResizeObserver(() => this.later()).observe(this.element);
   }
 
-  show(cases, selected) {
-    this.cases = cases;
+  /** @param {Results} results */
+  show(results, selected) {
+    this.results = results;
     this.selected = selected;
-    this.rows.style.height = `${Math.max(cases.length, 1) * ROW_HEIGHT}px`;
-    this.rows.replaceChildren(...(cases.length ? [] : [element("p", { class: "empty" }, "No cases match.")]));
     this.drawn.clear();
+    this.rows.replaceChildren();
+    this.refresh();
+  }
+
+  // Rows arrived, moved or went.
+  refresh() {
+    const { total, problem, searching } = this.results;
+    this.rows.style.height = `${Math.max(total, 1) * ROW_HEIGHT}px`;
+    for (const [number, row] of this.drawn)
+      if (number >= total || row.of !== this.results.at(number)) {
+        row.made.remove();
+        this.drawn.delete(number);
+      }
+    this.told?.remove();
+    this.told = problem
+      ? this.failed(problem)
+      : total || searching
+        ? null
+        : element("p", { class: "empty" }, "No cases match.");
+    if (this.told) this.rows.append(this.told);
     this.draw();
+  }
+
+  failed(problem) {
+    return element(
+      "div",
+      { class: "empty", role: "alert" },
+      element("p", {}, problem.message),
+      button("Try again", () => this.results.retry(), { class: "quiet" }),
+    );
   }
 
   select(number) {
@@ -55,24 +86,28 @@ export class CaseList {
   // Rows that stay are left alone, and those around the one with the focus are there before the list has scrolled:
   // whoever goes through them with the Tab key keeps the place.
   draw(focused = null) {
+    if (!this.results) return;
     const seen = [
       this.element.scrollTop / ROW_HEIGHT,
       (this.element.scrollTop + this.element.clientHeight) / ROW_HEIGHT,
     ];
     const first = Math.max(0, Math.floor(Math.min(seen[0], focused ?? seen[0])) - BEYOND);
-    const last = Math.min(this.cases.length, Math.ceil(Math.max(seen[1], focused ?? seen[1])) + BEYOND);
+    const last = Math.min(this.results.total, Math.ceil(Math.max(seen[1], focused ?? seen[1])) + BEYOND);
+    this.results.need(first, Math.max(last, BEYOND));
     for (const [number, row] of this.drawn)
       if (number < first || number >= last) {
-        row.remove();
+        row.made.remove();
         this.drawn.delete(number);
       }
     let next = this.rows.firstChild;
     for (let number = first; number < last; number += 1) {
-      const row = this.drawn.get(number) ?? this.row(this.cases[number], number);
-      if (this.drawn.has(number)) next = row.nextSibling;
-      else this.rows.insertBefore(row, next);
+      const known = this.drawn.get(number);
+      const of = this.results.at(number);
+      const row = known ?? { of, made: of ? this.row(of, number) : this.waitingRow(number) };
+      if (known) next = row.made.nextSibling;
+      else this.rows.insertBefore(row.made, next);
       this.drawn.set(number, row);
-      this.highlight(row.firstChild, number === this.selected);
+      this.highlight(row.made.firstElementChild, number === this.selected);
     }
   }
 
@@ -95,15 +130,24 @@ export class CaseList {
       ),
       element("span", { class: "under" }, marks(one), inline(underneath(one, WHERE))),
     );
+    return this.placed(number, link);
+  }
+
+  // A row that has not arrived.
+  waitingRow(number) {
+    return this.placed(number, element("div", { class: "row waiting" }, hidden("loading")));
+  }
+
+  placed(number, content) {
     const row = element(
       "div",
       {
         focusin: () => this.draw(number),
         role: "listitem",
-        "aria-setsize": this.cases.length,
+        "aria-setsize": this.results.total,
         "aria-posinset": number + 1,
       },
-      link,
+      content,
     );
     row.style.transform = `translateY(${number * ROW_HEIGHT}px)`;
     return row;

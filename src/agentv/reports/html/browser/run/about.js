@@ -7,6 +7,7 @@ import { inline } from "../dom/text.js";
 export function about(run) {
   const { facts, summary } = run;
   const settings = facts.settings ?? {};
+  const rows = Object.values(run.counts.rows).reduce((total, number) => total + number, 0);
   const spent =
     summary && (summary.cost_usd !== null || summary.judge_cost_usd !== null)
       ? money((summary.cost_usd ?? 0) + (summary.judge_cost_usd ?? 0))
@@ -27,7 +28,7 @@ export function about(run) {
           ? `${score(summary.mean_score)}${summary.mean_score_interval ? ` (95% CI ${summary.mean_score_interval.map(score).join(" to ")})` : ""}`
           : null,
       ],
-      ["Trials", run.trials.length !== run.cases.length ? run.trials.length.toLocaleString("en") : null],
+      ["Trials", run.counts.trials !== rows ? run.counts.trials.toLocaleString("en") : null],
       ["Cost", summary ? `${unpriced && spent !== "not known" ? "at least " : ""}${spent}${judges}` : null],
       ["Tokens", told(summary?.token_usage)],
       ["Tokens of judges", told(summary?.judge_token_usage)],

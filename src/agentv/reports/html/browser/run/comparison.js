@@ -1,11 +1,11 @@
 // What changed from another run: the verdict as it was computed, then the cases, in both directions.
 
-import { CHANGES, changesOf, DIRECTIONS } from "../data/changes.js";
+import { CHANGES, changeWords } from "../data/changes.js";
 import { count, score } from "../data/numbers.js";
 import { element, folded, section } from "../dom/elements.js";
 import { statusIcon } from "../dom/outcomes.js";
 import { inline } from "../dom/text.js";
-import { LOOKS, underneath } from "../list/case_words.js";
+import { underneath } from "../list/case_words.js";
 import { differenceDrawing, differenceScale } from "./differences.js";
 import { someNames } from "./subject.js";
 
@@ -13,7 +13,12 @@ const VERDICT_ICONS = { better: "passed", worse: "failed" };
 const GONE = 500;
 
 export function since(state) {
-  const { run, base, comparison } = state;
+  const { against } = state.run;
+  const { comparison } = against;
+  const sides = [
+    ["base", against.base],
+    ["candidate", against.candidate],
+  ];
   return [
     element(
       "header",
@@ -21,27 +26,14 @@ export function since(state) {
       element(
         "ul",
         { class: "facts subject" },
-        [
-          ["base", base],
-          ["candidate", run],
-        ].map(([what, one]) =>
-          element(
-            "li",
-            {},
-            element("span", { class: "label" }, what),
-            " ",
-            inline(one.facts.run_id),
-            element("span", { class: "label" }, " on "),
-            someNames(one.tables.targets),
-          ),
-        ),
+        sides.map(([what, one]) => sideOf(state, what, one)),
       ),
       comparison ? verdictOf(comparison) : element("h1", { tabindex: -1 }, "Two runs"),
       element(
         "ul",
         { class: "changes" },
-        changesOf(run).map(([change, label]) =>
-          element("li", {}, element("a", { class: `mark ${change}`, href: state.chosen({ change }) }, label)),
+        against.changes.map((one) =>
+          element("li", {}, markOf(one[0], changeWords(one), state.chosen({ change: one[0] }))),
         ),
       ),
       comparison ? basisOf(comparison) : null,
@@ -49,10 +41,28 @@ export function since(state) {
     element(
       "div",
       { class: "directions" },
-      DIRECTIONS.map(([change, title]) => directionOf(state, change, title)),
+      against.directions.map((one) => directionOf(state, one)),
     ),
-    goneOf(state.gone),
+    goneOf(against.gone),
   ];
+}
+
+function sideOf(state, what, one) {
+  const href = state.runAddress?.(one.run_id) ?? null;
+  const name = inline(one.run_id);
+  return element(
+    "li",
+    {},
+    element("span", { class: "label" }, what),
+    " ",
+    href ? element("a", { href }, name) : name,
+    element("span", { class: "label" }, " on "),
+    someNames(one.targets),
+  );
+}
+
+function markOf(change, label, href) {
+  return element(href ? "a" : "span", { class: `mark ${change}`, href }, label);
 }
 
 function verdictOf({ verdict, finding, difference }) {
@@ -77,35 +87,21 @@ function basisOf({ basis, notes }) {
   ];
 }
 
-function directionOf(state, change, title) {
-  const wanted = change.split(" ");
-  const found = state.run.cases.filter((one) => wanted.includes(one.change));
-  const shown = [...found]
-    .sort((one, other) => wanted.indexOf(one.change) - wanted.indexOf(other.change) || gainOf(one, other))
-    .slice(0, LOOKS);
+function directionOf(state, { change, title, total, cases }) {
+  const all = total > cases.length ? state.chosen({ change }) : null;
   return section(
-    `${title}: ${found.length.toLocaleString("en")}`,
-    found.length
+    `${title}: ${total.toLocaleString("en")}`,
+    total
       ? element(
           "ol",
           { class: "panel looks" },
-          shown.map((one) => element("li", {}, movedLink(state, one))),
+          cases.map((one) => element("li", {}, movedLink(state, one))),
         )
       : element("p", { class: "panel note" }, "None."),
-    found.length > LOOKS
-      ? element(
-          "p",
-          { class: "after" },
-          element("a", { href: state.chosen({ change }) }, `Show all ${found.length.toLocaleString("en")}`),
-        )
+    all
+      ? element("p", { class: "after" }, element("a", { href: all }, `Show all ${total.toLocaleString("en")}`))
       : null,
   );
-}
-
-// The largest change of the score first.
-function gainOf(one, other) {
-  const moved = ({ score: now, base }) => Math.abs((now ?? 0) - (base.score ?? 0));
-  return moved(other) - moved(one);
 }
 
 function movedLink(state, one) {
@@ -124,13 +120,13 @@ function movedLink(state, one) {
   );
 }
 
-function goneOf(gone) {
-  if (!gone.length) return null;
+function goneOf({ total, cases }) {
+  if (!total) return null;
   const list = () =>
     element(
       "ul",
       {},
-      gone
+      cases
         .slice(0, GONE)
         .map((one) =>
           element(
@@ -140,14 +136,8 @@ function goneOf(gone) {
           ),
         ),
     );
-  return folded(
-    `${count(gone.length, "case")} only in the other run`,
-    () => [
-      list(),
-      gone.length > GONE
-        ? element("p", { class: "note" }, `The first ${GONE} of ${gone.length.toLocaleString("en")}.`)
-        : null,
-    ],
-    { class: "panel gone" },
-  );
+  const more = () => element("p", { class: "note" }, `The first ${GONE} of ${total.toLocaleString("en")}.`);
+  return folded(`${count(total, "case")} only in the other run`, () => [list(), total > GONE ? more() : null], {
+    class: "panel gone",
+  });
 }

@@ -3,7 +3,7 @@
 import { count } from "../data/numbers.js";
 import { button, element, section } from "../dom/elements.js";
 import { statusIcon } from "../dom/outcomes.js";
-import { copyButton, inline } from "../dom/text.js";
+import { commandLine, inline } from "../dom/text.js";
 import { WHERE, whereOf } from "../list/case_words.js";
 
 const CAUSES = 10;
@@ -31,13 +31,12 @@ export function failures(state) {
     "Failures by cause",
     list,
     more,
-    rerun && groups.length > 1 ? rerunOf("Run all of them again", rerun) : null,
+    rerun && groups.length > 1 ? commandLine("Run all of them again", rerun) : null,
   );
 }
 
 function causeOf(state, group) {
-  const { run } = state;
-  const cases = [...new Set(group.members.map(({ number }) => run.trials[number].of))];
+  const cases = group.examples;
   const trials = group.trials > group.cases ? ` (${count(group.trials, "trial")})` : "";
   return [
     element(
@@ -55,23 +54,12 @@ function causeOf(state, group) {
         .map((one, number) => [number ? ", " : null, element("a", { href: state.address(one) }, exampleOf(one))]),
       cases.length > EXAMPLES ? ", …" : null,
     ),
-    group.rerun ? rerunOf(rerunWords(group), group.rerun.command) : null,
+    group.rerun ? commandLine(rerunWords(group), group.rerun.command) : null,
   ];
 }
 
 function rerunWords({ rerun, cases }) {
   return rerun.cases === cases ? "Run again" : rerun.cases === 1 ? "Run one again" : "Run some again";
-}
-
-function rerunOf(words, command) {
-  return element(
-    "p",
-    { class: "rerun" },
-    element("span", { class: "label" }, `${words}: `),
-    element("code", {}, inline(command)),
-    " ",
-    copyButton(command, "command"),
-  );
 }
 
 // Its id, and what else tells it from others.

@@ -2,11 +2,12 @@
 
 import { count, duration, money, percent } from "../data/numbers.js";
 import { CUTS } from "../data/rates.js";
+import { rateOfGroup } from "../data/summary_rates.js";
 import { intervalDrawing } from "../dom/charts.js";
 import { element, section } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
 import { differenceDrawing, differenceScale } from "./differences.js";
-import { caseWords, countsTrials, outcomeWords, rateOfGroup, rateRows, tableOf } from "./rates.js";
+import { caseWords, countsTrials, outcomeWords, rateRows, tableOf } from "./rates.js";
 
 const SHOWN_AS = { better: ["passed", "better"], worse: ["failed", "worse"] };
 

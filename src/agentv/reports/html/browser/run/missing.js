@@ -1,6 +1,6 @@
 // The page of an address that leads to no case: a link from the report of another run, or a mistyped one.
 
-import { missingParts } from "../data/routes.js";
+import { namesIn } from "../data/routes.js";
 import { plainly } from "../data/texts.js";
 import { element, section } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
@@ -8,19 +8,24 @@ import { lookLink } from "../list/case_words.js";
 
 const NEAR = 10;
 
-export function missingPage(state) {
-  const parts = missingParts(state.path);
-  const near = parts ? state.run.cases.filter((one) => parts.includes(one.id)).slice(0, NEAR) : [];
+// `route`: of the case that is not here; null where the address leads to no case at all. `near`: cases with such an id.
+export function missingPage(state, route, near) {
+  const { kind } = state.source;
+  const asked = route === null ? state.path : namesIn(route).join(" · ");
   return element(
     "article",
     { class: "missing" },
-    element("h1", { tabindex: -1 }, parts ? "This report does not contain the case" : "This report has no such page"),
+    element(
+      "h1",
+      { tabindex: -1 },
+      route === null ? `This ${kind} has no such page` : `This ${kind} does not contain the case`,
+    ),
     element(
       "p",
       { class: "panel" },
       "The link asks for ",
-      element("code", {}, inline(parts ? parts.join(" · ") : state.path)),
-      `. This is the report of the run ${plainly(state.run.facts.run_id)}; the link may belong to the report of another one.`,
+      element("code", {}, inline(asked)),
+      `. This is the ${kind === "run" ? "" : `${kind} of the `}run ${plainly(state.run.facts.run_id)}; the link may belong to ${kind === "run" ? "another one" : "the report of another one"}.`,
     ),
     near.length
       ? section(
@@ -28,7 +33,7 @@ export function missingPage(state) {
           element(
             "ol",
             { class: "panel looks" },
-            near.map((one) => element("li", {}, lookLink(state, one))),
+            near.slice(0, NEAR).map((one) => element("li", {}, lookLink(state, one))),
           ),
         )
       : null,

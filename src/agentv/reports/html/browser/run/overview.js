@@ -1,9 +1,8 @@
 // The first page: what the run came to, how sure that is, what needs a look, and where it is good or bad.
 
-import { countsOfCases } from "../data/cases.js";
 import { count, percent } from "../data/numbers.js";
-import { certainty, EARLY, ifFailed, rateOfCases, rateOfSummary } from "../data/rates.js";
-import { isJudged, STATUS_WORDS, STATUSES } from "../data/statuses.js";
+import { certainty, EARLY, ifFailed } from "../data/rates.js";
+import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { intervalDrawing, scoresDrawing } from "../dom/charts.js";
 import { element, section } from "../dom/elements.js";
 import { statusIcon } from "../dom/outcomes.js";
@@ -15,11 +14,11 @@ import { marginsOf, matrixOf, togetherWords } from "./matrix.js";
 import { subjectOf } from "./subject.js";
 
 export function overview(state) {
-  const { run, base } = state;
+  const { run } = state;
   return element(
     "article",
     { class: "overview" },
-    base ? since(state) : null,
+    run.against ? since(state) : null,
     verdict(state),
     matrixOf(state),
     failures(state),
@@ -29,27 +28,6 @@ export function overview(state) {
     groupTables(state, TAGS),
     scores(run),
     about(run),
-  );
-}
-
-function totalsOf(run) {
-  return run.summary ? run.summary.cases : countsOfCases(run.cases);
-}
-
-// Out of the summary, which is of the whole run; of a run that was cut, or by an earlier version, out of what is here.
-function rateOf(run) {
-  const { summary } = run;
-  const several = summary?.rule_pass_rate !== undefined;
-  const of = several
-    ? summary.early_stops
-      ? EARLY
-      : "judged sample"
-    : run.facts.matrix
-      ? "judged trial"
-      : "judged case";
-  return (
-    rateOfSummary(summary, of, (summary?.early_stops ? summary?.cases : summary?.trials)?.errored, summary?.cut) ??
-    rateOfCases(run.cases)
   );
 }
 
@@ -77,14 +55,14 @@ function ruleWords({ repeat, aggregate, threshold }) {
 
 // The first heading of a page is its title; where a comparison has that, the run's own totals come under it.
 function verdict(state) {
-  const { run, base } = state;
-  const counts = totalsOf(run);
-  const rate = rateOf(run);
+  const { run } = state;
+  const counts = run.counts.cases;
+  const rate = run.rates.run;
   return element(
     "header",
     { class: "verdict panel" },
-    base ? null : subjectOf(run),
-    base ? element("h2", {}, heading(counts)) : element("h1", { tabindex: -1 }, heading(counts)),
+    run.against ? null : subjectOf(run),
+    run.against ? element("h2", {}, heading(counts)) : element("h1", { tabindex: -1 }, heading(counts)),
     rate
       ? element(
           "div",
@@ -134,7 +112,7 @@ function verdict(state) {
       : element(
           "p",
           { class: "warning" },
-          `These are the totals of the whole run; this page contains ${count(run.trials.length, "trial")} of it.`,
+          `These are the totals of the whole run; this page contains ${count(run.counts.trials, "trial")} of it.`,
         ),
   );
 }
@@ -142,7 +120,7 @@ function verdict(state) {
 // Whether every trial that ended is here: a page may hold those that somebody chose.
 function holdsAll(run) {
   const counts = run.summary?.trials;
-  return !counts || counts.passed + counts.failed + counts.errored + (counts.shown ?? 0) <= run.trials.length;
+  return !counts || counts.passed + counts.failed + counts.errored + (counts.shown ?? 0) <= run.counts.trials;
 }
 
 function heading(counts) {
@@ -170,11 +148,10 @@ function scale() {
   );
 }
 
-// Without cases whose samples ended early: their means lean to the side on which they ended.
-function scores(run) {
-  const told = run.cases.filter((one) => !one.early && one.score !== null && isJudged(one.status));
-  return told.length > 1
-    ? section("Scores", element("div", { class: "panel" }, scoresDrawing(told), scoresAxis()))
+function scores({ scores: columns }) {
+  const judged = columns.reduce((total, [passed, failed]) => total + passed + failed, 0);
+  return judged > 1
+    ? section("Scores", element("div", { class: "panel" }, scoresDrawing(columns), scoresAxis()))
     : null;
 }
 

@@ -1,7 +1,7 @@
 // Rows of rates: outcomes, the pass rate and its interval.
 
 import { count, percent, score } from "../data/numbers.js";
-import { EARLY, intervalAt, rateOfSummary } from "../data/rates.js";
+import { EARLY } from "../data/rates.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { intervalDrawing, outcomesDrawing } from "../dom/charts.js";
 import { button, element } from "../dom/elements.js";
@@ -32,22 +32,6 @@ export function tableOf(titles, rows) {
     box.append(more);
   }
   return box;
-}
-
-// A summary that an earlier version wrote has rates of cases.
-export function olderRate({ cases, pass_rate_interval: interval }) {
-  const judged = cases.passed + cases.failed;
-  return judged
-    ? { rate: cases.passed / judged, interval: interval ?? intervalAt(cases.passed / judged, judged) }
-    : null;
-}
-
-// The rate of a group in the summary, and what it counts.
-export function rateOfGroup(group, { summary }) {
-  return rateOfSummary(
-    group,
-    summary?.early_stops ? EARLY : (group.rule_pass_rate ?? null) === null ? "judged trial" : "judged sample",
-  );
 }
 
 // Whether the rate counts trials of cases that ran several times: beside the numbers of cases, both then name their unit.

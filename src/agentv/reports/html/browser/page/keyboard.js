@@ -1,8 +1,9 @@
 // Keys. None is taken while somebody types, and none together with Ctrl, Alt or Meta.
 
-import { button, element } from "./elements.js";
+import { button, element } from "../dom/elements.js";
 
-const KEYS = [
+/** @type {[string, string][]} */
+export const RUN_KEYS = [
   ["/", "search"],
   ["j", "next case"],
   ["k", "previous case"],
@@ -14,7 +15,7 @@ const KEYS = [
   ["?", "show these keys"],
 ];
 
-export function helpDialog() {
+export function helpDialog(keys) {
   const close = button("Close", () => dialog.close());
   const dialog = element(
     "dialog",
@@ -23,7 +24,7 @@ export function helpDialog() {
     element(
       "dl",
       {},
-      KEYS.map(([key, what]) =>
+      keys.map(([key, what]) =>
         element("div", {}, element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)),
       ),
     ),
@@ -32,6 +33,7 @@ export function helpDialog() {
   return dialog;
 }
 
+// `actions`: those of the page that is open, by key.
 export function listenToKeys(actions) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
@@ -40,7 +42,7 @@ export function listenToKeys(actions) {
     const typing = target.matches("input, select, textarea");
     if (typing && event.key !== "Escape" && !(event.key === "Enter" && target.matches("input"))) return;
     if (event.key === "Enter" && target.matches("a, button, summary, select")) return;
-    const action = actions[event.key];
+    const action = actions()[event.key];
     if (!action) return;
     event.preventDefault();
     action();
