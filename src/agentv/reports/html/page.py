@@ -34,6 +34,13 @@ START = "start.js"
 """The module that the script of a file begins with."""
 
 
+META = """\
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">"""
+"""What the documents of a file and of a server have in common."""
+
+
 def render(
     report: HtmlReport, against: HtmlReport | None = None, comparison: ShownComparison | None = None
 ) -> Iterator[str]:
@@ -85,7 +92,8 @@ def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[s
 
 def _head(report: HtmlReport) -> str:
     title = escape(one_line(f"{report.run_id} · agentv"))
-    return _FRAME.format(policy=_policy(), title=title, style=_style(), totals=escape(_in_words(report)))
+    totals = escape(_in_words(report))
+    return _FRAME.format(policy=_policy(), named=META, title=title, style=_style(), totals=totals)
 
 
 def _in_words(report: HtmlReport) -> str:
@@ -143,9 +151,7 @@ _FRAME = """\
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">
+{named}
 <title>{title}</title>
 <style>{style}</style>
 </head>

@@ -4,6 +4,7 @@ import pytest
 
 from agentv.reports.html.browser_modules import ModuleError, joined, module_sources
 from agentv.reports.html.page import START
+from agentv.reports.html.served import ENTRY
 
 ONE = "// One.\n\nexport const ONE = 1;\n\nexport function one() {\n  return ONE;\n}\n"
 START_OF_ONE = 'import {\n  ONE,\n  one,\n} from "./data/one.js";\n\nconst again = one;\nagain(ONE);\n'
@@ -81,7 +82,6 @@ def test_other_forms_of_imports_and_exports_are_refused(line):
 
 def test_all_modules_are_part_of_a_page():
     sources = module_sources()
-    script = joined(START, sources)
-    assert "export " not in script.replace("// export ", "")
-    left = [path for path, source in sources.items() if source.splitlines()[0] not in script]
-    assert left == []
+    file, served = joined(START, sources), joined(ENTRY, sources)
+    assert "export " not in file + served
+    assert [path for path, source in sources.items() if source.splitlines()[0] not in file + served] == []

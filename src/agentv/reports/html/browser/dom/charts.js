@@ -93,3 +93,21 @@ export function scoreBar(value, threshold, status) {
     drawing("line", { class: "needed", x1: at(threshold), x2: at(threshold), y1: 0, y2: "100%" }),
   );
 }
+
+const SPARK = { width: 90, height: 26, edge: 4 };
+
+/** Pass rates of runs, the oldest first; the last one is marked. */
+export function sparkDrawing(rates) {
+  const { width, height, edge } = SPARK;
+  const x = (place) => edge + (place * (width - 2 * edge)) / Math.max(1, rates.length - 1);
+  const y = (rate) => edge + (1 - rate) * (height - 2 * edge);
+  const line = rates.map((rate, place) => `${place ? "L" : "M"}${x(place).toFixed(1)} ${y(rate).toFixed(1)}`).join("");
+  const label = `Pass rates of ${rates.length} runs, the oldest first: ${rates.map(percent).join(", ")}`;
+  return drawing(
+    "svg",
+    { class: "spark", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    drawing("line", { class: "axis", x1: 0, x2: width, y1: height - edge, y2: height - edge }),
+    drawing("path", { d: line }),
+    drawing("circle", { cx: x(rates.length - 1).toFixed(1), cy: y(rates.at(-1)).toFixed(1), r: 3 }),
+  );
+}

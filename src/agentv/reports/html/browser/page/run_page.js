@@ -36,6 +36,7 @@ export class RunPage {
     /** @type {Case | null} */
     this.opened = null;
     /** @type {(() => void) | null} */
+    this.runAddress = null;
     this.moved = null; // called where the address leads elsewhere
     this.sample = 0;
     this.list = new CaseList((one) => this.address(one));

@@ -95,7 +95,7 @@ function directionOf(state, { change, title, total, cases }) {
       ? element(
           "ol",
           { class: "panel looks" },
-          cases.map((one) => element("li", {}, movedLink(state, one))),
+          cases.map((one) => element("li", {}, movedLink(state, one), state.beneath?.(one) ?? null)),
         )
       : element("p", { class: "panel note" }, "None."),
     all

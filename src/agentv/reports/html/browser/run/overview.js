@@ -6,6 +6,7 @@ import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { intervalDrawing, scoresDrawing } from "../dom/charts.js";
 import { element, section } from "../dom/elements.js";
 import { statusIcon } from "../dom/outcomes.js";
+import { progressBar } from "../dom/progress.js";
 import { about } from "./about.js";
 import { since } from "./comparison.js";
 import { failures } from "./failures.js";
@@ -106,7 +107,9 @@ function verdict(state) {
     ),
     run.summary
       ? null
-      : element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials."),
+      : run.state === "running"
+        ? progressBar(run)
+        : element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials."),
     holdsAll(run)
       ? null
       : element(
