@@ -1,0 +1,6 @@
+"""The JSON API, one file for each kind of thing."""
+
+from agentv.web.api.cases import ENDPOINTS as CASES
+from agentv.web.api.runs import ENDPOINTS as RUNS
+
+ENDPOINTS = (*RUNS, *CASES)
