@@ -59,7 +59,10 @@ export class RunsScreen {
         this.compare,
       ),
     );
-    this.ended = api.listen(api.address(["events"]), { runs: (run) => this.changed(run) });
+    this.ended = api.listen(api.address(["events"]), {
+      runs: (run) => this.changed(run),
+      gone: ({ run_id: id }) => this.gone(id),
+    });
   }
 
   leavePage() {
@@ -227,21 +230,32 @@ export class RunsScreen {
     for (const id of this.picked) this.pick(id, false);
   }
 
-  // A run began, went on, ended or went.
+  // A run began, went on or ended.
   changed(run) {
-    const place = this.runs.findIndex((one) => one.run_id === run.run_id);
-    if (run.state === "gone") {
-      if (place < 0) return;
-      this.runs.splice(place, 1);
-      this.total -= 1;
-      this.body.rows[place].remove();
-    } else if (place >= 0) {
-      this.runs[place] = { ...this.runs[place], ...run };
-      const held = this.body.rows[place].contains(document.activeElement);
-      this.body.rows[place].replaceWith(this.row(this.runs[place]));
-      if (held) this.body.rows[place].querySelector("a").focus();
-    } else if (!this.loading.under) this.load();
+    const place = this.placeOf(run.run_id);
+    if (place < 0) {
+      if (!this.loading.under) this.load();
+      return;
+    }
+    const row = this.body.rows[place];
+    const held = row.contains(document.activeElement);
+    this.runs[place] = { ...this.runs[place], ...run };
+    row.replaceWith(this.row(this.runs[place]));
+    if (held) this.body.rows[place].querySelector("a").focus();
     this.mark();
+  }
+
+  gone(id) {
+    const place = this.placeOf(id);
+    if (place < 0) return;
+    this.pick(id, false);
+    this.runs.splice(place, 1);
+    this.total -= 1;
+    this.loading.show(this.table());
+  }
+
+  placeOf(id) {
+    return this.runs.findIndex((one) => one.run_id === id);
   }
 
   mark() {

@@ -5,7 +5,7 @@
 
 import { ApiResults, PAGE } from "./api_results.js";
 import { routeAsWritten } from "./routes.js";
-import { GROUPS, groupsOfSummary, rateOfGroup, rateOfRun, rateOfSummary } from "./summary_rates.js";
+import { GROUPS, groupsOfSummary, rateOfRun } from "./summary_rates.js";
 
 const OTHERS = 41;
 
@@ -34,34 +34,29 @@ export class ApiSource {
    */
   async overview(signal) {
     const told = await this.api.get(["runs", this.id], {}, signal);
-    this.tables = told.tables;
+    this.tables = { ...told.tables, assertions: told.tables.assertions.map(({ type, name }) => [type, name]) };
     this.cursor = told.cursor ?? null;
     return this.overviewOf(told);
   }
 
   /** @returns {Overview} */
   overviewOf(told) {
-    const { facts, tables, counts, rates } = told;
+    const { facts, counts, rates } = told;
     const { summary } = facts;
-    const distinct = Object.values(counts.cases).reduce((sum_, number) => sum_ + number, 0);
     return {
-      facts,
+      facts: { ...facts, name: told.name },
       summary,
-      tables,
+      tables: this.tables,
       state: told.state,
+      problem: told.problem,
       done: told.done,
       planned: told.planned,
       failures: this.failuresOf(told.failures),
-      counts: { ...counts, cases: summary?.cases ?? counts.cases, distinct },
+      counts,
       rates: {
-        run: rateOfRun({ summary, matrix: facts.matrix }) ?? (rates.run ? rateOfGroup(rates.run, { summary }) : null),
-        by: Object.fromEntries(GROUPS.map((name) => [name, groupsIn(summary, rates.by[name], name)])),
-        assertions: rates.assertions.map(({ type, name, counts: graded, rate }) => ({
-          name: name ?? type,
-          types: [type],
-          counts: graded,
-          rate: rate ? rateOfSummary(rate, "grade", graded.errored) : null,
-        })),
+        run: rates.run ?? rateOfRun({ summary, matrix: facts.matrix }),
+        by: Object.fromEntries(GROUPS.map((name) => [name, groupsOfSummary(summary, name)])),
+        assertions: rates.assertions,
       },
       scores: told.scores,
       against: null,
@@ -78,7 +73,10 @@ export class ApiSource {
       variant: member.variant ?? null,
       tables: this.tables,
     });
-    const distinct = (members) => [...new Map(members.map((member) => [member.route, example(member)])).values()];
+    const distinct = (members) => {
+      const known = members.filter(({ route }) => route !== null);
+      return [...new Map(known.map((member) => [member.route, example(member)])).values()];
+    };
     return { groups: groups.map((group) => ({ ...group, examples: distinct(group.members) })), rerun };
   }
 
@@ -88,14 +86,14 @@ export class ApiSource {
    */
   find(choice, changed) {
     const { why, change: _, ...named } = choice;
-    const parameters = { ...named, cause: why, sort: undefined, limit: PAGE };
+    const parameters = { ...named, cause: why, limit: PAGE };
     const results = new ApiResults(async (from, signal) => {
       const found = await this.api.get(["runs", this.id, "cases"], { ...parameters, from }, signal);
       return {
         cases: found.cases.map((one) => this.caseOf(one)),
         total: found.total,
         distinct: found.distinct ?? null,
-        rate: found.rate ? rateOfGroup(found.rate, { summary: null }) : null,
+        rate: found.rate ?? null,
         ready: (found.indexed ?? 1) >= 1,
       };
     }, changed);
@@ -152,14 +150,4 @@ export class ApiSource {
   refresh() {
     for (const results of this.open) results.refresh();
   }
-}
-
-/** @returns {[string, any][]} */
-function groupsIn(summary, groups, name) {
-  const summed = groupsOfSummary(summary, name);
-  if (summed.length) return summed;
-  return Object.entries(groups ?? {}).map(([value, group]) => [
-    value,
-    { cases: group.cases, rate: rateOfGroup(group, { summary }), mean_score: group.mean_score },
-  ]);
 }

@@ -24,6 +24,7 @@ export function overviewOf(run, against) {
     summary,
     tables,
     state: summary ? "finished" : "interrupted",
+    problem: "",
     done: null,
     planned: null,
     failures: failuresOf(run),

@@ -104,6 +104,8 @@ export interface Overview {
   summary: any;
   tables: Tables;
   state: string;
+  /** Why some of it cannot be read; empty: all of it was. */
+  problem: string;
   done: number | null;
   planned: number | null;
   failures: { groups: Cause[]; rerun: string | null };

@@ -41,7 +41,10 @@ function causeOf(state, group) {
   return [
     element(
       "a",
-      { class: "look", href: group.trials > 1 ? state.chosen({ why: group.cause }) : state.address(cases[0]) },
+      {
+        class: "look",
+        href: group.trials > 1 || !cases.length ? state.chosen({ why: group.cause }) : state.address(cases[0]),
+      },
       statusIcon(group.status),
       element("span", { class: "id" }, inline(group.cause)),
       element("span", { class: "score" }, count(group.cases, "case"), trials),

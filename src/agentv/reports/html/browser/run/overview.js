@@ -7,6 +7,7 @@ import { intervalDrawing, scoresDrawing } from "../dom/charts.js";
 import { element, section } from "../dom/elements.js";
 import { statusIcon } from "../dom/outcomes.js";
 import { progressBar } from "../dom/progress.js";
+import { inline } from "../dom/text.js";
 import { about } from "./about.js";
 import { since } from "./comparison.js";
 import { failures } from "./failures.js";
@@ -105,11 +106,11 @@ function verdict(state) {
         ),
       ),
     ),
-    run.summary
-      ? null
-      : run.state === "running"
-        ? progressBar(run)
-        : element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials."),
+    run.state === "running" ? progressBar(run) : null,
+    run.state === "interrupted"
+      ? element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials.")
+      : null,
+    run.problem ? element("p", { class: "warning" }, inline(run.problem)) : null,
     holdsAll(run)
       ? null
       : element(
@@ -123,7 +124,11 @@ function verdict(state) {
 // Whether every trial that ended is here: a page may hold those that somebody chose.
 function holdsAll(run) {
   const counts = run.summary?.trials;
-  return !counts || counts.passed + counts.failed + counts.errored + (counts.shown ?? 0) <= run.counts.trials;
+  return (
+    !counts ||
+    run.state === "running" ||
+    counts.passed + counts.failed + counts.errored + (counts.shown ?? 0) <= run.counts.trials
+  );
 }
 
 function heading(counts) {
