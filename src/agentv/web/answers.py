@@ -117,14 +117,23 @@ def _answered(context: ViewContext, endpoint: Endpoint, call: Call, request: Req
 async def _checked(context: ViewContext, endpoint: Endpoint, request: Request) -> Call:
     if endpoint.needs is not None and not getattr(context.options, endpoint.needs):
         raise RefusedError(403, "read-only", f"start the server with --{endpoint.needs} to do this")
-    query = _converted(dict(request.query_params), endpoint.query)
+    query = _converted(request.query_params.multi_items(), endpoint.query)
     body = None
     if endpoint.body is not None:
         body = msgspec.json.decode(await _body(request), type=endpoint.body)
     return Call({name: str(value) for name, value in request.path_params.items()}, query, body)
 
 
-def _converted(values: dict[str, str], into: type[msgspec.Struct]) -> Any:
+def _converted(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:
+    repeated = {one.encode_name for one in msgspec.structs.fields(into) if one.type == tuple[str, ...]}
+    values: dict[str, Any] = {}
+    for name, value in given:
+        if name in repeated:
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            raise ValueError(f"'{name}' is given twice")
+        else:
+            values[name] = value
     return msgspec.convert(values, into, strict=False)
 
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentv.web.answers import answer, encoded, error_response
+from agentv.web.answers import answer, encoded, error_response, failed
 from agentv.web.api import ENDPOINTS
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Endpoint
@@ -42,14 +42,18 @@ def application(context: ViewContext, port: int) -> Guard:
         yield
         context.close()
 
-    routes = [Route(one.path, _handler(context, one), methods=[one.method]) for one in ENDPOINTS]
+    routes = [
+        Route(one.path.replace("{route}", "{route:path}"), _handler(context, one), methods=[one.method])
+        for one in ENDPOINTS
+    ]
     routes += [Route(one.path, _bound(one.open, events)) for one in STREAMS]
     routes += [
         Route("/api/openapi.json", openapi),
         Route("/static/{version}/{path:path}", static_file),
         Route("/", document),
     ]
-    starlette = Starlette(routes=routes, exception_handlers={HTTPException: _http_error}, lifespan=lifespan)
+    handlers = {HTTPException: _http_error, Exception: _bug}
+    starlette = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     return Guard(starlette, port, context.token)
 
 
@@ -79,3 +83,7 @@ async def _http_error(_: Request, error: Exception) -> Response:
     if status == 405:
         return error_response(405, "wrong-method", "this address does not support the method")
     return error_response(status, "no-such-address", "there is nothing at this address")
+
+
+async def _bug(_: Request, error: Exception) -> Response:
+    return failed(error)

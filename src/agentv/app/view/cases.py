@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from agentv.app.view.growing import GrowingRun
-from agentv.errors import AgentvError
+from agentv.app.view.rates import Rate, rate_of_cases
+from agentv.errors import AgentvError, StoreError
 from agentv.model.run.trial import Status
+from agentv.store.files.directory import SUMMARY, read_document
 from agentv.store.index.case_choice import AnyStatus, CaseChoice, CaseOrder
 from agentv.store.index.case_entries import CaseEntry
 from agentv.store.totals.tally import STATUSES
@@ -113,8 +116,8 @@ class CaseQuery(Struct, frozen=True, forbid_unknown_fields=True, rename={"start"
         status: statuses, separated by spaces; `flaky`: samples disagree.
         assertion: `failed NAME` or `any NAME`, where NAME is a type or a name of an assertion.
         cause: the cause of a group of failures.
-        sort: `worst`, `run` (in order of completion), `name`, `slowest` or `costliest` first.
-        order: `asc`, or `desc`: turned round.
+        id: ids of cases; the parameter may be repeated.
+        order: `worst`, `run` (in order of completion), `name`, `slowest` or `costliest` first.
         limit: at most so many.
         start: position of the first one.
     """
@@ -128,8 +131,8 @@ class CaseQuery(Struct, frozen=True, forbid_unknown_fields=True, rename={"start"
     tag: str = ""
     assertion: str = ""
     cause: str = ""
-    sort: CaseOrder = "worst"
-    order: str = "asc"
+    id: tuple[str, ...] = ()
+    order: CaseOrder = "worst"
     limit: int = 100
     start: int = 0
 
@@ -143,6 +146,7 @@ class CasePage(Struct, frozen=True, rename={"start": "from"}):
         counts: how many of them ended how, whatever statuses are chosen.
         distinct: how many cases they are, whatever they run with.
         flaky: how many cases of the run have samples that disagree.
+        rate: of the chosen cases; null where they are chosen by how they ended, or too many depend on each other.
         indexed: share of the rows that is read, 0..1; below 1 there will be more.
         cursor: what `/events` starts after.
     """
@@ -153,6 +157,7 @@ class CasePage(Struct, frozen=True, rename={"start": "from"}):
     counts: StatusCounts
     distinct: int
     flaky: int
+    rate: Rate | None
     indexed: float
     cursor: str
 
@@ -171,10 +176,21 @@ def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
         progress, numbers = run.progress(), run.numbers(choice)
         with run.index() as index:
             entries = index.entries(numbers[query.start : query.start + query.limit])
-            counts = StatusCounts.of(index.chosen_counts(choice))
-            distinct, flaky = index.distinct(choice), index.flaky()
+            counts = StatusCounts.of(index.totals.by_status(choice))
+            distinct, flaky = index.totals.distinct(choice), index.totals.flaky()
+            rate = rate_of_cases(index, choice, len(numbers), cut_of(run.path))
     cases = [ViewedCase.of(entry) for entry in entries]
-    return CasePage(cases, query.start, len(numbers), counts, distinct, flaky, progress.indexed, progress.cursor)
+    shown = (counts, distinct, flaky, rate, progress.indexed, progress.cursor)
+    return CasePage(cases, query.start, len(numbers), *shown)
+
+
+def cut_of(run: Path) -> str | None:
+    """What ended a run by how its cases ended, if anything did."""
+    try:
+        found = read_document(run / SUMMARY).get("cut")
+    except StoreError:
+        return None
+    return found if isinstance(found, str) else None
 
 
 def case_at(run: GrowingRun, route: str) -> ViewedCase:
@@ -198,11 +214,9 @@ def _choice(run: GrowingRun, query: CaseQuery) -> CaseChoice:
         if status not in (*STATUSES, "flaky"):
             raise ValueError(f"status: '{status[:40]}' is none of {', '.join((*STATUSES, 'flaky'))}")
         statuses.append(status)  # type: ignore[arg-type]  # as checked
-    if query.order not in ("asc", "desc"):
-        raise ValueError("order: must be asc or desc")
     names = (query.suite, query.target, query.prompt, query.variant, query.tag, query.assertion)
     trials = _caused(run, query.cause) if query.cause else None
-    return CaseChoice(tuple(statuses), *names, trials, query.q, query.sort, query.order == "desc")
+    return CaseChoice(tuple(statuses), *names, trials, query.q, query.id, query.order)
 
 
 def _caused(run: GrowingRun, cause: str) -> tuple[int, ...]:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Any
 
 from msgspec import Struct
 
 from agentv.app.results.listing import compared_totals_of, listed_run
-from agentv.app.view.cases import StatusCounts
+from agentv.app.view.cases import StatusCounts, cut_of
 from agentv.app.view.growing import GrowingRun
+from agentv.app.view.rates import AssertionRate, Rate, assertion_rates, rate_of_cases
 from agentv.app.view.runs import ViewedState, name_of, state_in_views
 from agentv.errors import StoreError
-from agentv.model.run.clusters import CASE
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
-from agentv.reports.html.entries import ERRORED, FAILED, PASSED
 from agentv.reports.html.failures import groups_json
 from agentv.reports.html.report import HtmlReport
-from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.store.files.directory import RUN, read_document
+from agentv.store.index.case_choice import CaseChoice
 from agentv.store.index.case_index import CaseIndex
 
 
@@ -42,33 +41,33 @@ class NameTables(Struct, frozen=True):
     assertions: list[AssertionName]
 
 
-class AssertionRate(Struct, frozen=True):
-    """Grades of an assertion.
+class OverviewCounts(Struct, frozen=True):
+    """Numbers of a run, as far as it is read.
 
     Attributes:
-        name: its name; its type where names are too many to tell apart.
-        judged: grades that passed or failed.
-        rate: passed / judged; None: samples end early, where no rate is unbiased, or nothing was judged.
-        interval: 95 % interval of the rate, by clusters.
-        bounds: the rate if all errored ones had failed, and if all had passed.
-        clusters: how many clusters the judged ones form.
-        by: what forms them.
+        rows: how the entries of the list ended: one for each target, prompt and variant of a case.
+        cases: how the cases ended, each once with the worst of its results.
+        flaky: entries whose samples disagree.
+        trials: with a row.
     """
 
-    name: str
-    types: list[str]
-    counts: StatusCounts
-    judged: int
-    rate: float | None
-    interval: tuple[float, float] | None
-    bounds: tuple[float, float] | None
-    clusters: int
-    by: list[str]
+    rows: StatusCounts
+    cases: StatusCounts
+    distinct: int
+    flaky: int
+    trials: int
 
 
-class Rates(Struct, frozen=True):
-    """Rates that the summary of a run does not have; those by tag are in `facts.summary.by_tag`."""
+class OverviewRates(Struct, frozen=True):
+    """Rates of a run.
 
+    Attributes:
+        run: of all of its rows; null: nothing was judged, or too many cases depend on each other.
+        by: nothing: `facts.summary` has the rates by suite, target, prompt, variant and tag.
+    """
+
+    run: Rate | None
+    by: dict[str, Any]
     assertions: list[AssertionRate]
 
 
@@ -80,6 +79,7 @@ class RunOverview(Struct, frozen=True):
         done: trials with a row.
         failures: groups, those of the most cases first, and the command that runs them again. Each of their members has
             the `route` of its case, and its `trial`.
+        scores: their distribution in ten columns: of each how many cases passed, and how many failed.
         problem: why the run, or some of its rows, cannot be read; empty: nothing is wrong.
         indexed: share of the rows that is read, 0..1; below 1 the numbers are of these.
         cursor: what `/events` starts after.
@@ -92,10 +92,11 @@ class RunOverview(Struct, frozen=True):
     done: int
     planned: int | None
     facts: dict[str, Any]
-    counts: StatusCounts
+    counts: OverviewCounts
     tables: NameTables
     failures: dict[str, Any]
-    rates: Rates
+    rates: OverviewRates
+    scores: list[tuple[int, int]]
     indexed: float
     cursor: str
 
@@ -112,21 +113,24 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
     with run.lock:
         progress = run.progress()
         with run.index() as index:
-            tables, rates = _tables(index), _assertion_rates(index)
-            counts, trials = StatusCounts.of(index.counts), index.trials
+            tables, counts, scores = _tables(index), _counts(index), index.totals.scores()
+            cut = cut_of(run.path)
+            whole = rate_of_cases(index, CaseChoice(), sum(index.counts), cut)
+            rates = OverviewRates(whole, {}, assertion_rates(index, cut))
         failures = _failures(run, report)
     return RunOverview(
         run_id,
         name_of(record),
         state_in_views(listed.state),
         progress.problem or listed.problem or "",
-        trials if listed.state == "being written" else listed.done,
+        counts.trials if listed.state == "being written" else listed.done,
         listed.planned,
         report.facts(),
         counts,
         tables,
         failures,
         rates,
+        scores,
         progress.indexed,
         progress.cursor,
     )
@@ -158,6 +162,12 @@ def _failures(run: GrowingRun, report: HtmlReport) -> dict[str, Any]:
     return found
 
 
+def _counts(index: CaseIndex) -> OverviewCounts:
+    totals = index.totals
+    rows, cases = StatusCounts.of(index.counts), StatusCounts.of(totals.worst_by_status())
+    return OverviewCounts(rows, cases, totals.distinct(CaseChoice()), totals.flaky(), index.trials)
+
+
 def _tables(index: CaseIndex) -> NameTables:
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for _, group in index.groups():
@@ -168,65 +178,3 @@ def _tables(index: CaseIndex) -> NameTables:
         found["tags"].update(dict.fromkeys(group.tags))
     names = {kind: list(found[kind]) for kind in ("suites", "targets", "prompts", "variants", "tags")}
     return NameTables(**names, assertions=[AssertionName(*one) for one in index.assertions])
-
-
-_MOST_NAMES = 25
-"""Assertions that are told apart by name; where there are more, by type."""
-
-
-class _Graded:
-    """The grades of one assertion."""
-
-    def __init__(self) -> None:
-        self.types: dict[str, None] = {}
-        self.counts = [0, 0, 0]
-        self.clusters: Counter[tuple[int, float]] = Counter()
-        self._cluster, self._judged, self._passed = 0, 0, 0
-
-    def add(self, cluster: int, state: int, number: int) -> None:
-        """Count grades of a cluster; clusters come one after the other."""
-        if cluster != self._cluster:
-            self.end(cluster)
-        self.counts[state] += number
-        self._judged += number * (state != ERRORED)
-        self._passed += number * (state == PASSED)
-
-    def end(self, following: int = 0) -> None:
-        """End a cluster."""
-        if self._judged:
-            self.clusters[self._judged, float(self._passed)] += 1
-        self._cluster, self._judged, self._passed = following, 0, 0
-
-    def rate(self, name: str, by: list[str], *, early: bool) -> AssertionRate:
-        """The rate of the grades."""
-        passed, failed, errored = self.counts[PASSED], self.counts[FAILED], self.counts[ERRORED]
-        counts = StatusCounts(passed=passed, failed=failed, errored=errored)
-        judged = passed + failed
-        if early or not judged:
-            return AssertionRate(name, list(self.types), counts, judged, None, None, None, 0, by)
-        found = estimated_rate(self.clusters)
-        bounds = (passed / (judged + errored), (passed + errored) / (judged + errored))
-        return AssertionRate(
-            name, list(self.types), counts, judged, found.mean, found.interval, bounds, found.clusters, by
-        )
-
-
-def _assertion_rates(index: CaseIndex) -> Rates:
-    """The rates of all assertions, by name where names are few, the worst first."""
-    groups = [group for _, group in index.groups()]
-    early = any(group.alpha is not None for group in groups)
-    by = sorted({group.clustered_by or CASE for group in groups})
-    known = index.assertions
-    names = {name for _, name in known}
-    by_name = len(names) <= _MOST_NAMES and None not in names
-    shown = [(name if by_name and name is not None else kind) for kind, name in known]
-    found: dict[str, _Graded] = defaultdict(_Graded)
-    for cluster, grades, number in index.grade_counts():
-        for assertion, state in zip(grades[::2], grades[1::2], strict=True):
-            graded = found[shown[assertion]]
-            graded.types[known[assertion][0]] = None
-            graded.add(cluster, state, number)
-    for graded in found.values():
-        graded.end()
-    ordered = sorted(found.items(), key=lambda one: -(one[1].counts[FAILED] + one[1].counts[ERRORED]))
-    return Rates([graded.rate(name, by, early=early) for name, graded in ordered])

@@ -35,9 +35,9 @@ class CaseChoice(Struct, frozen=True, gc=False):
     Attributes:
         statuses: `flaky`: samples disagree.
         assertion: `failed NAME` or `any NAME`, where NAME is a type or a name.
+        ids: of cases.
         trials: numbers of trials of which a case has one; None: any.
         q: terms that a trial of the case contains; words from their beginning, ids and names anywhere.
-        descending: the order turned round.
     """
 
     statuses: tuple[AnyStatus, ...] = ()
@@ -49,8 +49,8 @@ class CaseChoice(Struct, frozen=True, gc=False):
     assertion: str = ""
     trials: tuple[int, ...] | None = None
     q: str = ""
+    ids: tuple[str, ...] = ()
     order: CaseOrder = "worst"
-    descending: bool = False
 
     def with_any_status(self) -> CaseChoice:
         """The choice without its statuses."""
@@ -89,8 +89,7 @@ class Looked(Struct):
 def ordered(choice: CaseChoice) -> tuple[str, str]:
     """The tables that an order needs, and its terms."""
     tables = "cases JOIN case_names USING (number)" if choice.order == "name" else "cases"
-    turned = " DESC" if choice.descending else ""
-    return tables, ", ".join(f"{term}{turned}" for term in (*_ORDERS[choice.order], "cases.number"))
+    return tables, ", ".join((*_ORDERS[choice.order], "cases.number"))
 
 
 def where(index: Looked, choice: CaseChoice) -> tuple[str, list[str | int]]:
@@ -105,6 +104,9 @@ def where(index: Looked, choice: CaseChoice) -> tuple[str, list[str | int]]:
     if choice.by_group:
         clauses.append('"group" IN (SELECT value FROM json_each(?))')
         values.append(_as_json([number for number, group in index.groups() if choice.takes(group)]))
+    if choice.ids:
+        clauses.append("cases.number IN (SELECT number FROM case_names WHERE id IN (SELECT value FROM json_each(?)))")
+        values.append(_as_json(choice.ids))
     if choice.assertion:
         clauses.append(_OF_TRIALS.format("grades IN (SELECT value FROM json_each(?))"))
         values.append(_as_json(_graded(index, choice.assertion)))
@@ -161,5 +163,5 @@ def _graded(index: Looked, chosen: str) -> list[int]:
     ]
 
 
-def _as_json(values: Sequence[int]) -> str:
+def _as_json(values: Sequence[int | str]) -> str:
     return msgspec.json.encode(values).decode()

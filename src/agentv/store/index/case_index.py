@@ -20,6 +20,7 @@ from agentv.model.values.hashes import text_hash
 from agentv.store.index.case_choice import CaseChoice, Looked, ordered, where
 from agentv.store.index.case_entries import CaseEntry, CaseGroup, CaseTrial, IndexedTrial, route_of
 from agentv.store.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
+from agentv.store.index.case_totals import CaseTotals
 from agentv.store.index.case_writer import CaseWriter
 from agentv.store.index.natural import natural_key
 from agentv.store.totals.tally import STATUSES
@@ -41,7 +42,12 @@ class ReadState(NamedTuple):
 
 
 class CaseIndex:
-    """Cases of a run. Not for several threads at once."""
+    """Cases of a run. Not for several threads at once.
+
+    Attributes:
+        read: how far the rows are read.
+        totals: counts over its cases.
+    """
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -50,7 +56,8 @@ class CaseIndex:
         self._writer = CaseWriter(database)
         database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
         self.read = ReadState(*database.execute("SELECT place, trials, fingerprint FROM read").fetchone())
-        self._looked = Looked(self.groups, self._writer.assertions.all, self._grades)
+        self._looked = Looked(self.groups, self._writer.assertions.all, self.grades)
+        self.totals = CaseTotals(database, self._looked)
 
     @classmethod
     def create(cls, path: Path) -> CaseIndex:
@@ -130,24 +137,6 @@ class CaseIndex:
         question = f"SELECT cases.number FROM {tables}{clause} ORDER BY {order}"  # noqa: S608  # made of constants
         return array("I", (number for (number,) in self._database.execute(question, values)))
 
-    def chosen_counts(self, choice: CaseChoice) -> list[int]:
-        """How many of the chosen cases ended how, whatever statuses are chosen."""
-        clause, values = where(self._looked, choice.with_any_status())
-        if not clause:
-            return self.counts
-        sums = ", ".join(f"ifnull(sum(status = {code}), 0)" for code in range(len(STATUSES)))
-        return list(self._database.execute(f"SELECT {sums} FROM cases{clause}", values).fetchone())  # noqa: S608  # as above
-
-    def flaky(self) -> int:
-        """How many cases have samples that disagree."""
-        return int(self._database.execute("SELECT ifnull(sum(flaky), 0) FROM cases").fetchone()[0])
-
-    def distinct(self, choice: CaseChoice) -> int:
-        """How many cases the chosen ones are, whatever they run with."""
-        clause, values = where(self._looked, choice)
-        question = f"SELECT count(DISTINCT same) FROM cases{clause}"  # noqa: S608  # as above
-        return int(self._database.execute(question, values).fetchone()[0])
-
     def entries(self, numbers: Sequence[int]) -> list[CaseEntry]:
         """Cases with their trials, in the order of the numbers."""
         found: dict[int, CaseEntry] = {}
@@ -167,6 +156,11 @@ class CaseIndex:
         """Where the row of a trial begins, in bytes."""
         return self._one("SELECT place FROM trials WHERE number = ?", trial)
 
+    def trial_at(self, place: int) -> int | None:
+        """The number of the trial whose row begins at a place; None: it was replaced."""
+        number = self._first_at(place)
+        return number if self.place_of(number) == place else None
+
     def not_passed(self) -> Iterator[tuple[int, int]]:
         """The number and the place of every trial that failed, errored, or did not run."""
         codes = ", ".join(str(code) for code, status in enumerate(STATUSES) if status not in _GRADED)
@@ -180,22 +174,13 @@ class CaseIndex:
         end = rows[limit][1] if len(rows) > limit else max(place, self.read.place)
         return list(dict.fromkeys(case for case, _ in rows[:limit])), end
 
-    def grade_counts(self) -> Iterator[tuple[int, list[int], int]]:
-        """Clusters, lists of grades, and how many trials of the cluster have these; clusters stand together."""
-        known = dict(self._grades())
-        question = (
-            'SELECT cases.cluster, grades, count(*) FROM trials JOIN cases ON cases.number = "case" '
-            "GROUP BY cases.cluster, grades ORDER BY cases.cluster"
-        )
-        for cluster, grades, count in self._database.execute(question):
-            yield cluster, known[grades], count
-
     def groups(self) -> Iterator[tuple[int, CaseGroup]]:
         """Every group with its number."""
         for number, value in self._database.execute("SELECT number, value FROM groups"):
             yield number, _groups.decode(value)
 
-    def _grades(self) -> Iterator[tuple[int, list[int]]]:
+    def grades(self) -> Iterator[tuple[int, list[int]]]:
+        """Every list of grades with its number: assertion, state, assertion, state, …."""
         for number, value in self._database.execute("SELECT number, value FROM grades"):
             yield number, _numbers.decode(value)
 

@@ -12,6 +12,9 @@ from agentv.version import __version__
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
 
+OFFERS = ("compare",)
+"""What there is beyond runs."""
+
 
 class ProjectFacts(Struct, frozen=True):
     """The project.
@@ -23,6 +26,7 @@ class ProjectFacts(Struct, frozen=True):
         edit: runs may be named and deleted.
         run: cases may be run again.
         person: whose labels are written.
+        offers: the further screens that have data here.
     """
 
     name: str
@@ -31,13 +35,13 @@ class ProjectFacts(Struct, frozen=True):
     edit: bool
     run: bool
     person: str
+    offers: list[str]
 
 
 def _project(context: ViewContext, call: Call) -> ProjectFacts:  # noqa: ARG001  # every handler has this signature
     options = context.options
-    return ProjectFacts(
-        context.project.name, __version__, options.label, options.edit, run=False, person=options.person
-    )
+    facts = (context.project.name, __version__, options.label, options.edit)
+    return ProjectFacts(*facts, run=False, person=options.person, offers=list(OFFERS))
 
 
 def _runs(context: ViewContext, call: Call) -> RunPage:
@@ -58,7 +62,12 @@ def state_of_runs(context: ViewContext, call: Call) -> str:  # noqa: ARG001  # a
 
 def state_of_run(context: ViewContext, call: Call) -> str:
     """What an answer about a run depends on."""
-    path = context.project.run(call.names["id"])
+    return state_of(context, call.names["id"])
+
+
+def state_of(context: ViewContext, run_id: str) -> str:
+    """As `state_of_run`, by the run's id."""
+    path = context.project.run(run_id)
     return f"{path} {stamp_of(path)} {is_being_written(path)}"
 
 
