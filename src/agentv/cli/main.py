@@ -32,6 +32,7 @@ COMMANDS = {
     "schema": "agentv.cli.schema:command",
     "explain": "agentv.cli.explain:command",
     "results": "agentv.cli.results:group",
+    "view": "agentv.cli.view:command",
     "cache": "agentv.cli.cache:command",
     "power": "agentv.cli.power:command",
     "trend": "agentv.cli.trend:command",
@@ -50,7 +51,6 @@ COMMANDS = {
 
 NOT_YET = {
     "serve": "",
-    "view": "'agentv results show' prints a run, 'agentv results report --html run.html' writes it as a page",
 }
 """Command that is not built yet → what to use until then."""
 

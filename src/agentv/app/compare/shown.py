@@ -19,6 +19,11 @@ def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
         return ShownComparison("", str(error))
     if not isinstance(found, Comparison):
         raise TypeError("two runs give one comparison")
+    return shown_of(found)
+
+
+def shown_of(found: Comparison) -> ShownComparison:
+    """A comparison as a page shows it."""
     verdict, colon, finding = verdict_line(found).partition(": ")
     return ShownComparison(
         verdict=verdict if found.whole is not None or found.same else "",

@@ -9,10 +9,10 @@ from typing import Any
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.clusters import CASE, TrialCluster, cluster_of, key_of_cluster
-from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.reports.text.escaping import one_line
-from agentv.stats.samples.deciding import Rule, rule_of, stopped_by, verdict_over
+from agentv.stats.samples.deciding import Rule, rule_of, verdict_over
+from agentv.stats.samples.early import early_facts
 
 TEASER = 140
 """Characters that the list shows of what a trial came to."""
@@ -47,24 +47,8 @@ class _SampledCase:
         return STATUSES.index(verdict_over(self.samples, self.rule))
 
     def early(self) -> dict[str, Any] | None:
-        """Of a case whose samples may end early how they did, and what its pass rate is without the bias of that.
-
-        No bounds and no rate where some are to come. None: of any other case.
-        """
-        if self.rule.alpha is None:
-            return None
-        stopped = stopped_by(self.samples, self.rule)
-        bounds = None if stopped is None or not stopped.samples else [stopped.low, stopped.high]
-        why = None if stopped is None else stopped.why
-        return {"alpha": self.rule.alpha, "why": why, "bounds": bounds, "rate": _unbiased(stopped, self.rule)}
-
-
-def _unbiased(stopped: SamplingStop | None, rule: Rule) -> float | None:
-    from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
-
-    if stopped is None or rule.alpha is None:
-        return None
-    return unbiased_rate(stopped, threshold=rule.threshold, alpha=rule.alpha, repeat=rule.repeat)
+        """Of a case whose samples may end early how they did; None: of any other case."""
+        return early_facts(self.samples, self.rule)
 
 
 @dataclass(slots=True)
@@ -86,7 +70,7 @@ class Entries:
     _groups: dict[tuple[object, ...], _SampledCase] = field(default_factory=dict)
 
     def short(self, result: TrialResult) -> list[Any]:
-        """Fields for the list and its filters; `browser/data.js` names their positions."""
+        """Fields for the list and its filters; `browser/data/file_run.js` names their positions."""
         trial, case = result.trial, result.trial.case
         return [
             case.id,
@@ -99,7 +83,7 @@ class Entries:
             result.score,
             trial.threshold,
             round(result.duration_ms, 1),
-            _spent(result),
+            spent(result),
             [self.tags.of(tag) for tag in case.tags],
             [number for score in result.scores for number in (self._assertion(score), state(score))],
             teaser(result),
@@ -165,7 +149,8 @@ def _reasons(result: TrialResult) -> Iterator[str]:
     yield (result.output or "")[: TEASER + 1].strip()
 
 
-def _spent(result: TrialResult) -> float | None:
+def spent(result: TrialResult) -> float | None:
+    """What a trial cost in US dollars, with its judges."""
     costs = [cost for cost in (result.cost_usd, result.judge_cost_usd) if cost is not None]
     return round(sum(costs), 10) if costs else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from agentv.reports.html.report import HtmlReport
@@ -16,7 +17,11 @@ def failures_json(failures: FailureGroups, report: HtmlReport) -> dict[str, Any]
     `members` (the first trials: `number` is the position of the trial in the list, from 0), `numbers` (those of all its
     trials), and `rerun`: its `command`, and how many of the group's `cases` that runs; null where no command can.
     """
-    groups = failures.groups()
+    return groups_json(failures.groups(), report)
+
+
+def groups_json(groups: Sequence[FailureGroup], report: HtmlReport) -> dict[str, Any]:
+    """As `failures_json`, of groups that were collected before."""
     here = report.here or report.root
     options = RerunOptions.of(report.record, here=here, root=report.root, directory=report.directory)
     return {

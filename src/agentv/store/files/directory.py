@@ -42,6 +42,9 @@ REJECTED = "rejected.jsonl"
 SEARCHED = "index.sqlite"
 """The index of rows, which is built from them when they are searched."""
 
+VIEWED = "view.sqlite"
+"""The index of cases that `agentv view` builds from the rows."""
+
 _JOURNAL_BEGINS = b'{"format":"agentv-journal",'
 _ID = lazy_pattern(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 LOCK_S = 2.0
@@ -230,7 +233,8 @@ def _sweep(path: Path) -> None:
     for name in (RUN, INDEX, JOURNAL, SUMMARY, HISTORY):
         with suppress(OSError):
             (path / f".{name}.new").unlink()
-    sweep(path, rf"\.{re.escape(SEARCHED)}\.(\d+)\.new")
+    for name in (SEARCHED, VIEWED):
+        sweep(path, rf"\.{re.escape(name)}\.(\d+)\.new")
 
 
 @contextmanager

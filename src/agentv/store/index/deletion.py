@@ -11,14 +11,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SEARCHED, SUMMARY, read_document
+from agentv.store.files.directory import (
+    HISTORY,
+    INDEX,
+    JOURNAL,
+    REJECTED,
+    RUN,
+    SEARCHED,
+    SUMMARY,
+    VIEWED,
+    read_document,
+)
 from agentv.store.journal.answers import HEADER
 from agentv.user_code.os_errors import store_error
 
 _LAST = (RUN, JOURNAL)
 """What goes last: as long as there is a `run.json` it can be deleted again, and the lock is on the journal."""
 
-_OWN = frozenset({INDEX, SUMMARY, HISTORY, REJECTED, SEARCHED, *_LAST})
+_OWN = frozenset({INDEX, SUMMARY, HISTORY, REJECTED, SEARCHED, VIEWED, *_LAST})
 _LEFTOVER = re.compile(rf"\.({'|'.join(map(re.escape, sorted(_OWN)))})(\.\d+)?\.new")
 """What a process left behind that was killed while it replaced a file."""
 

@@ -9,9 +9,9 @@ from dataclasses import field
 from pathlib import Path
 
 from agentv.lazy_dataclass import dataclass
-from agentv.store.files.directory import HISTORY, REJECTED, RUN, SEARCHED, SUMMARY, write_private
+from agentv.store.files.directory import HISTORY, REJECTED, RUN, SEARCHED, SUMMARY, VIEWED, write_private
 
-_ABSENT = (SUMMARY, SEARCHED)
+_ABSENT = (SUMMARY, SEARCHED, VIEWED)
 """Files that are written, or built, when the run has ended: one that is there before is not agentv's."""
 
 _COUNTED = (HISTORY, REJECTED)
@@ -34,7 +34,8 @@ class WatchedFiles:
 
     def __post_init__(self) -> None:
         self._written[RUN] = self.record
-        (self.run / SEARCHED).unlink(missing_ok=True)  # of rows that are about to change
+        for name in (SEARCHED, VIEWED):
+            (self.run / name).unlink(missing_ok=True)  # of rows that are about to change
         self._digests = {name: _digest(self.run / name) for name in _COUNTED}
 
     def wrote(self, name: str, content: bytes) -> None:

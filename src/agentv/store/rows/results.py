@@ -15,7 +15,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.sampling import SamplingStop
-from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.model.run.trial import SCHEMA_VERSION, Score, Status, Trial, TrialResult
 from agentv.model.run.work import StoredWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
@@ -68,6 +68,22 @@ def read_results_at(path: Path, root: str, places: Iterable[int]) -> Iterator[Tr
             yield _result(_decode(line), root)
         except _NO_ROW as error:
             raise StoreError(f"{path}: no row of a run starts at byte {place}: {error}") from error
+
+
+def result_in(line: bytes, root: str) -> TrialResult:
+    """The finished trial in a line of `index.jsonl`.
+
+    Raises:
+        ValueError: it is not a row; the message says why.
+        StoreError: a newer agentv wrote it.
+    """
+    try:
+        row = _decode(line)
+        if row.schema_version <= SCHEMA_VERSION:
+            return _result(row, root)
+    except _NO_ROW as error:
+        raise ValueError(str(error)) from error
+    raise StoreError(f"written by a newer agentv (format {row.schema_version}; this one reads up to {SCHEMA_VERSION})")
 
 
 class _ResultRow(StoredRow, gc=False, kw_only=True):

@@ -1,0 +1,144 @@
+"""Two runs compared: the verdict first, then the cases that moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from msgspec import Struct
+
+from agentv.app.compare.comparing import CompareRequest, compare
+from agentv.app.compare.shown import shown_of
+from agentv.app.view.cases import ViewedCase
+from agentv.app.view.growing import GrowingRun
+from agentv.errors import UsageError
+from agentv.model.run.comparison import CaseKey, CasePair, Comparison, ComparisonSettings
+from agentv.reports.html.comparison import ShownComparison
+from agentv.store.index.case_index import CaseIndex
+
+MOST_MOVED = 200
+"""Cases that moved one way that an answer holds; all are counted."""
+
+_CHANGES = ("worse", "better", "lower", "higher", "same", "unjudged", "edited", "added", "gone")
+
+
+class ComparedRun(Struct, frozen=True):
+    """One of the runs."""
+
+    run_id: str
+    targets: tuple[str, ...] = ()
+
+
+class ChangedCase(Struct, frozen=True):
+    """A case in both runs.
+
+    Attributes:
+        change: `worse`: it passed and now fails; `better`; `lower` or `higher`: by score.
+    """
+
+    case: ViewedCase
+    base: ViewedCase
+    change: str
+
+
+class CaseName(Struct, frozen=True):
+    """A case by its names."""
+
+    suite: str
+    id: str
+    target: str
+    prompt: str | None
+    variant: str | None
+
+
+class ViewedComparison(Struct, frozen=True):
+    """A candidate against a base.
+
+    Attributes:
+        comparison: the verdict and what it is based on, in the words of `agentv compare`.
+        counts: how many cases changed how.
+        moved: the cases that moved, the worst first, then the best.
+        gone: cases that only the base has.
+    """
+
+    base: ComparedRun
+    candidate: ComparedRun
+    comparison: dict[str, Any]
+    counts: dict[str, int]
+    moved: list[ChangedCase]
+    gone: list[CaseName]
+
+
+def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: GrowingRun) -> ViewedComparison:
+    """The comparison of two runs; where it is not possible, why.
+
+    Raises:
+        StoreError: a run cannot be read.
+    """
+    request = CompareRequest((str(base.path), str(candidate.path)), partial=True)
+    try:
+        found = compare(request, ComparisonSettings(limit=0))
+    except UsageError as error:
+        refused = ShownComparison("", str(error))
+        base_run, candidate_run = map(ComparedRun, runs)
+        return ViewedComparison(base_run, candidate_run, dict(refused.as_json()), dict.fromkeys(_CHANGES, 0), [], [])
+    if not isinstance(found, Comparison):
+        raise TypeError("two runs give one comparison")
+    counts, worse, better = _moves(found)
+    with base.index() as before, candidate.index() as after:
+        pairs = [*worse, *reversed(better)]
+        moved = [one for pair in pairs if (one := _changed(pair, before, after)) is not None]
+    gone = [_name(key) for key in islice(found.left_out.only_base, MOST_MOVED)]
+    before_run, after_run = ComparedRun(runs[0], found.base.targets), ComparedRun(runs[1], found.candidate.targets)
+    return ViewedComparison(before_run, after_run, dict(shown_of(found).as_json()), counts, moved, gone)
+
+
+def _moves(found: Comparison) -> tuple[dict[str, int], Sequence[CasePair], Sequence[CasePair]]:
+    """How many cases changed how; those that lost the most, and those that gained the most."""
+    counts = dict.fromkeys(_CHANGES, 0)
+    worse: list[CasePair] = []
+    better: list[CasePair] = []
+    for pair in found.pairs:  # worst first
+        change = _change(pair)
+        counts[change] += 1
+        if change in ("worse", "lower") and len(worse) < MOST_MOVED:
+            worse.append(pair)
+        elif change in ("better", "higher"):
+            better.append(pair)
+            del better[:-MOST_MOVED]
+    left = found.left_out
+    counts["unjudged"] += len(left.errored) + len(left.unfinished)
+    counts["edited"], counts["added"], counts["gone"] = len(left.edited), len(left.only_candidate), len(left.only_base)
+    return counts, worse, better
+
+
+def _change(pair: CasePair) -> str:
+    if "errored" in (pair.before.status, pair.after.status):
+        return "unjudged"
+    if pair.broken or pair.fixed:
+        return "worse" if pair.broken else "better"
+    return "same" if not pair.delta or pair.by_verdict else "lower" if pair.delta < 0 else "higher"
+
+
+def _changed(pair: CasePair, before: CaseIndex, after: CaseIndex) -> ChangedCase | None:
+    base, case = _case(before, pair.before.places), _case(after, pair.after.places)
+    if base is None or case is None:
+        return None
+    return ChangedCase(case, base, _change(pair))
+
+
+def _case(index: CaseIndex, places: Iterable[int]) -> ViewedCase | None:
+    for number in _trials(index, places):
+        case = index.case_of(number)
+        for entry in index.entries([] if case is None else [case]):
+            return ViewedCase.of(entry)
+    return None
+
+
+def _trials(index: CaseIndex, places: Iterable[int]) -> Iterator[int]:
+    return (number for place in places if (number := index.trial_at(place)) is not None)
+
+
+def _name(key: CaseKey) -> CaseName:
+    return CaseName(key.suite, key.case_id, key.target, key.prompt, key.variant)

@@ -1,0 +1,180 @@
+"""What the first page of a run shows: its facts, its failures by cause, and the rates of its assertions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from msgspec import Struct
+
+from agentv.app.results.listing import compared_totals_of, listed_run
+from agentv.app.view.cases import StatusCounts, cut_of
+from agentv.app.view.growing import GrowingRun
+from agentv.app.view.rates import AssertionRate, Rate, assertion_rates, rate_of_cases
+from agentv.app.view.runs import ViewedState, name_of, state_in_views
+from agentv.errors import StoreError
+from agentv.model.run.runs import ListedRun
+from agentv.model.run.summary import Summary
+from agentv.model.values.values import JsonObject
+from agentv.reports.html.failures import groups_json
+from agentv.reports.html.report import HtmlReport
+from agentv.store.files.directory import RUN, read_document
+from agentv.store.index.case_choice import CaseChoice
+from agentv.store.index.case_index import CaseIndex
+
+
+class AssertionName(Struct, frozen=True):
+    """An assertion of the table that lists mean by numbers; no name where there are too many."""
+
+    type: str
+    name: str | None
+
+
+class NameTables(Struct, frozen=True):
+    """The names that occur in the rows of a run."""
+
+    suites: list[str]
+    targets: list[str]
+    prompts: list[str]
+    variants: list[str]
+    tags: list[str]
+    assertions: list[AssertionName]
+
+
+class OverviewCounts(Struct, frozen=True):
+    """Numbers of a run, as far as it is read.
+
+    Attributes:
+        rows: how the entries of the list ended: one for each target, prompt and variant of a case.
+        cases: how the cases ended, each once with the worst of its results.
+        flaky: entries whose samples disagree.
+        trials: with a row.
+    """
+
+    rows: StatusCounts
+    cases: StatusCounts
+    distinct: int
+    flaky: int
+    trials: int
+
+
+class OverviewRates(Struct, frozen=True):
+    """Rates of a run.
+
+    Attributes:
+        run: of all of its rows; null: nothing was judged, or too many cases depend on each other.
+        by: nothing: `facts.summary` has the rates by suite, target, prompt, variant and tag.
+    """
+
+    run: Rate | None
+    by: dict[str, Any]
+    assertions: list[AssertionRate]
+
+
+class RunOverview(Struct, frozen=True):
+    """A run.
+
+    Attributes:
+        facts: what `run.json` and `summary.json` say, as in the static report.
+        done: trials with a row.
+        failures: groups, those of the most cases first, and the command that runs them again. Each of their members has
+            the `route` of its case, and its `trial`.
+        scores: their distribution in ten columns: of each how many cases passed, and how many failed.
+        problem: why the run, or some of its rows, cannot be read; empty: nothing is wrong.
+        indexed: share of the rows that is read, 0..1; below 1 the numbers are of these.
+        cursor: what `/events` starts after.
+    """
+
+    run_id: str
+    name: str
+    state: ViewedState
+    problem: str
+    done: int
+    planned: int | None
+    facts: dict[str, Any]
+    counts: OverviewCounts
+    tables: NameTables
+    failures: dict[str, Any]
+    rates: OverviewRates
+    scores: list[tuple[int, int]]
+    indexed: float
+    cursor: str
+
+
+def overview(run: GrowingRun, run_id: str) -> RunOverview:
+    """The run as its first page shows it.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    record = read_document(run.path / RUN)
+    listed = listed_run(run.path)
+    report = HtmlReport.of(str(record.get("run_id", run_id)), record, _totals(run, record, listed), (), run.root)
+    with run.lock:
+        progress = run.progress()
+        with run.index() as index:
+            tables, counts, scores = _tables(index), _counts(index), index.totals.scores()
+            cut = cut_of(run.path)
+            whole = rate_of_cases(index, CaseChoice(), sum(index.counts), cut)
+            rates = OverviewRates(whole, {}, assertion_rates(index, cut))
+        failures = _failures(run, report)
+    return RunOverview(
+        run_id,
+        name_of(record),
+        state_in_views(listed.state),
+        progress.problem or listed.problem or "",
+        counts.trials if listed.state == "being written" else listed.done,
+        listed.planned,
+        report.facts(),
+        counts,
+        tables,
+        failures,
+        rates,
+        scores,
+        progress.indexed,
+        progress.cursor,
+    )
+
+
+def _totals(run: GrowingRun, record: JsonObject, listed: ListedRun) -> Summary | None:
+    if listed.state == "being written":
+        return run.totals(record)
+    if listed.state == "unreadable":
+        return None
+    try:
+        return compared_totals_of(run.path, record)
+    except StoreError:
+        return listed.summary
+
+
+def _failures(run: GrowingRun, report: HtmlReport) -> dict[str, Any]:
+    groups = run.failures()
+    with run.index() as index:
+        found = groups_json(groups, report)
+        for group in found["groups"]:
+            del group["numbers"]
+            for member in group["members"]:
+                number = member.pop("number")
+                case = index.case_of(number)
+                entries = [] if case is None else index.entries([case])
+                member["trial"] = str(number)
+                member["route"] = entries[0].route if entries else None
+    return found
+
+
+def _counts(index: CaseIndex) -> OverviewCounts:
+    totals = index.totals
+    rows, cases = StatusCounts.of(index.counts), StatusCounts.of(totals.worst_by_status())
+    return OverviewCounts(rows, cases, totals.distinct(CaseChoice()), totals.flaky(), index.trials)
+
+
+def _tables(index: CaseIndex) -> NameTables:
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for _, group in index.groups():
+        found["suites"][group.suite] = found["targets"][group.target] = None
+        for kind, name in (("prompts", group.prompt), ("variants", group.variant)):
+            if name is not None:
+                found[kind][name] = None
+        found["tags"].update(dict.fromkeys(group.tags))
+    names = {kind: list(found[kind]) for kind in ("suites", "targets", "prompts", "variants", "tags")}
+    return NameTables(**names, assertions=[AssertionName(*one) for one in index.assertions])

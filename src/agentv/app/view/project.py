@@ -1,0 +1,106 @@
+"""The runs of a project that `agentv view` shows, by their ids."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from agentv.app.results.finding import find_run, runs_in
+from agentv.app.results.place import RESULTS, place_holding
+from agentv.errors import AgentvError, StoreError
+from agentv.lazy_dataclass import dataclass
+from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, RUN, SUMMARY, results_directory
+
+_OPENED = (RUN, INDEX, JOURNAL, SUMMARY, HISTORY)
+
+
+class NoSuchRunError(AgentvError):
+    """A run that is not there, or not any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The directories whose runs are shown.
+
+    Attributes:
+        root: of the project.
+        named: absolute paths of runs that the user named; empty: all of the results directory.
+    """
+
+    root: Path
+    named: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, runs: Sequence[str]) -> Project:
+        """The project of the working directory, and the runs that the user names: ids, directories, or `last`.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        root = place_holding(RESULTS)
+        return cls(root, tuple(dict.fromkeys(find_run(name, root, action="view").absolute() for name in runs)))
+
+    @property
+    def name(self) -> str:
+        """Name of the project's directory."""
+        return self.root.absolute().name
+
+    def runs(self) -> dict[str, Path]:
+        """Directory of each run by its id, newest first. A link in the results directory is no run of it."""
+        found = self.named or tuple(path for path in self._in_results() if not path.is_symlink())
+        runs: dict[str, Path] = {}
+        for path in found:
+            name, copy = path.name, 2
+            while name in runs:
+                name, copy = f"{path.name}~{copy}", copy + 1
+            runs[name] = path.absolute()
+        return runs
+
+    def run(self, run_id: str) -> Path:
+        """The directory of a run, found by listing: nothing that a request says becomes part of a path.
+
+        Raises:
+            NoSuchRunError: there is none.
+        """
+        found = self.runs().get(run_id)
+        if found is None or not found.is_dir():
+            raise NoSuchRunError("this project has no such run; it may have been deleted")
+        return found
+
+    def _in_results(self) -> list[Path]:
+        try:
+            return runs_in(results_directory(self.root), damaged=True)[::-1]
+        except OSError:  # one was deleted at this moment
+            return runs_in(results_directory(self.root), damaged=True)[::-1]
+
+
+def check_files(run: Path) -> None:
+    """Refuse a run one of whose files is a link, or no file at all: it could lead anywhere, or never end.
+
+    Raises:
+        StoreError: the text names it.
+    """
+    for name in _OPENED:
+        try:
+            mode = os.lstat(run / name).st_mode
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StoreError(f"cannot read {run / name}: {error.strerror}") from error
+        if not stat.S_ISREG(mode):
+            raise StoreError(f"cannot read {run / name}: it is not a regular file")
+
+
+def stamp_of(run: Path) -> str:
+    """Sizes and times of the files of a run: as long as it stays, so does what they say."""
+    return " ".join(_file_stamp(run / name) for name in _OPENED)
+
+
+def _file_stamp(path: Path) -> str:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return "-"
+    return f"{found.st_ino:x}:{found.st_size:x}:{found.st_mtime_ns:x}"

@@ -1,0 +1,146 @@
+"""Answers of endpoints: encoded, tagged, or what went wrong."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from agentv.app.view.cases import NoSuchCaseError
+from agentv.app.view.growing import DamagedIndexError
+from agentv.app.view.project import NoSuchRunError
+from agentv.errors import AgentvError, UsageError
+from agentv.reports.html.embedded import to_json
+from agentv.reports.text.escaping import safe
+from agentv.version import __version__
+from agentv.web.context import ViewContext
+from agentv.web.endpoints import Call, Endpoint
+
+LONGEST_BODY = 1_000_000
+"""Bytes of a request's body."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What went wrong.
+
+    Attributes:
+        code: a word for programs.
+        message: a sentence for people.
+    """
+
+    code: str
+    message: str
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True):
+    """The answer to a request that failed."""
+
+    error: Problem
+
+
+class RefusedError(Exception):
+    """A request that is refused, with the status and the code of its answer."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+def encoded(value: Any) -> bytes:
+    """JSON in UTF-8. Halves of surrogate pairs, which no file can hold, are spelled out."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return to_json(msgspec.to_builtins(value)).encode()
+
+
+def error_response(status: int, code: str, message: str) -> Response:
+    """The answer to a request that failed."""
+    return Response(encoded(ErrorAnswer(Problem(code, safe(message)))), status, media_type="application/json")
+
+
+async def answer(context: ViewContext, endpoint: Endpoint, request: Request) -> Response:
+    """The answer of an endpoint to a request."""
+    try:
+        call = await _checked(context, endpoint, request)
+        return await run_in_threadpool(_answered, context, endpoint, call, request)
+    except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+        return failed(error)
+
+
+def failed(error: Exception) -> Response:
+    """The answer where a handler raised."""
+    if isinstance(error, RefusedError):
+        return error_response(error.status, error.code, str(error))
+    if isinstance(error, UsageError) and error.hint:
+        return error_response(422, "not-possible", f"{error}; {error.hint}")
+    for kind, (status, code) in _PROBLEMS.items():
+        if isinstance(error, kind):
+            return error_response(status, code, str(error))
+    return error_response(500, "internal-error", f"this is a bug in agentv: {type(error).__name__}")
+
+
+_PROBLEMS: dict[type[Exception], tuple[int, str]] = {
+    NoSuchRunError: (404, "no-such-run"),
+    NoSuchCaseError: (404, "no-such-case"),
+    UsageError: (422, "not-possible"),
+    AgentvError: (422, "unreadable"),
+    ValueError: (400, "bad-request"),
+    FileNotFoundError: (404, "no-such-run"),
+    OSError: (422, "unreadable"),
+}
+"""Exception → the status and the code of its answer; the first that fits."""
+
+
+def _answered(context: ViewContext, endpoint: Endpoint, call: Call, request: Request) -> Response:
+    tag = None
+    if endpoint.state is not None:
+        state = f"{__version__}\0{request.url.query}\0{endpoint.state(context, call)}"
+        tag = f'W/"{hashlib.blake2b(state.encode(errors="surrogatepass"), digest_size=12).hexdigest()}"'
+        if tag in (one.strip() for one in request.headers.get("if-none-match", "").split(",")):
+            return Response(status_code=304, headers={"ETag": tag})
+    try:
+        found = endpoint.handler(context, call)
+    except DamagedIndexError:
+        found = endpoint.handler(context, call)  # with an index that is built again
+    response = Response(encoded(found), media_type="application/json")
+    if tag is not None and getattr(found, "indexed", 1.0) >= 1:
+        response.headers["ETag"] = tag
+    return response
+
+
+async def _checked(context: ViewContext, endpoint: Endpoint, request: Request) -> Call:
+    if endpoint.needs is not None and not getattr(context.options, endpoint.needs):
+        raise RefusedError(403, "read-only", f"start the server with --{endpoint.needs} to do this")
+    query = _converted(request.query_params.multi_items(), endpoint.query)
+    body = None
+    if endpoint.body is not None:
+        body = msgspec.json.decode(await _body(request), type=endpoint.body)
+    return Call({name: str(value) for name, value in request.path_params.items()}, query, body)
+
+
+def _converted(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:
+    repeated = {one.encode_name for one in msgspec.structs.fields(into) if one.type == tuple[str, ...]}
+    values: dict[str, Any] = {}
+    for name, value in given:
+        if name in repeated:
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            raise ValueError(f"'{name}' is given twice")
+        else:
+            values[name] = value
+    return msgspec.convert(values, into, strict=False)
+
+
+async def _body(request: Request) -> bytes:
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > LONGEST_BODY:
+            raise RefusedError(413, "too-large", f"a request may have {LONGEST_BODY:,} bytes at most")
+    return bytes(found)

@@ -1,0 +1,7 @@
+"""The JSON API, one file for each kind of thing."""
+
+from agentv.web.api.cases import ENDPOINTS as CASES
+from agentv.web.api.comparison import ENDPOINTS as COMPARISON
+from agentv.web.api.runs import ENDPOINTS as RUNS
+
+ENDPOINTS = (*RUNS, *CASES, *COMPARISON)

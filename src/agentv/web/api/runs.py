@@ -1,0 +1,80 @@
+"""The project and its runs."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from agentv.app.view.overview import RunOverview, overview
+from agentv.app.view.project import stamp_of
+from agentv.app.view.runs import RunPage, RunQuery
+from agentv.store.files.directory import is_being_written
+from agentv.version import __version__
+from agentv.web.context import ViewContext
+from agentv.web.endpoints import Call, Endpoint
+
+OFFERS = ("compare",)
+"""What there is beyond runs."""
+
+
+class ProjectFacts(Struct, frozen=True):
+    """The project.
+
+    Attributes:
+        name: of its directory.
+        version: of agentv.
+        label: answers may be labelled.
+        edit: runs may be named and deleted.
+        run: cases may be run again.
+        person: whose labels are written.
+        offers: the further screens that have data here.
+    """
+
+    name: str
+    version: str
+    label: bool
+    edit: bool
+    run: bool
+    person: str
+    offers: list[str]
+
+
+def _project(context: ViewContext, call: Call) -> ProjectFacts:  # noqa: ARG001  # every handler has this signature
+    options = context.options
+    facts = (context.project.name, __version__, options.label, options.edit)
+    return ProjectFacts(*facts, run=False, person=options.person, offers=list(OFFERS))
+
+
+def _runs(context: ViewContext, call: Call) -> RunPage:
+    return context.runs.page(call.query)
+
+
+def _run(context: ViewContext, call: Call) -> RunOverview:
+    run_id = call.names["id"]
+    return overview(context.opened.run(run_id), run_id)
+
+
+def state_of_runs(context: ViewContext, call: Call) -> str:  # noqa: ARG001  # as above
+    """What a list of runs depends on."""
+    return "\n".join(
+        f"{run_id} {stamp_of(path)} {is_being_written(path)}" for run_id, path in context.project.runs().items()
+    )
+
+
+def state_of_run(context: ViewContext, call: Call) -> str:
+    """What an answer about a run depends on."""
+    return state_of(context, call.names["id"])
+
+
+def state_of(context: ViewContext, run_id: str) -> str:
+    """As `state_of_run`, by the run's id."""
+    path = context.project.run(run_id)
+    return f"{path} {stamp_of(path)} {is_being_written(path)}"
+
+
+ENDPOINTS = (
+    Endpoint("/api/project", "The project and what may be done here.", ProjectFacts, _project),
+    Endpoint("/api/runs", "The runs of the project, page by page.", RunPage, _runs, RunQuery, state=state_of_runs),
+    Endpoint(
+        "/api/runs/{id}", "A run: its facts, failures by cause, and rates.", RunOverview, _run, state=state_of_run
+    ),
+)

@@ -1,0 +1,89 @@
+"""The application: routes made from the declared endpoints, behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agentv.web.answers import answer, encoded, error_response, failed
+from agentv.web.api import ENDPOINTS
+from agentv.web.context import ViewContext
+from agentv.web.endpoints import Endpoint
+from agentv.web.events import STREAMS, Events
+from agentv.web.openapi import description
+from agentv.web.security import Guard
+from agentv.web.static import static_file, static_version
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def application(context: ViewContext, port: int) -> Guard:
+    """The application of a server that listens on a port."""
+    events = Events(context)
+
+    async def document(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
+        text = _document(f"/static/{static_version()}", context.token)
+        return Response(text, media_type="text/html; charset=utf-8")
+
+    async def openapi(request: Request) -> Response:  # noqa: ARG001  # as above
+        return Response(encoded(description(ENDPOINTS, STREAMS)), media_type="application/json")
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> Any:
+        yield
+        context.close()
+
+    routes = [
+        Route(one.path.replace("{route}", "{route:path}"), _handler(context, one), methods=[one.method])
+        for one in ENDPOINTS
+    ]
+    routes += [Route(one.path, _bound(one.open, events)) for one in STREAMS]
+    routes += [
+        Route("/api/openapi.json", openapi),
+        Route("/static/{version}/{path:path}", static_file),
+        Route("/", document),
+    ]
+    handlers = {HTTPException: _http_error, Exception: _bug}
+    starlette = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    return Guard(starlette, port, context.token)
+
+
+def _document(static: str, token: str) -> str:
+    if find_spec("agentv.reports.html.served") is None:
+        return f'<!doctype html><meta charset="utf-8"><title>agentv</title><script src="{static}/app.js"></script>'
+    served: str = import_module("agentv.reports.html.served").document(static, token)
+    return served
+
+
+def _handler(context: ViewContext, endpoint: Endpoint) -> Handler:
+    async def handler(request: Request) -> Response:
+        return await answer(context, endpoint, request)
+
+    return handler
+
+
+def _bound(method: Callable[[Events, Request], Awaitable[Response]], events: Events) -> Handler:
+    async def handler(request: Request) -> Response:
+        return await method(events, request)
+
+    return handler
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 405:
+        return error_response(405, "wrong-method", "this address does not support the method")
+    return error_response(status, "no-such-address", "there is nothing at this address")
+
+
+async def _bug(_: Request, error: Exception) -> Response:
+    return failed(error)

@@ -1,0 +1,51 @@
+"""What the endpoints of one server share."""
+
+from __future__ import annotations
+
+from secrets import token_urlsafe
+
+from agentv.app.view.opened import OpenRuns
+from agentv.app.view.project import Project
+from agentv.app.view.runs import RunList
+from agentv.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """How the application was started.
+
+    Attributes:
+        label: people may label answers.
+        edit: runs may be named and deleted.
+        person: whose labels are written.
+    """
+
+    label: bool = False
+    edit: bool = False
+    person: str = ""
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything may be changed."""
+        return self.label or self.edit
+
+
+class ViewContext:
+    """The state of a server.
+
+    Attributes:
+        opened: runs that are open.
+        runs: the list of runs.
+        token: what requests that change something must carry; another one at each start.
+    """
+
+    def __init__(self, project: Project, options: ViewOptions) -> None:
+        self.project = project
+        self.options = options
+        self.opened = OpenRuns(project)
+        self.runs = RunList(self.opened)
+        self.token = token_urlsafe(32) if options.writes else ""
+
+    def close(self) -> None:
+        """Close all runs."""
+        self.opened.close()

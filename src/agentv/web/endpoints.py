@@ -1,0 +1,75 @@
+"""Declarations of endpoints. The routes and their description in OpenAPI are both made from these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from agentv.lazy_dataclass import dataclass
+from agentv.web.context import ViewContext
+
+Method = Literal["GET", "POST", "DELETE"]
+Permission = Literal["label", "edit"]
+
+
+class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Takes no parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request whose parts were checked.
+
+    Attributes:
+        names: the variable parts of the path.
+        query: of the endpoint's type.
+        body: of the endpoint's type; None: it takes none.
+    """
+
+    names: dict[str, str]
+    query: Any
+    body: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One method of one path of the API.
+
+    Attributes:
+        path: such as `/api/runs/{id}`.
+        summary: one sentence.
+        answer: the type of the answer.
+        handler: called in a thread.
+        query: the type of the parameters.
+        body: the type of the body; None: there is none.
+        state: what the answer depends on, as a text for its ETag; None: it has no ETag.
+        needs: the option of the command without which it is refused.
+    """
+
+    path: str
+    summary: str
+    answer: Any
+    handler: Callable[[ViewContext, Call], Any]
+    query: type[Struct] = NoQuery
+    method: Method = "GET"
+    body: type[Struct] | None = None
+    state: Callable[[ViewContext, Call], str] | None = None
+    needs: Permission | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A path with server-sent events.
+
+    Attributes:
+        events: the name of each event, and the type of its data.
+        open: yields events as (name, id, data); called in the event loop.
+    """
+
+    path: str
+    summary: str
+    events: dict[str, Any]
+    open: Callable[..., Any]
+    query: type[Struct] = NoQuery

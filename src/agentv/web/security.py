@@ -1,0 +1,123 @@
+"""Which requests are let in, and the headers of every answer.
+
+The server is for one person on one machine. A page of another origin can send requests to it all the same, also under
+a name that leads to this machine (DNS rebinding): so the host must be the one that was printed, and what changes
+something must come from our own page and carry the token that only that page has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from secrets import compare_digest
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+
+from agentv.web.answers import LONGEST_BODY, error_response
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+TOKEN_HEADER = "X-Agentv-Token"  # noqa: S105  # the name of a header
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_SAFE = frozenset({"GET", "HEAD"})
+_METHODS = _SAFE | {"POST", "DELETE"}
+_OWN_SITES = frozenset({None, "same-origin", "none"})
+
+
+class Guard:
+    """Refuses requests of others, and puts the headers on every answer.
+
+    Args:
+        application: what is guarded.
+        port: that the server listens on.
+        token: what requests that change something must carry; empty: none may.
+    """
+
+    def __init__(self, application: Application, port: int, token: str) -> None:
+        self._application = application
+        self._token = token
+        self._hosts = frozenset(_hosts(port))
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._application(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        sent = _WithHeaders(send, scope["path"])
+        refused = self._refused(scope)
+        if refused is not None:
+            await refused(scope, receive, sent)
+            return
+        try:
+            await self._application(scope, receive, sent)
+        except Exception as error:  # noqa: BLE001  # no traceback reaches anybody
+            if not sent.started:
+                what = f"this is a bug in agentv: {type(error).__name__}"
+                await error_response(500, "internal-error", what)(scope, receive, sent)
+
+    def _refused(self, scope: Message) -> Response | None:
+        headers, method = Headers(scope=scope), scope["method"]
+        if headers.get("host") not in self._hosts:
+            return error_response(403, "wrong-host", "open the address that agentv printed")
+        if method not in _METHODS:
+            return error_response(405, "wrong-method", f"{method} is not supported")
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()) or int(length[:12]) > LONGEST_BODY:
+            return error_response(413, "too-large", f"a request may have {LONGEST_BODY:,} bytes at most")
+        origin = headers.get("origin")
+        elsewhere = scope["path"].startswith("/api/") and headers.get("sec-fetch-site") not in _OWN_SITES
+        if elsewhere or (origin is not None and origin not in self._origins):
+            return error_response(403, "wrong-origin", "requests of other sites are refused")
+        return None if method in _SAFE else self._refused_change(headers)
+
+    def _refused_change(self, headers: Headers) -> Response | None:
+        if not self._token:
+            return error_response(403, "read-only", "start the server with --label or --edit to change anything")
+        given = headers.get(TOKEN_HEADER, "").encode()
+        if "origin" not in headers or not compare_digest(given, self._token.encode()):
+            return error_response(403, "wrong-token", "reload the page: it belongs to another start of the server")
+        return None
+
+
+class _WithHeaders:
+    """Sends an answer with the headers of all answers."""
+
+    def __init__(self, send: Send, path: str) -> None:
+        self._send = send
+        self._cached = path.startswith("/static/")
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            if not self._cached or message["status"] != 200:
+                headers["Cache-Control"] = "no-store"
+        await self._send(message)
+
+
+def _hosts(port: int) -> list[str]:
+    names = ("127.0.0.1", "localhost", "[::1]")
+    return [f"{name}:{port}" for name in names] + ([*names] if port == 80 else [])
