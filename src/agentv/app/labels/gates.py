@@ -14,7 +14,7 @@ from agentv.app.labels.depending import NESTED, Part, RatedTrial
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.corrected import GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
-from agentv.reports.run.corrected import corrected_words
+from agentv.reports.run.corrected import rate_words
 from agentv.reports.text.escaping import percent
 from agentv.stats.judges.agreement import judge_accuracy
 from agentv.stats.judges.check_result import FEW
@@ -68,7 +68,7 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
     if not known:
         return GateResult("corrected", suite, passed=False, why="no trial passed or failed")
     part, worst = min(known, key=lambda one: one[1].interval[0])
-    why = f"{_named(part, parts)}{corrected_words(worst)}; {needs}"
+    why = f"{_named(part, parts)}{rate_words(worst)}; {needs}"
     return GateResult("corrected", suite, passed=worst.interval[0] >= mark, why=why)
 
 
@@ -152,7 +152,7 @@ def _checked(name: str, counts: JudgeCounts | None, number: int, minimums: Judge
     accuracy = judge_accuracy(counts)
     measures = (("TPR", accuracy.tpr, minimums.tpr, "passes"), ("TNR", accuracy.tnr, minimums.tnr, "fails"))
     shown = [_shown(measure, found) for measure, found, least, _ in measures if found is not None and least is not None]
-    told = f"{name}: {', '.join(shown)} by {number} labelled answers"
+    told = f"{name} has {', '.join(shown)} by {number} labelled answers"
     for measure, found, least, verdict in measures:
         if least is None:
             continue

@@ -90,7 +90,7 @@ function verdict(state) {
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || (status !== "skipped" && status !== "shown")).map((status) =>
       element("li", {}, element("a", { class: `tile ${status}`, href: state.chosen({ status }) }, element("strong", {}, counts[status].toLocaleString("en")), statusIcon(status), STATUS_WORDS[status])),
     )),
-    (run.facts.labels ?? []).map(({ text, warns }) => element("p", { class: warns ? "warning" : "note" }, text)),
+    run.facts.labels ? element("div", { class: "labels" }, run.facts.labels.map(({ text, warns }) => element("p", { class: warns ? "warning" : "note" }, text))) : null,
     run.summary ? null : element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials."),
     holdsAll(run) ? null : element("p", { class: "warning" }, `These are the totals of the whole run; this page contains ${count(run.trials.length, "trial")} of it.`),
   );
