@@ -215,3 +215,16 @@ def test_a_run_without_a_judge_has_no_corrected_rate_to_pass_by(project):
     outcome = evaluate(prepare(EvalSettings(paths=("suite.eval.yaml",))), lambda _: None)
     assert (outcome.summary.cases.passed, outcome.status) == (1, ExitStatus.FAILED)
     assert "no verdict depends on a judge" in why(outcome)[0][2]
+
+
+def test_a_failed_gate_is_a_failure_in_every_report(project):
+    files = [str(project / f"out{suffix}") for suffix in (".xml", ".md", ".json", ".html")]
+    outcome = run(project, "run: {gate: corrected}", cases=9, offset=1, exports=tuple(files))
+    assert (outcome.summary.cases.failed, outcome.status) == (0, ExitStatus.FAILED)
+    junit, markdown, document, page = ((project / file).read_text() for file in files)
+    assert 'failures="1"' in junit
+    assert 'name="gate: corrected pass rate"' in junit
+    for text in (markdown, page):
+        assert "ate failed: corrected pass rate of orders: there is no corrected pass rate" in text
+    summary = json.loads(document)["summary"]
+    assert (summary["gates"][0]["passed"], summary["corrected"]["unchecked"]) == (False, ["judge"])
