@@ -96,8 +96,8 @@ def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]
 
     A failed trial has a `failure`, an errored one an `error`; one that is only shown is `skipped`. Trials that were not
     run stand as one test that has an `error`, in their suite or in one of its own: a run that ended early can never
-    look like a whole one, or like one that passed. So does each gate of a suite. The tests are held, since their numbers
-    come first.
+    look like a whole one, or like one that passed. So does each gate of a suite. The tests are held, since their
+    numbers come first.
     """
     suites: dict[tuple[str, str], _TestSuite] = {}
     for result in results:
