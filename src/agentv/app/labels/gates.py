@@ -82,6 +82,8 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
     """Whether each judge of a suite agrees with people as well as it must."""
     if run.problem is not None:
         return GateResult("judge", suite, passed=False, why=run.problem)
+    if not trials:
+        return GateResult("judge", suite, passed=False, why="no trial passed or failed")
     if any(trial.problem == NESTED for trial in trials):
         return GateResult("judge", suite, passed=False, why=NESTED)
     judges: dict[tuple[str, str], list[CheckedAnswer]] = {}
@@ -96,7 +98,7 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
             return GateResult("judge", suite, passed=False, why=why)
         told.append(checked.found)
         warned += [checked.warning] if checked.warning else []
-    return GateResult("judge", suite, True, "; ".join(told) or "no judge graded", "; ".join(warned) or None)
+    return GateResult("judge", suite, True, "; ".join(told) or "no judge graded a trial", "; ".join(warned) or None)
 
 
 @dataclass(frozen=True, slots=True)
