@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from agentv.app.labels.checking import check_judges
 from agentv.app.labels.compared_rates import compared_rates
 from agentv.app.labels.labelling import open_session
-from agentv.app.labels.shown_rates import shown_run
+from agentv.app.labels.shown_rates import shown_run, with_corrected_rates
 from agentv.app.results.stored import open_run
 from agentv.reports.run.totals import totals
+from agentv.store.totals.summary import read_summary
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import finished, scored, trial
@@ -60,7 +62,7 @@ def test_the_number_is_that_of_judge_check(tmp_path):
     assert line.endswith("corrected by 40 labelled answers")
 
 
-def test_trials_that_checks_decide_do_not_hang_on_the_judge(tmp_path):
+def test_trials_that_checks_decide_do_not_depend_on_the_judge(tmp_path):
     results = []
     for number in range(100):
         passes, fits = number % 10 != 0, number < 50
@@ -163,8 +165,6 @@ def test_without_labels_the_judge_is_said_to_be_unchecked_once_and_without_a_jud
     judges = replace(summary, judges=("strict", "second"))
     assert not any("people" in line for line in totals(summary, 0, "there"))
     judged_run(tmp_path, [True, False], run="judged")
-    from agentv.app.labels.shown_rates import with_corrected_rates
-
     found = with_corrected_rates(judges, open_run("judged", action="show"))
     note = "the judges 'strict' and 'second' were never checked against people; label answers: agentv label there"
     assert [line for line in totals(found, 0, "there") if "people" in line] == [f"note: {note}"]
@@ -175,8 +175,6 @@ def test_a_broken_file_of_labels_hides_no_run(tmp_path):
     give(honest)
     (file,) = (tmp_path / ".agentv" / "labels").iterdir()
     file.write_text(file.read_text()[:-30])
-    from agentv.app.labels.shown_rates import with_corrected_rates
-
     summary = replace(shown(), judges=("strict",))
     found = with_corrected_rates(summary, open_run("last", action="show")).corrected
     assert found.run is None
@@ -198,3 +196,13 @@ def test_two_runs_side_by_side(tmp_path):
     strange = open_run(judged_run(tmp_path, VERDICTS, run="strange", asked=replace(ASKED, model="x:y")), action="show")
     one_sided = compared_rates((base, strange), targets)
     assert (one_sided.candidate, one_sided.difference) == ("no label counts for 'polite'", None)
+
+
+def test_a_corrected_rate_that_someone_wrote_into_the_summary_is_not_believed(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give(honest)
+    summary = shown()
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps(summary.as_json()))
+    assert "corrected" in json.loads(path.read_text())
+    assert read_summary(path) == replace(summary, corrected=None)
