@@ -40,7 +40,8 @@ def compared_rates(
     if isinstance(base, str) or isinstance(candidate, str):
         return CorrectedComparison(_shown(base), _shown(candidate))
     found = estimated(candidate.draws - base.draws)
-    return CorrectedComparison(base.rate, candidate.rate, found.value, (found.low, found.high))
+    difference = candidate.rate.rate - base.rate.rate
+    return CorrectedComparison(base.rate, candidate.rate, difference, (found.low, found.high))
 
 
 def _shown(found: DrawnRate | str) -> CorrectedRate | str:
