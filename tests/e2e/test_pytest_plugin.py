@@ -205,6 +205,15 @@ def test_an_exam_is_told_and_not_run(evals):
     assert not (evals.path / "prompts" / "p" / ".eval.jsonl").exists()
 
 
+def test_a_suite_that_labels_decide_is_refused(evals):
+    evals.write(
+        "evals/gated.eval.yaml",
+        "target: echo\nrun: {gate: corrected}\ntests: [{id: a, input: x, assert: [contains: x]}]\n",
+    )
+    ended = run_pytest(evals, "evals/gated.eval.yaml")
+    assert (ended.returncode, "labels decide the whole run of this suite" in ended.stdout) == (2, True)
+
+
 def test_suites_made_in_python_fail_with_their_checks(evals):
     evals.write(
         "test_suite.py",

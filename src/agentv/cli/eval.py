@@ -152,8 +152,8 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
 
     Without a PATH, runs the files that match `eval_patterns` in .agentv/config.yaml, or else those in evals/.
 
-    Exit status: 0 all cases passed; 1 a case failed or was not checked; 2 a file or the command is wrong and nothing
-    ran; 3 a trial errored or did not run; 130 interrupted.
+    Exit status: 0 all cases passed; 1 a case or a gate failed, or a case was not checked; 2 a file or the command is
+    wrong and nothing ran; 3 a trial errored or did not run; 130 interrupted.
     """
     if not paths:
         from agentv.cli.printing import paths_of_project

@@ -71,13 +71,15 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
     if form == "github":
         from agentv.model.values.formatting import plural
         from agentv.reports.export.github import summary_command
+        from agentv.reports.run.corrected import gate_line
         from agentv.reports.run.totals import outcomes
         from agentv.reports.text.paths import shown_from
 
         cases, left = outcome.summary.cases, omitted(view)
         results = shown_from(str(outcome.directory), _root())
         more = f"; {plural(left, 'more trial')} that did not pass, in {results}" if left else ""
-        text = f"{plural(cases.total, 'case')}: {outcomes(cases)}{more}"
+        gates = "".join(f"; {gate_line(gate)}" for gate in outcome.summary.gates)
+        text = f"{plural(cases.total, 'case')}: {outcomes(cases)}{more}{gates}"
         print_commands(summary_command(text, title="agentv eval", failed=outcome.status != ExitStatus.PASSED))
 
 

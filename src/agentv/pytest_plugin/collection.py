@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agentv.app.labels.before_run import has_gate
 from agentv.app.planning.excerpts import source_of
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
@@ -44,6 +45,8 @@ class EvalFile(pytest.File):
             raise self.CollectError(_in_our_flags(safe(f"{error}{hint}"))) from error
         if any(suite.exam is not None for suite in prepared.suites):
             raise self.CollectError("an exam keeps a log: run it with 'agentv prompt eval'")
+        if any(map(has_gate, prepared.suites)):  # pytest decides each case by itself, and may run a part of them
+            raise self.CollectError("labels decide the whole run of this suite: run it with 'agentv eval'")
         for found in prepared.diagnostics:
             if found.severity == "warning" and not config.option.collectonly:  # without keys there are more of them
                 self.warn(EvalFileWarning(render_diagnostics([found], source_of, counted=False)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.labels.shown_rates import ENDED_EARLY, labels_of_suites, rated_trials
@@ -14,7 +15,6 @@ from agentv.store.labels.label_files import labels_directory
 
 if TYPE_CHECKING:
     from agentv.app.labels.corrected_rates import DrawnRate
-    from agentv.model.run.labels import Label
 
 
 def compared_rates(
@@ -34,36 +34,31 @@ def compared_rates(
         return None
     from agentv.stats.judges.posterior import estimated  # imports numpy, for runs with labels
 
-    labels = [labels_of_suites(_suites(run), root).labels for run in runs]
-    base, candidate = (_rate(runs[seed], labels[seed], targets[seed], seed) for seed in (0, 1))
+    base, candidate = (_rate(runs[seed], root, targets[seed], seed) for seed in (0, 1))
     if isinstance(base, str) and isinstance(candidate, str):
         return None
     if isinstance(base, str) or isinstance(candidate, str):
         return CorrectedComparison(_shown(base), _shown(candidate))
     found = estimated(candidate.draws - base.draws)
-    return CorrectedComparison(base.rate, candidate.rate, found.value, (found.low, found.high))
+    difference = candidate.rate.rate - base.rate.rate
+    return CorrectedComparison(base.rate, candidate.rate, difference, (found.low, found.high))
 
 
 def _shown(found: DrawnRate | str) -> CorrectedRate | str:
     return found if isinstance(found, str) else found.rate
 
 
-def _suites(run: StoredRun) -> list[str]:
-    suites = run.record.get("suites")
-    names = [one.get("name") for one in suites if isinstance(one, dict)] if isinstance(suites, list) else []
-    return [name for name in names if isinstance(name, str)]
-
-
-def _rate(run: StoredRun, labels: Sequence[Label], targets: Collection[str], seed: int) -> DrawnRate | str:
+def _rate(run: StoredRun, root: Path, targets: Collection[str], seed: int) -> DrawnRate | str:
     """The rate as every view of the run shows it, with draws apart from those of the other run."""
-    if not labels:
-        return "no answer is labelled"
     if run.summary is not None and (run.summary.get("cut") or run.summary.get("early_stops")):
         return ENDED_EARLY
     from agentv.app.labels.corrected_rates import RunLabels, run_rate
 
     trials = rated_trials(run)
-    counting = RunLabels.of(trials, labels, run.run_id)
+    read = labels_of_suites({trial.part[0] for trial in trials}, root)
+    if read.problem is not None:
+        return f"labels cannot be read: {read.problem}"
+    counting = RunLabels.of(trials, read.labels, run.run_id)
     chosen = [trial for trial in trials if trial.part[1] in targets]
     shown, drawn = run_rate(chosen, counting), run_rate(chosen, counting, seed)
     return drawn if isinstance(shown, str) or isinstance(drawn, str) else replace(drawn, rate=shown.rate)

@@ -14,7 +14,7 @@ from agentv.app.labels.depending import NESTED, Part, RatedTrial
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.corrected import GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
-from agentv.reports.run.corrected import corrected_words
+from agentv.reports.run.corrected import rate_words
 from agentv.reports.text.escaping import percent
 from agentv.stats.judges.agreement import judge_accuracy
 from agentv.stats.judges.check_result import FEW
@@ -68,7 +68,7 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
     if not known:
         return GateResult("corrected", suite, passed=False, why="no trial passed or failed")
     part, worst = min(known, key=lambda one: one[1].interval[0])
-    why = f"{_named(part, parts)}{corrected_words(worst)}; {needs}"
+    why = f"{_named(part, parts)}{rate_words(worst)}; {needs}"
     return GateResult("corrected", suite, passed=worst.interval[0] >= mark, why=why)
 
 
@@ -82,6 +82,8 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
     """Whether each judge of a suite agrees with people as well as it must."""
     if run.problem is not None:
         return GateResult("judge", suite, passed=False, why=run.problem)
+    if not trials:
+        return GateResult("judge", suite, passed=False, why="no trial passed or failed")
     if any(trial.problem == NESTED for trial in trials):
         return GateResult("judge", suite, passed=False, why=NESTED)
     judges: dict[tuple[str, str], list[CheckedAnswer]] = {}
@@ -96,7 +98,7 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
             return GateResult("judge", suite, passed=False, why=why)
         told.append(checked.found)
         warned += [checked.warning] if checked.warning else []
-    return GateResult("judge", suite, True, "; ".join(told) or "no judge graded", "; ".join(warned) or None)
+    return GateResult("judge", suite, True, "; ".join(told) or "no judge graded a trial", "; ".join(warned) or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _checked(name: str, counts: JudgeCounts | None, number: int, minimums: Judge
     accuracy = judge_accuracy(counts)
     measures = (("TPR", accuracy.tpr, minimums.tpr, "passes"), ("TNR", accuracy.tnr, minimums.tnr, "fails"))
     shown = [_shown(measure, found) for measure, found, least, _ in measures if found is not None and least is not None]
-    told = f"{name}: {', '.join(shown)} by {number} labelled answers"
+    told = f"{name} has {', '.join(shown)} by {number} labelled answers"
     for measure, found, least, verdict in measures:
         if least is None:
             continue

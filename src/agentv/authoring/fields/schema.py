@@ -149,7 +149,9 @@ class AuthoredSuite(Declared):
     )
     requires: Annotated[Unread, Doc("requirements of this suite, for people")] = None
     targets: Annotated[Unread, Doc("the systems under test: names, provider:rest strings or inline targets")] = None
-    judge: Annotated[Unread, Doc("the target that grades rubrics")] = None
+    judge: Annotated[
+        Unread, Doc("the target that grades rubrics; `min_tpr` and `min_tnr`: how well it must agree with people")
+    ] = None
     prompts: Annotated[Unread, Doc("prompts: texts, messages or files; every case runs with each")] = None
     input: Annotated[Unread, Doc("messages put before every case's input")] = None
     input_files: Annotated[Unread, Doc("files attached to every case with a string input")] = None

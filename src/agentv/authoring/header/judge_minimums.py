@@ -33,3 +33,11 @@ def split_minimums(node: Node | None, reading: Reading) -> tuple[Node | None, Ju
     if len(rest) == 1 and isinstance(name := rest.get("name"), Scalar):
         return name, minimums
     return MapNode(rest, {key: node.keys[key] for key in rest}, node.at), minimums
+
+
+def names_judge(node: Node | None) -> bool:
+    """Whether the suite's `judge:` says which judge, if wrongly, and not only how good it must be."""
+    only_minimums = (
+        isinstance(node, MapNode) and bool(node.items) and all(key.startswith(_PREFIX) for key in node.items)
+    )
+    return node is not None and not only_minimums

@@ -15,6 +15,7 @@ from agentv.authoring.exams.detection import holds_exam, holds_skill_tests, is_e
 from agentv.authoring.fields.reading import SHOWN_KEYS, Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header.header import HeaderReader
+from agentv.authoring.header.judge_minimums import names_judge
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.loading.other_tools import (
     configuration,
@@ -315,7 +316,8 @@ def _misspelt(root: MapNode) -> frozenset[str]:
     """Whether a target, a judge or cases are named, if wrongly: their absence is not to be reported, too."""
     unknown = islice((key for key in root.items if key not in SUITE.known and not key.startswith("x-")), SHOWN_KEYS)
     near = {key: nearest(key, SUITE.known) or MEANT.get(key, key) for key in unknown}
-    found = {SUITE.older.get(key, key) for key in near.values()} | ({"judge"} & root.items.keys())
+    found = {SUITE.older.get(key, key) for key in near.values()}
+    found |= {"judge"} if names_judge(root.get("judge")) else set()
     return _EXPECTED_KEYS & {"target" if key == "targets" else key for key in found}
 
 

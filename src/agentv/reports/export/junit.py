@@ -15,6 +15,7 @@ from typing import get_args
 from xml.sax.saxutils import escape, quoteattr
 
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.corrected import GateResult
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import money, plural
@@ -73,6 +74,15 @@ class _TestSuite:
         self.counts["errored"] += 1
         self.cases.append(f"<testcase{_attributes(attributes)}><error{error}>{_text(run.why)}</error></testcase>\n")
 
+    def decide(self, gate: GateResult) -> None:
+        """One test for a gate of the suite."""
+        name = "gate: corrected pass rate" if gate.gate == "corrected" else "gate: judge"
+        attributes = _attributes({"name": name, "classname": one_line(self.name, LONGEST)})
+        self.counts["passed" if gate.passed else "failed"] += 1
+        failure = _attributes({"type": "gate", "message": one_line(gate.why, LONGEST)})
+        found = f"<system-out>{_text(gate.why)}</system-out>" if gate.passed else f"<failure{failure}/>"
+        self.cases.append(f"<testcase{attributes}>{found}</testcase>\n")
+
     def add(self, result: TrialResult, case: str) -> None:
         self.counts[result.status] += 1
         self.milliseconds += result.duration_ms
@@ -86,7 +96,8 @@ def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]
 
     A failed trial has a `failure`, an errored one an `error`; one that is only shown is `skipped`. Trials that were not
     run stand as one test that has an `error`, in their suite or in one of its own: a run that ended early can never
-    look like a whole one, or like one that passed. The tests are held, since their numbers come first.
+    look like a whole one, or like one that passed. So does each gate of a suite. The tests are held, since their
+    numbers come first.
     """
     suites: dict[tuple[str, str], _TestSuite] = {}
     for result in results:
@@ -95,6 +106,9 @@ def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]
         if key not in suites:
             suites[key] = _TestSuite.of(*key, run.root)
         suites[key].add(result, "".join(_case(result, run.root)))
+    for gate in run.summary.gates if run.summary is not None else ():
+        own = next((suite for suite in suites.values() if suite.name == gate.suite), None)
+        (own or suites.setdefault((gate.suite, ""), _TestSuite.of(gate.suite, "", run.root))).decide(gate)
     if run.not_run:
         key = run.suite or ("not run", "")
         suites.setdefault(key, _TestSuite.of(*key, run.root)).lack(run)

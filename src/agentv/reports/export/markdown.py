@@ -189,7 +189,7 @@ def _corrected(summary: Summary) -> Iterator[str]:
             yield from (f"\n{code(line.strip(), _WHY)}\n" for line in lines)
     yield from (f"\n{code(gate_line(gate), 2 * _WHY)}\n" for gate in summary.gates)
     unchecked = unchecked_words(summary.corrected)
-    if unchecked:
+    if unchecked and not summary.gates:
         yield f"\n{code(unchecked, _WHY)}\n"
 
 

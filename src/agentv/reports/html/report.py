@@ -94,9 +94,13 @@ class HtmlReport:
 
 
 def _label_lines(summary: Summary) -> Iterator[tuple[str, bool]]:
-    yield from ((line.strip(), False) for line in corrected_lines(summary.corrected or CorrectedRates()))
-    yield from ((gate_line(gate), not gate.passed) for gate in summary.gates)
-    if unchecked := unchecked_words(summary.corrected):
+    rates = corrected_lines(summary.corrected or CorrectedRates())
+    yield from ((f"{line[0].upper()}{line[1:]}", False) for line in map(str.strip, rates))
+    yield from (
+        (f"{line[0].upper()}{line[1:]}", not gate.passed) for gate in summary.gates for line in (gate_line(gate),)
+    )
+    unchecked = unchecked_words(summary.corrected)
+    if unchecked and not summary.gates:
         yield f"{unchecked[0].upper()}{unchecked[1:]}.", False
 
 

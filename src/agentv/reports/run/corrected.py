@@ -18,16 +18,16 @@ _LONGEST = 300
 
 def corrected_words(found: CorrectedRate) -> str:
     """`81.0% by the judge; 74.2% (95% CI 67.9% to 80.1%) corrected by 60 labelled answers`."""
+    return f"{percent(found.by_judge)} by the judge; {rate_words(found)}"
+
+
+def rate_words(found: CorrectedRate) -> str:
+    """`74.2% (95% CI 67.9% to 80.1%) corrected by 60 labelled answers`; of other runs with what is assumed."""
     low, high = found.interval
-    words = f"{percent(found.by_judge)} by the judge; {percent(found.rate)} (95% CI {percent(low)} to {percent(high)})"
-    return f"{words} corrected by {labels_words(found)}"
-
-
-def labels_words(found: CorrectedRate) -> str:
-    """`60 labelled answers`; of other runs with what is assumed."""
+    labels = plural(found.labels, "labelled answer")
     if found.transferred:
-        return f"{plural(found.labels, 'label')} of other runs, if the judge errs as often here as there"
-    return plural(found.labels, "labelled answer")
+        labels = f"{plural(found.labels, 'label')} of other runs, if the judge errs as often here as there"
+    return f"{percent(found.rate)} (95% CI {percent(low)} to {percent(high)}) corrected by {labels}"
 
 
 def corrected_lines(found: CorrectedRates) -> Iterator[str]:

@@ -106,9 +106,15 @@ function verdict(state) {
         ),
       ),
     ),
-    (run.facts.labels ?? []).map((/** @type {{ text: string, warns: boolean }} */ { text, warns }) =>
-      element("p", { class: warns ? "warning" : "note" }, text),
-    ),
+    run.facts.labels
+      ? element(
+          "div",
+          { class: "labels" },
+          run.facts.labels.map((/** @type {{ text: string, warns: boolean }} */ { text, warns }) =>
+            element("p", { class: warns ? "warning" : "note" }, text),
+          ),
+        )
+      : null,
     run.state === "running" ? progressBar(run) : null,
     run.state === "interrupted"
       ? element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials.")

@@ -1,0 +1,64 @@
+import pytest
+
+from agentv.stats.judges.corrected import corrected_rate, transferred_rate
+from agentv.stats.judges.posterior import JudgedAnswer, Observation, estimated, judge_counts
+from agentv.stats.judges.run_rate import JudgedPart, RunParts, run_rate_draws
+
+
+def answers(passed, failed, labelled=0, *, agrees=0.9, clusters=None):
+    """Answers of a judge, the first of each verdict labelled."""
+    found = []
+    for verdict, number in ((True, passed), (False, failed)):
+        for place in range(number):
+            person = None if place >= labelled else verdict == (place < agrees * labelled)
+            cluster = None if clusters is None else (verdict, place // clusters)
+            found.append(JudgedAnswer(verdict, person, cluster))
+    return found
+
+
+@pytest.mark.parametrize("clusters", [None, 4])
+def test_where_every_verdict_is_the_judges_it_is_the_corrected_rate(clusters):
+    found = answers(80, 20, 20, clusters=clusters)
+    rate = estimated(run_rate_draws(RunParts([JudgedPart(found)], always_judged=True)))
+    expected = corrected_rate(judge_counts(found))
+    assert (rate.value, rate.low, rate.high) == pytest.approx((expected.value, expected.low, expected.high), abs=1e-9)
+
+
+def test_by_labels_of_other_runs_it_is_the_transferred_rate():
+    calibration, here = judge_counts(answers(80, 20, 20)), answers(60, 40)
+    rate = estimated(run_rate_draws(RunParts([JudgedPart(here, calibration)], always_judged=True)))
+    assert rate == transferred_rate(calibration, judge_counts(here).verdicts)
+
+
+def test_a_judge_no_better_than_chance_corrects_nothing():
+    calibration = judge_counts(answers(50, 50, 20, agrees=0.5))
+    assert run_rate_draws(RunParts([JudgedPart(answers(60, 40), calibration)])) is None
+
+
+def test_trials_that_are_decided_count_with_their_share():
+    judged = JudgedPart(answers(160, 40, 40))
+    alone = estimated(run_rate_draws(RunParts([judged], always_judged=True)))
+    for passed in (True, False):
+        decided = [Observation(passed) for _ in range(200)]
+        rate = estimated(run_rate_draws(RunParts([judged], decided)))
+        expected = (alone.value + passed) / 2
+        assert rate.value == pytest.approx(expected, abs=0.01)
+        assert rate.low < expected < rate.high
+        assert rate.reach < alone.reach + 0.06
+
+
+def test_two_judges_are_two_parts():
+    good, bad = JudgedPart(answers(95, 5, 5, agrees=1)), JudgedPart(answers(95, 5, 5, agrees=0.2))
+    rates = [estimated(run_rate_draws(RunParts([one], always_judged=True))).value for one in (good, bad)]
+    both = estimated(run_rate_draws(RunParts([good, bad], always_judged=True)))
+    assert both.value == pytest.approx(sum(rates) / 2, abs=0.03)
+
+
+def test_trials_that_are_alike_tell_less():
+    judged = answers(80, 20, 20, clusters=1)
+    decided = [Observation(place < 50, ("decided", place)) for place in range(100)]
+    in_tens = [Observation(place < 50, ("decided", place // 10)) for place in range(100)]
+    one, other = (
+        estimated(run_rate_draws(RunParts([JudgedPart(judged)], observations))) for observations in (decided, in_tens)
+    )
+    assert other.reach > 1.2 * one.reach
