@@ -86,8 +86,11 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
     from agentv.model.values.formatting import plural
 
     before = session.left
+    status = ExitStatus.PASSED
     try:
         label_all(session)
+    except (KeyboardInterrupt, click.Abort):
+        status = ExitStatus.INTERRUPTED
     finally:
         done = before - session.left
         click.echo(f"\n{plural(done, 'label')} saved, {plural(session.left, 'answer')} left", err=True)
@@ -99,7 +102,7 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
             agreed, of = session.agreed
             click.echo(f"you and the judge agree on {agreed} of {of}", err=True)
             click.echo(f"see how good the judge is: agentv judge check {run}", err=True)
-    return ExitStatus.PASSED
+    return status
 
 
 def _person(by: str | None) -> str:
