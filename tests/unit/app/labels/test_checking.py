@@ -169,7 +169,7 @@ def test_points_of_people_correct_the_mean_score(tmp_path):
     assert found.mean_score.corrected.value == pytest.approx(0.375, abs=0.001)
     assert 0.25 < found.mean_score.corrected.low < 0.375 < found.mean_score.corrected.high < 0.5
     text = render_judge_check(check_judges("last"))
-    assert "mean score 0.62 by the judge; 0.38 (95% CI 0." in text
+    assert "mean score 0.62 by the judge; 0.37 (95% CI 0." in text
     assert "corrected by 40 answers with points by people" in text
     shown = json.loads(judge_check_json(check_judges("last")))["judges"][0]["mean_score"]
     assert (shown["judge"], shown["answers"]) == (0.625, 40)
