@@ -11,12 +11,13 @@ from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.clusters import TrialCluster, cluster_of
-from agentv.model.run.grade import Grade
+from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.labels import DrawnAnswer, GradedAnswer, PointScale
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
 
-_JUDGED = ("llm-rubric", "factuality", "closed-qa", "answer-relevance", "context-", "trajectory:goal-success")
+JUDGED = ("llm-rubric", "factuality", "closed-qa", "answer-relevance", "context-", "trajectory:goal-success")
+"""How the types begin whose grades can be labelled."""
 
 Stratum = tuple[str, str, str, bool]
 """An assertion, the model and the prompt of its judge, and the judge's verdict."""
@@ -43,12 +44,12 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
     for result in run.results():
         for score in result.scores:
             if score.grade.asked_judge is None:
-                unrecorded |= score.grade.error is None and score.entry.type.removeprefix("not-").startswith(_JUDGED)
+                unrecorded |= score.grade.error is None and score.entry.type.removeprefix("not-").startswith(JUDGED)
                 continue
             names.add(score.entry.name)
             if result.output is None or assertion not in (None, score.entry.name):
                 continue
-            one = _answer(result, score)
+            one = graded_answer(result, score)
             key = (one.suite, one.assertion, *one.key, one.asked.prompt_sha256, one.asked.model, one.passed)
             earlier = found.get(key)
             found[key] = one if earlier is None else _together(earlier, one)
@@ -113,14 +114,14 @@ def _scale(grade: Grade) -> PointScale | None:
     return None
 
 
-def _answer(result: TrialResult, score: Score) -> GradedAnswer:
+def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
+    """The answer of a trial, with a grade that a judge gave."""
     case = result.trial.case
     asked = score.grade.asked_judge
     scale = _scale(score.grade)
     assert asked is not None  # noqa: S101  # the caller looked
     if score.entry.type.startswith("not-"):
-        digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
-        asked = replace(asked, rubric=f"The opposite must hold of:\n{asked.rubric}", rubric_sha256=digest)
+        asked = opposite(asked)
         scale = None  # points for the opposite are no question to a person
     output = result.output or ""
     return GradedAnswer(
@@ -140,6 +141,12 @@ def _answer(result: TrialResult, score: Score) -> GradedAnswer:
         score=score.grade.score,
         scale=scale,
     )
+
+
+def opposite(asked: AskedJudge) -> AskedJudge:
+    """What a judge is asked by a negated assertion: a label is of the opposite, too."""
+    digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
+    return replace(asked, rubric=f"The opposite must hold of:\n{asked.rubric}", rubric_sha256=digest)
 
 
 def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str], *, unrecorded: bool) -> UsageError:

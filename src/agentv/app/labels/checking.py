@@ -42,7 +42,7 @@ JudgeKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class CheckedAnswer:
     """An answer as it is checked: of a run, or of labels alone.
 
     Attributes:
@@ -100,23 +100,25 @@ def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:
     labels = [one for one in read_labels([path]) if assertion in (None, one.assertion)]
     if not labels:
         raise UsageError(f"{path} has no labels" + (f" of the assertion '{assertion}'" if assertion else ""))
-    return _checked(_answers_of(labels), labels, None)
+    return _checked(labelled_answers(labels), labels, None)
 
 
-def _of_graded(answer: GradedAnswer, run: str) -> _Answer:
+def _of_graded(answer: GradedAnswer, run: str) -> CheckedAnswer:
     judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
     name = answer.asked.judge
     score = None if answer.scale is None else answer.score
-    return _Answer(answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite, score)
+    return CheckedAnswer(
+        answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite, score
+    )
 
 
-def _answers_of(labels: Sequence[Label]) -> list[_Answer]:
+def labelled_answers(labels: Sequence[Label]) -> list[CheckedAnswer]:
     """The labelled answers, and as many more without labels as the labels say that they were drawn from."""
-    found: dict[tuple[object, ...], _Answer] = {}
+    found: dict[tuple[object, ...], CheckedAnswer] = {}
     sizes: dict[tuple[JudgeKey, str, bool], int] = {}
     for label in labels:
-        judge = _judge_of(label)
-        answer = _Answer(
+        judge = judge_of(label)
+        answer = CheckedAnswer(
             label.key, judge, "", label.judge_passed, ("case", label.suite, label.case), 1, label.run, label.suite
         )
         found[label.key, judge, label.judge_passed] = answer
@@ -125,32 +127,33 @@ def _answers_of(labels: Sequence[Label]) -> list[_Answer]:
     for (judge, run, passed), size in sizes.items():
         known = sum(one.judge == judge and one.run == run and one.passed is passed for one in found.values())
         if size > known:
-            rest = _Answer(("", "", ""), judge, "", passed, None, 1, run, "")
+            rest = CheckedAnswer(("", "", ""), judge, "", passed, None, 1, run, "")
             found.update({(judge, run, passed, place): rest for place in range(size - known)})
     return list(found.values())
 
 
-def _judge_of(label: Label) -> JudgeKey:
+def judge_of(label: Label) -> JudgeKey:
+    """The judge that a label is held against."""
     return label.assertion, label.model, label.prompt_sha256
 
 
-def _checked(answers: Sequence[_Answer], labels: Sequence[Label], run: str | None) -> JudgeCheck:
+def _checked(answers: Sequence[CheckedAnswer], labels: Sequence[Label], run: str | None) -> JudgeCheck:
     current = latest(labels)
     by_key: dict[LabelKey, list[Label]] = {}
     for label in current.values():
         by_key.setdefault(label.key, []).append(label)
-    judges: dict[JudgeKey, list[_Answer]] = {}
+    judges: dict[JudgeKey, list[CheckedAnswer]] = {}
     for answer in answers:
         judges.setdefault(answer.judge, []).append(answer)
     counting = list(current.values())
     checked = []
     for judge, found in judges.items():
-        runs = {one.run for one in found} if run is None else {run, *_same_runs(judge, found, counting)}
+        runs = {one.run for one in found} if run is None else {run, *same_runs(judge, found, counting)}
         checked.append(_judge(judge, found, by_key, [(one, one.run in runs) for one in counting]))
     return JudgeCheck(run, tuple(checked), _changed(labels))
 
 
-def _same_runs(judge: JudgeKey, answers: Sequence[_Answer], labels: Sequence[Label]) -> set[str]:
+def same_runs(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: Sequence[Label]) -> set[str]:
     """Other runs with the answers and verdicts of this one, such as a copy of it: their draws are draws from this one.
 
     Of a run that shares only some answers, the labels are no random part of this one.
@@ -159,7 +162,7 @@ def _same_runs(judge: JudgeKey, answers: Sequence[_Answer], labels: Sequence[Lab
     trials = {verdict: sum(one.trials for one in answers if one.passed is verdict) for verdict in (True, False)}
     found: set[str] = set()
     for run in {one.run for one in labels}:
-        of_run = [one for one in labels if one.run == run and _judge_of(one) == judge]
+        of_run = [one for one in labels if one.run == run and judge_of(one) == judge]
         sizes = {one.judge_passed: one.drawn_from for one in of_run if one.drawn_from}
         same_answers = all((one.key, one.judge_passed) in known for one in of_run)
         if of_run and same_answers and all(trials[verdict] == size for verdict, size in sizes.items()):
@@ -181,7 +184,7 @@ def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
 
 def _judge(
     judge: JudgeKey,
-    answers: Sequence[_Answer],
+    answers: Sequence[CheckedAnswer],
     by_key: Mapping[LabelKey, Sequence[Label]],
     current: Sequence[tuple[Label, bool]],
 ) -> CheckedJudge:
@@ -193,7 +196,7 @@ def _judge(
     counts = LabelCounts()
     for key in dict.fromkeys(one.key for one in answers):
         for label in by_key.get(key, ()):
-            if _judge_of(label)[1:] != judge[1:]:
+            if judge_of(label)[1:] != judge[1:]:
                 counts = replace(counts, other_judge=counts.other_judge + 1)
             elif label.verdict == "unsure":
                 counts = replace(counts, unsure=counts.unsure + 1)
@@ -220,9 +223,9 @@ def _judge(
     elsewhere = [
         one
         for one, is_here in current
-        if _judge_of(one) == judge and not is_here and (one.key in known or one.key[:2] not in same_output)
+        if judge_of(one) == judge and not is_here and (one.key in known or one.key[:2] not in same_output)
     ]
-    judged = [_judged(one, drawn) for one in answers]
+    judged = [judged_answer(one, drawn) for one in answers]
     pairs = [(one, verdict) for one in answers if (verdict := majority(of_judge.get(one.key, {}).values())) is not None]
     checked = CheckedJudge(
         judge[0],
@@ -248,13 +251,14 @@ def _judge(
     return replace(checked, transferred=_transferred(elsewhere, judged), transferred_labels=len(elsewhere))
 
 
-def _judged(answer: _Answer, labels: Mapping[tuple[LabelKey, bool], Mapping[str, bool]]) -> JudgedAnswer:
+def judged_answer(answer: CheckedAnswer, labels: Mapping[tuple[LabelKey, bool], Mapping[str, bool]]) -> JudgedAnswer:
+    """An answer with the verdict of most people, of those who labelled it."""
     verdict = majority(labels.get(answer.verdict_key, {}).values())
     return JudgedAnswer(answer.passed, verdict, answer.cluster, answer.trials)
 
 
 def _mean_score(
-    answers: Sequence[_Answer], scores: Mapping[tuple[LabelKey, bool], Sequence[float]]
+    answers: Sequence[CheckedAnswer], scores: Mapping[tuple[LabelKey, bool], Sequence[float]]
 ) -> MeanScore | None:
     """The mean score by the judge and by people; None: the rubric has no scale."""
     scored = [
@@ -286,17 +290,19 @@ def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | 
 
 
 def _transferred(labels: Sequence[Label], judged: Sequence[JudgedAnswer]) -> Estimated | None:
-    answers = _answers_of(labels)
+    answers = labelled_answers(labels)
     verdicts: dict[tuple[LabelKey, bool], dict[str, bool]] = {}
     for label in labels:
         if label.verdict != "unsure" and label.probability is not None:
             verdicts.setdefault((label.key, label.judge_passed), {})[label.person] = label.verdict == "pass"
     if not verdicts:
         return None
-    return transferred_rate(judge_counts(_judged(one, verdicts) for one in answers), judge_counts(judged).verdicts)
+    return transferred_rate(
+        judge_counts(judged_answer(one, verdicts) for one in answers), judge_counts(judged).verdicts
+    )
 
 
-def _people(answers: Sequence[_Answer], labels: Mapping[LabelKey, Mapping[str, bool]]) -> PeopleAgreement | None:
+def _people(answers: Sequence[CheckedAnswer], labels: Mapping[LabelKey, Mapping[str, bool]]) -> PeopleAgreement | None:
     clusters = {one.key: one.cluster for one in answers}
     units = [LabelledUnit(found, clusters[key]) for key, found in labels.items()]
     shared = [one for one in units if len(one.labels) > 1]
@@ -307,7 +313,7 @@ def _people(answers: Sequence[_Answer], labels: Mapping[LabelKey, Mapping[str, b
 
 
 def _disagreements(
-    pairs: Iterable[tuple[_Answer, bool]], by_key: Mapping[LabelKey, Sequence[Label]]
+    pairs: Iterable[tuple[CheckedAnswer, bool]], by_key: Mapping[LabelKey, Sequence[Label]]
 ) -> tuple[Disagreement, ...]:
     """Answers on which judge and people differ, false passes first."""
     found = [
@@ -319,7 +325,7 @@ def _disagreements(
             tuple(
                 (label.person, label.verdict, label.note)
                 for label in by_key[answer.key]
-                if _judge_of(label)[1:] == answer.judge[1:]
+                if judge_of(label)[1:] == answer.judge[1:]
             ),
         )
         for answer, verdict in pairs

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agentv.lazy_dataclass import dataclass
 from agentv.stats.judges.posterior import DRAWS, LEVEL, Counted, Estimated, JudgeCounts, JudgeDraws, estimated
+
+if TYPE_CHECKING:
+    from agentv.stats.judges.posterior import Draws
 
 NARROW = 0.05
 """How far from the rate the ends of an interval may be that is narrow enough."""
@@ -45,6 +50,12 @@ def transferred_rate(
     Returns:
         None: the labels do not show that the judge is better than chance.
     """
+    found = transferred_draws(calibration, verdicts, seed, draws)
+    return None if found is None else estimated(found, level)
+
+
+def transferred_draws(calibration: JudgeCounts, verdicts: Counted, seed: int = 0, draws: int = DRAWS) -> Draws | None:
+    """The draws that `transferred_rate` describes; None as there."""
     import numpy as np
 
     judge = JudgeDraws.of(calibration, seed, draws)
@@ -55,7 +66,7 @@ def transferred_rate(
     if 1 - usable.mean() > _UNUSABLE:
         return None
     truth = (rate[usable] + judge.true_negatives[usable] - 1) / better[usable]
-    return estimated(np.clip(truth, 0, 1), level)
+    return np.clip(truth, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)
