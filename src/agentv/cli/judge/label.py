@@ -59,8 +59,12 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
     if import_from is not None:
         from agentv.app.labels.exchange import import_labels
 
+        from agentv.model.values.formatting import plural
+
         added = import_labels(run, import_from, _person(by))
-        click.echo(f"{added.added} labels added, {added.known} already known, {added.empty} left empty", err=True)
+        click.echo(
+            f"{plural(added.added, 'label')} added, {added.known} already known, {added.empty} left empty", err=True
+        )
         if added.not_drawn:
             click.echo(f"{added.not_drawn} of them are not of the draw, so they do not correct the pass rate", err=True)
         return ExitStatus.PASSED
