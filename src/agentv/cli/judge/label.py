@@ -58,7 +58,6 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
         raise UsageError("--export and --import conflict", "use one of them")
     if import_from is not None:
         from agentv.app.labels.exchange import import_labels
-
         from agentv.model.values.formatting import plural
 
         added = import_labels(run, import_from, _person(by))
