@@ -3,7 +3,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.app.labels.answers import draw, graded_answers, stratum_of
@@ -55,6 +55,7 @@ def graded(draw_):
     return found
 
 
+@settings(deadline=None, max_examples=60)
 @given(graded(), st.integers(1, 40), st.integers(0, 30), st.integers(-5, 5), st.randoms())
 def test_draws(found, sample, more, seed, chance):
     drawn = draw(found, sample, seed)
