@@ -1,4 +1,4 @@
-"""Numbers of other programs that `tests/unit/stats/judges/test_oracles.py` holds agentv's to.
+"""Numbers of other programs that the tests of `stats/judges` hold agentv's to.
 
     pip install ppi-python==0.2.3 krippendorff==0.9.0 statsmodels==0.15.0 glide-py==0.11.0  # glide-py needs Python 3.12
     PYTHONPATH=tests python benchmarks/judge_oracles.py

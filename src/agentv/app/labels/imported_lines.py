@@ -37,6 +37,8 @@ class ImportedLines:
         """The labels of a line, one for each verdict of the judge on its answer, or what is wrong with it."""
         case = _plain(row.get("case", ""))
         hashes = (row.get("output_sha256", "").strip(), row.get("rubric_sha256", "").strip())
+        if not all(hashes):
+            return "the line has no output_sha256 or no rubric_sha256: it was cut off, or these columns were emptied"
         wanted = row.get("prompt_sha256", "").strip()
         matching = [one for one in self._by_key.get((case, *hashes), ()) if wanted in ("", one.asked.prompt_sha256)]
         named = [one for one in matching if _plain(one.assertion) == _plain(row.get("assertion", ""))]

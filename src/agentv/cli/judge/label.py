@@ -58,9 +58,12 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
         raise UsageError("--export and --import conflict", "use one of them")
     if import_from is not None:
         from agentv.app.labels.exchange import import_labels
+        from agentv.model.values.formatting import plural
 
         added = import_labels(run, import_from, _person(by))
-        click.echo(f"{added.added} labels added, {added.known} already known, {added.empty} left empty", err=True)
+        click.echo(
+            f"{plural(added.added, 'label')} added, {added.known} already known, {added.empty} left empty", err=True
+        )
         if added.not_drawn:
             click.echo(f"{added.not_drawn} of them are not of the draw, so they do not correct the pass rate", err=True)
         return ExitStatus.PASSED
@@ -86,8 +89,11 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
     from agentv.model.values.formatting import plural
 
     before = session.left
+    status = ExitStatus.PASSED
     try:
         label_all(session)
+    except (KeyboardInterrupt, click.Abort):
+        status = ExitStatus.INTERRUPTED
     finally:
         done = before - session.left
         click.echo(f"\n{plural(done, 'label')} saved, {plural(session.left, 'answer')} left", err=True)
@@ -99,7 +105,7 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
             agreed, of = session.agreed
             click.echo(f"you and the judge agree on {agreed} of {of}", err=True)
             click.echo(f"see how good the judge is: agentv judge check {run}", err=True)
-    return ExitStatus.PASSED
+    return status
 
 
 def _person(by: str | None) -> str:

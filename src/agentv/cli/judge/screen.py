@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from shutil import get_terminal_size
 
 import click
 
 from agentv.app.labels.labelling import LabellingSession
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labels import DrawnAnswer, Label, LabelVerdict, PointScale
-from agentv.reports.text.escaping import one_line, safe
+from agentv.model.values.formatting import plural
+from agentv.reports.text.escaping import cells, one_line, safe
 
 VERDICTS: dict[str, LabelVerdict] = {"p": "pass", "f": "fail", "u": "unsure"}
+_BETWEEN = " · "
 COMMANDS = "u unsure · n note · b back · q quit"
 KEYS = f"p pass · f fail · {COMMANDS}"
 
@@ -25,6 +28,7 @@ class Terminal:
     clear: Callable[[], None] = click.clear
     key: Callable[[], str] = click.getchar
     line: Callable[[str], str] = field(default=lambda text: str(click.prompt(text, default="", show_default=False)))
+    columns: Callable[[], int] = field(default=lambda: get_terminal_size().columns)
 
 
 def label_all(session: LabellingSession, terminal: Terminal | None = None) -> None:
@@ -38,7 +42,10 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
         terminal.clear()
         earlier = session.given.get(drawn.answer.item)
         note = notes.get(place, earlier.note if earlier else "")
-        terminal.show(screen(drawn, (place + 1, len(order)), last, note))
+        said = f"your label: {_shown(earlier, drawn.answer.scale)}" if earlier else ""
+        note_shown = f"note: {one_line(note)}" if note else ""
+        position = f"{place + 1} of {len(order)}"
+        terminal.show(screen(drawn, position, (last, said, note_shown), terminal.columns()))
         key = _key(terminal, drawn.answer.scale)
         last = ""
         if key == "q":
@@ -72,7 +79,7 @@ def _key(terminal: Terminal, scale: PointScale | None) -> str:
             return "q"
         if key in known:
             return key
-        terminal.show(f"no such key: {one_line(key)}; {keys_of(scale)}")
+        terminal.show(f"no such key: {one_line(key)}")
 
 
 def _digits(scale: PointScale) -> tuple[str, ...]:
@@ -102,24 +109,59 @@ def _points(terminal: Terminal, key: str, scale: PointScale | None) -> int | str
     return points
 
 
-def screen(drawn: DrawnAnswer, place: tuple[int, int], last: str, note: str) -> str:
-    """An answer and what it is judged by. Nothing of it shows what the judge said."""
+def screen(drawn: DrawnAnswer, position: str, notices: tuple[str, str, str], columns: int) -> str:
+    """An answer and what it is judged by. Nothing of it shows what the judge said.
+
+    Args:
+        drawn: the answer.
+        position: which of how many it is.
+        notices: what was saved last, what the person said of this answer, and the note.
+        columns: of the terminal.
+    """
     answer = drawn.answer
-    parts = [last, f"{place[0]} of {place[1]} · {one_line(answer.case)} · {one_line(answer.assertion)}"]
+    saved_last, said, note = notices
+    parts = [saved_last, f"{position} · {one_line(answer.case)} · {one_line(answer.assertion)}"]
     texts = [("input", answer.input), *(("retrieved", text) for text in answer.retrieved)]
     texts += [("reference", answer.reference), ("answer", answer.output), ("criteria", answer.asked.rubric)]
-    parts += [f"{name.upper()}\n{_indented(text)}" for name, text in texts if text]
-    parts.append(f"note: {one_line(note)}" if note else "")
+    parts += [f"{name.upper()}\n{_indented(text, columns)}" for name, text in texts if text]
+    parts.append("\n".join(part for part in (said, note) if part))
     question = "Does the answer meet the criteria?" if answer.scale is None else "How well does it meet the criteria?"
-    parts.append(f"{question}\n{keys_of(answer.scale)}")
+    parts.append(f"{question}\n{_in_lines(keys_of(answer.scale), columns)}")
     return "\n\n".join(part for part in parts if part)
 
 
 def saved(label: Label, scale: PointScale | None = None) -> str:
     """What was saved. What the judge said stays hidden, since the person may still go back."""
-    points = "" if scale is None or label.score is None else f", {scale.points(label.score)} points"
-    return f"saved {one_line(label.case)}: {label.verdict}{points}"
+    return f"saved {one_line(label.case)}: {_shown(label, scale)}"
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in safe(text).split("\n"))
+def _shown(label: Label, scale: PointScale | None) -> str:
+    points = "" if scale is None or label.score is None else f", {plural(scale.points(label.score), 'point')}"
+    return f"{label.verdict}{points}"
+
+
+def _indented(text: str, columns: int) -> str:
+    """The text, wrapped at spaces."""
+    width = max(20, columns - 2)
+    lines = (line for written in safe(text).split("\n") for line in _wrapped(written, width))
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    if cells(line) <= width:
+        return [line]
+    from textwrap import wrap
+
+    return wrap(line, width, replace_whitespace=False, break_on_hyphens=False) or [""]
+
+
+def _in_lines(keys: str, columns: int) -> str:
+    """The keys, on as many lines as they need."""
+    lines = [""]
+    for key in keys.split(_BETWEEN):
+        longer = f"{lines[-1]}{_BETWEEN}{key}" if lines[-1] else key
+        if cells(longer) <= columns:
+            lines[-1] = longer
+        else:
+            lines.append(key)
+    return "\n".join(lines)

@@ -62,7 +62,7 @@ def _notes(found: CheckedJudge) -> Iterator[str]:
         labels = plural(counts.not_drawn, "label")
         yield f"note: {labels} not used to correct the pass rate: not drawn at random from this run"
     if counts.ties:
-        yield f"note: {plural(counts.ties, 'answer')} not counted: as many people pass it as fail it"
+        yield f"note: {plural(counts.ties, 'answer')} not counted: as many people pass as fail"
     if counts.other_outputs and found.matrix.total:
         yield f"note: {plural(counts.other_outputs, 'label')} not counted: of answers that are not in this run"
 

@@ -6,8 +6,8 @@ A. N. Angelopoulos, J. C. Duchi, T. Zrnic, "PPI++", arXiv 2311.01453; A. Fisch e
 inference for effective hybrid evaluation of language models", NeurIPS 2024.
 
 The interval is Wilson's at the effective sample size at which it is as wide as that of Student's t with Satterthwaite's
-degrees of freedom, so that it stays inside 0..1 and leans away from the ends. Labels that are all alike do not show
-that people always say so: then, and in part always, the variance is the largest that scores can have.
+degrees of freedom, so that it stays inside 0..1 and leans away from the ends. Labels that all differ from the judge by
+the same do not show that people always do so: then, and in part always, the variance is the largest that scores have.
 """
 
 from __future__ import annotations

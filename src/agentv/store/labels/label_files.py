@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -93,7 +94,10 @@ def read_labels(paths: Iterable[Path]) -> list[Label]:
     found: list[Label] = []
     problems: list[str] = []
     for path in paths:
-        for number, line in read_lines(path):
+        for number, raw in read_lines(path):
+            line = raw.removeprefix(BOM_UTF8)
+            if not line.strip():
+                continue
             try:
                 found.append(_label(_decode(line)))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:

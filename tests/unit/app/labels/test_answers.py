@@ -3,10 +3,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from agentv.app.labels.answers import draw, graded_answers
+from agentv.app.labels.answers import draw, graded_answers, stratum_of
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
+from agentv.model.run.labels import GradedAnswer
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import errored_score, finished, scored, trial
@@ -33,6 +36,65 @@ def test_an_answer_is_drawn_with_the_probability_that_its_label_says(tmp_path):
             (False, 0.4, 10),
         }
     assert all(abs(drawn[one.case] / 400 - (4 / 30 if one.passed else 0.4)) < 0.1 for one in found)
+
+
+@st.composite
+def graded(draw_):
+    """Answers of one to three judges, some of them to several trials; every second one of a judge is a failure or not."""
+    found = []
+    for judge in range(draw_(st.integers(1, 3))):
+        for verdict in (True, False):
+            for place in range(draw_(st.integers(0, 12))):
+                asked = replace(ASKED, model=f"m{judge % 2}")
+                trials = draw_(st.integers(1, 3))
+                found.append(
+                    GradedAnswer(
+                        "s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), asked, verdict, None, (), trials
+                    )
+                )
+    return found
+
+
+@settings(deadline=None, max_examples=60)
+@given(graded(), st.integers(1, 40), st.integers(0, 30), st.integers(-5, 5), st.randoms())
+def test_draws(found, sample, more, seed, chance):
+    drawn = draw(found, sample, seed)
+    assert len(drawn) == len({one.answer for one in drawn}) == min(sample, len(found))
+    strata = {stratum: [one for one in found if stratum_of(one) == stratum] for stratum in map(stratum_of, found)}
+    sizes = Counter(stratum_of(one.answer) for one in drawn)
+    for stratum, members in strata.items():
+        wanted = (sizes[stratum] / len(members), sum(one.trials for one in members))
+        assert {(one.probability, one.drawn_from) for one in drawn if stratum_of(one.answer) == stratum} <= {wanted}
+        assert sizes[stratum] == len(members) or sizes[stratum] >= max(sizes.values()) - 1, (
+            "evenly, while there are any"
+        )
+    shuffled = chance.sample(found, len(found))
+    assert draw(shuffled, sample, seed) == drawn, "the order of the answers does not matter"
+    assert {one.answer for one in drawn} <= {one.answer for one in draw(found, sample + more, seed)}
+    of_first = [one for one in found if one.assertion == "a0"]
+    assert {one.answer for one in drawn if one.answer.assertion == "a0"} <= {
+        one.answer for one in draw(of_first, sample, seed)
+    }, "one assertion alone goes on with what was drawn of all"
+
+
+def test_every_answer_of_a_stratum_is_drawn_as_often_as_another():
+    """Chi-squared over seeds, of a draw from two judges and of a larger draw that goes on with it."""
+    found = [
+        GradedAnswer("s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), ASKED, place % 3 > 0, None, ())
+        for judge in (0, 1)
+        for place in range(15)
+    ]
+    for sample in (8, 14):
+        drawn: Counter[GradedAnswer] = Counter()
+        expected: Counter[GradedAnswer] = Counter()
+        for seed in range(600):
+            sizes = Counter()
+            for one in draw(found, sample, seed):
+                drawn[one.answer] += 1
+                sizes[stratum_of(one.answer)] = one.probability
+            expected.update({one: sizes[stratum_of(one)] for one in found})
+        squares = sum((drawn[one] - expected[one]) ** 2 / expected[one] for one in found)
+        assert squares < 45, f"30 answers; {squares}"
 
 
 def test_the_same_seed_draws_the_same_and_a_larger_sample_adds_to_it(tmp_path):

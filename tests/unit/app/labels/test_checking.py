@@ -155,3 +155,42 @@ def test_labels_of_a_run_that_shares_only_some_answers_are_no_random_part_of_thi
     text = render_judge_check(check_judges("longer"))
     assert "40 labels not used to correct the pass rate: not drawn at random from this run" in text
     assert "corrected by 40 labels of other runs, if the judge errs as often here as there" in text
+
+
+def test_points_of_people_correct_the_mean_score(tmp_path):
+    """The judge gives every answer one point too many."""
+    scores = [1.0, 0.75, 0.5, 0.25] * 20
+    judged_run(tmp_path, scores, scale=(1, 5, 4))
+    session = open_session("last", None, 40, 0, "ada")
+    for drawn in session.drawn:
+        session.label(drawn, points=session.drawn[0].answer.scale.points(drawn.answer.score) - 1)
+    (found,) = check_judges("last").judges
+    assert found.mean_score.judge == 0.625
+    assert found.mean_score.corrected.value == pytest.approx(0.375, abs=0.001)
+    assert 0.25 < found.mean_score.corrected.low < 0.375 < found.mean_score.corrected.high < 0.5
+    text = render_judge_check(check_judges("last"))
+    assert "mean score 0.62 by the judge; 0.37 (95% CI 0." in text
+    assert "corrected by 40 answers with points by people" in text
+    shown = json.loads(judge_check_json(check_judges("last")))["judges"][0]["mean_score"]
+    assert (shown["judge"], shown["answers"]) == (0.625, 40)
+    (of_file,) = check_judges(str(session.files[0])).judges
+    assert of_file.mean_score is None, "labels alone do not hold the judge's scores"
+
+
+def test_too_few_points_are_told(tmp_path):
+    judged_run(tmp_path, [1.0, 0.75, 0.5, 0.25], scale=(1, 5, 4))
+    session = open_session("last", None, 4, 0, "ada")
+    session.label(next(one for one in session.drawn if one.answer.passed), points=5)
+    text = render_judge_check(check_judges("last"))
+    assert "mean score 0.62 by the judge; to correct it, give points to 2 answers or more" in text
+
+
+def test_labels_of_a_run_whose_judge_changed_its_mind_are_no_random_part_of_this_one(tmp_path):
+    """The same answers graded again: two verdicts are other ones, though as many pass as before."""
+    judged_run(tmp_path, VERDICTS)
+    session = give("ada", agreeing_but(1, 90), sample=100)
+    flipped = [*VERDICTS]
+    flipped[0], flipped[99] = False, True
+    (found,) = check_judges(judged_run(tmp_path, flipped, run="again")).judges
+    assert (found.corrected, found.matrix.total) == (None, len(session.drawn))
+    assert found.transferred is not None

@@ -48,7 +48,7 @@ def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
         row["label"] = "pass"
     rows[0]["label"], rows[1]["rubric_sha256"], rows[2]["draw"] = "yes", "f" * 64, "all of them"
     rows[3]["score"] = "4"
-    rows += [dict(rows[3], score=""), dict(rows[3], score="", label="fail")]
+    rows += [dict(rows[3], score=""), dict(rows[3], score="", label="fail"), dict(rows[3], output_sha256="")]
     write(file, rows)
     with pytest.raises(UsageError) as found:
         import_labels("last", file, "ada")
@@ -58,7 +58,8 @@ def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
     assert "agentv wrote no draw 'all of them'; leave that column as it was exported" in told
     assert "the rubric has no scale, so 'score' must be empty, found '4'" in told
     assert "ada says something else of this answer above" in told
-    assert len(told.splitlines()) == 5
+    assert "it was cut off, or these columns were emptied" in told
+    assert len(told.splitlines()) == 6
     assert read_labels(session.files) == []
 
 

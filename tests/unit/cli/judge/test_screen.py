@@ -3,10 +3,14 @@ from itertools import count
 
 import pytest
 
+from agentv.app.labels.checking import check_judges
 from agentv.app.labels.labelling import open_session
 from agentv.cli.judge.screen import Terminal, label_all
+from agentv.stats.judges.agreement import ConfusionMatrix
 from agentv.store.labels.label_files import read_labels
-from doubles.judged_runs import ASKED, judged_run
+from doubles.judged_runs import ASKED, judged, judged_run
+from doubles.stored_runs import write_run
+from doubles.trials import finished, trial
 
 
 @pytest.fixture(autouse=True)
@@ -15,13 +19,13 @@ def _there(tmp_path, monkeypatch):
     judged_run(tmp_path, [True, True, False, False], answer="\x1b[2J answer {} \u202e")
 
 
-def sit(keys, *, lines=()):
+def sit(keys, *, lines=(), columns=80, run="last"):
     """One session with these keys: the session, and what was shown."""
-    session = open_session("last", None, 4, 0, "ada")
+    session = open_session(run, None, 4, 0, "ada")
     seconds = count()
     session.clock = lambda: f"2026-11-21T14:03:{next(seconds):02}.000Z"
     shown, keys, lines = [], iter(keys), iter(lines)
-    label_all(session, Terminal(shown.append, lambda: None, lambda: next(keys), lambda _: next(lines)))
+    label_all(session, Terminal(shown.append, lambda: None, lambda: next(keys), lambda _: next(lines), lambda: columns))
     return session, shown
 
 
@@ -34,7 +38,8 @@ def test_each_key_does_what_it_says():
         ("fail", ""),
         ("unsure", "odd"),
     ]
-    assert any(text.startswith("no such key: ?") for text in shown)
+    assert "no such key: ?" in shown
+    assert "your label: pass" in shown[2], "one that goes back sees the own label"
 
 
 def test_nothing_shown_tells_what_the_judge_said():
@@ -43,6 +48,54 @@ def test_nothing_shown_tells_what_the_judge_said():
     assert "as I see it" not in everything
     assert "judge" not in everything
     assert "Is polite" in everything
+
+
+def test_points_on_a_scale_are_keys(tmp_path):
+    judged_run(tmp_path, [1.0, 0.75, 0.25, 0.0], run="scaled", scale=(1, 5, 4))
+    session, shown = sit(["p", "4", "1", "u", "b", "b", "5", "q"], run="scaled")
+    labels = read_labels(session.files)
+    assert [(one.verdict, one.score) for one in labels] == [("pass", 0.75), ("fail", 0), ("unsure", None), ("pass", 1)]
+    assert "1 to 5 points · u unsure" in shown[0]
+    assert "no such key: p" in shown
+    assert "1 point\n" in shown[3], "one point is singular"
+    assert "your label: fail, 1 point" in "\n".join(shown)
+
+
+def test_points_of_a_long_scale_are_typed(tmp_path):
+    judged_run(tmp_path, [1.0, 0.2], run="long", scale=(0, 100, 60))
+    session, shown = sit(["s", "s", "s", "q"], lines=["101", "sixty", "60"], run="long")
+    assert [(one.verdict, one.score) for one in read_labels(session.files)] == [("pass", 0.6)]
+    assert shown[1].startswith("points are whole numbers from 0 to 100, found 101")
+    assert "s points, 0 to 100 · u unsure" in shown[0]
+
+
+def test_a_narrow_terminal_breaks_lines_between_words(tmp_path):
+    judged_run(tmp_path, [True], run="wide", answer="some words " * 20 + "x" * 60)
+    _, shown = sit("q", columns=40, run="wide")
+    lines = shown[0].split("\n")
+    assert max(map(len, lines)) <= 40
+    assert all(line.strip().startswith(("some", "words")) for line in lines if "some" in line)
+    assert "".join(line.strip() for line in lines).count("x" * 60) == 1, "nothing is cut"
+    assert "p pass · f fail · u unsure · n note" in lines
+
+
+def test_an_answer_that_the_judge_passed_and_failed_is_labelled_once(tmp_path):
+    run = tmp_path / ".agentv" / "results" / "both"
+    rows = [
+        finished(trial=trial("a", sample=number), scores=[judged(number > 1)], output="same") for number in (1, 2, 3)
+    ]
+    write_run(run, rows)
+    session, shown = sit("f", run="both")
+    assert (len(session.drawn), len(shown), session.left) == (2, 2, 0)
+    labels = read_labels(session.files)
+    assert {(one.judge_passed, one.verdict, one.probability, one.drawn_from) for one in labels} == {
+        (True, "fail", 1, 2),
+        (False, "fail", 1, 1),
+    }
+    assert open_session("both", None, 4, 0, "ada").left == 0
+    (found,) = check_judges("both").judges
+    assert found.counts.labels == 1
+    assert found.matrix == ConfusionMatrix(false_passes=1, true_failures=1)
 
 
 def test_hostile_text_is_spelled_out():

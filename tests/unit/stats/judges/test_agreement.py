@@ -8,7 +8,8 @@ from agentv.stats.judges.agreement import (
     majority,
     mean_pairwise_agreement,
 )
-from agentv.stats.judges.posterior import Counted, JudgeCounts
+from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
+from doubles.labelled_scores import labels_of_people, verdicts
 
 
 def units(*observers):
@@ -77,3 +78,19 @@ def test_a_majority_is_more_than_half():
 def test_agreement_of_people_is_by_pairs():
     assert mean_pairwise_agreement(units("110", "100", "100")) == pytest.approx((3 + 1 + 3) / 9)
     assert mean_pairwise_agreement(units("10")) is None
+
+
+KAPPA = (0.517764153082291, 0.4766676464236596, 0.5588606597409224)
+ALPHA = 0.43938002025769685
+"""Of statsmodels 0.15.0 and krippendorff 0.9.0, printed by `benchmarks/judge_oracles.py`."""
+
+
+def test_kappa_is_that_of_statsmodels():
+    judged = [JudgedAnswer(judge, person) for judge, person in verdicts(2000)]
+    found = judge_accuracy(judge_counts(judged)).kappa
+    assert (found.value, found.low, found.high) == pytest.approx(KAPPA, abs=0.006)
+
+
+def test_alpha_is_that_of_the_krippendorff_package():
+    labelled = [LabelledUnit(labels) for labels in labels_of_people(150)]
+    assert krippendorff_alpha(labelled).value == pytest.approx(ALPHA, abs=1e-12)
