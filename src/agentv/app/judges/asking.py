@@ -205,9 +205,10 @@ class JudgeCaller:
         judge = AskedAs(self._judge(spec, stored.trial.suite, vote), changed)
         grade = await self._grade(stored.entry, stored.context, judge, stored.trial.suite)
         if grade.error is not None and grade.error.code.endswith(UNAFFORDABLE):
-            raise UsageError(
-                grade.error.message, "verdicts are cached: a larger --budget-usd continues where this ended"
-            )
+            limiter = self.connections.throttle.budget_limiter
+            helps = limiter is not None and not limiter.uncounted
+            hint = "verdicts so far are cached: the same command with a larger --budget-usd continues"
+            raise UsageError(grade.error.message, hint if helps else None)
         costs = [one.cost_usd for one in calls]
         failure = grade.error
         if grade.undecided:
