@@ -108,6 +108,28 @@ def test_a_failed_verdict_is_no_agreement_and_too_many_are_no_result(project, ca
     assert "no judge gave enough verdicts" in capsys.readouterr().out
 
 
+def test_on_a_scale_a_reply_without_points_is_no_verdict_though_it_fails_the_answer(project):
+    rule = lambda number, good, _text: "hm" if number == 4 else f"SCORE={5 if good else 1} REASON=tone"  # noqa: E731
+    project(cases=12, rubric={"scale": "1-5"}, small=lambda *given: rule(0, *given[1:]), large=rule)
+    (one,) = compared("small", "large").assertions
+    assert (one.answers, [judge.errors for judge in one.judges]) == (11, [0, 1])
+    assert [judge.matrix for judge in one.judges] == [ConfusionMatrix(7, 0, 0, 4)] * 2
+
+
+def test_labels_drawn_by_the_verdicts_of_an_earlier_judge_keep_their_weights(project):
+    project(small=lambda *_: False, large=wrong_on(1))
+    (before,) = compared("small", "large").assertions
+    assert run(["eval", "--regrade=last", "polite.eval.yaml", "--judge", "large"]) == 1
+    found = compared("small", "large")
+    (after,) = found.assertions
+    assert after.model == "openai:large"
+    assert (after.weighted, after.answers) == (before.weighted, before.answers) == (True, CASES)
+    assert [one.matrix for one in after.judges] == [one.matrix for one in before.judges]
+    assert after.judges[1].accuracy.accuracy.value == pytest.approx(before.judges[1].accuracy.accuracy.value, abs=0.01)
+    assert after.notes == before.notes == ()
+    assert found.new_calls == CASES, "the verdicts of the small one are in the journal of the earlier run"
+
+
 def test_a_spent_budget_keeps_what_was_paid_for(project):
     models = project()
     before = models.asked["large"]
