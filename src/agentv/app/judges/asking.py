@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from agentv.app.judges.notation import NamedJudge
 from agentv.app.planning.preparation import Prepared, budget_of, workers_of
 from agentv.app.wiring import Answers, Connections
-from agentv.engine.calls.circuit_breaker import UNAFFORDABLE
+from agentv.engine.calls.circuit_breaker import STOPPED, UNAFFORDABLE
 from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.grading import grade_entries
-from agentv.errors import UsageError
+from agentv.errors import AgentvError, UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, Judge, Services
 from agentv.model.run.grade import Grade
@@ -50,8 +50,10 @@ class MeasuredVerdict:
     new_calls: int = 0
 
 
-NOT_ASKED = MeasuredVerdict(None, Failure("not-asked", "the judge was not asked"))
+NOT_ASKED = MeasuredVerdict(None)
 """Of a judge that failed too often."""
+
+_NOBODY = Failure(STOPPED, "the judge was not asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +130,17 @@ class RubricReader:
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Failure:
         """Note the rubric."""
         self.rubrics.append((rubric, context))
-        return Failure("not-asked", "the judge was not asked")
+        return _NOBODY
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Failure:
         """Note nothing."""
         del criteria, contexts
-        return Failure("not-asked", "the judge was not asked")
+        return _NOBODY
 
     async def ask(self, prompt: str) -> Failure:
         """Note nothing."""
         del prompt
-        return Failure("not-asked", "the judge was not asked")
+        return _NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +205,10 @@ class JudgeCaller:
         judge = AskedAs(self._judge(spec, stored.trial.suite, vote), changed)
         grade = await self._grade(stored.entry, stored.context, judge, stored.trial.suite)
         if grade.error is not None and grade.error.code.endswith(UNAFFORDABLE):
-            raise UsageError(
-                grade.error.message, "verdicts are cached: a larger --budget-usd continues where this ended"
-            )
+            limiter = self.connections.throttle.budget_limiter
+            helps = limiter is not None and not limiter.uncounted
+            hint = "verdicts so far are cached: the same command with a larger --budget-usd continues"
+            raise UsageError(grade.error.message, hint if helps else None)
         costs = [one.cost_usd for one in calls]
         failure = grade.error
         if grade.undecided:
@@ -259,20 +262,26 @@ async def connected(prepared: Prepared, answers: Answers) -> AsyncIterator[Judge
 
 
 async def in_parallel(work: Iterable[Callable[[], Awaitable[T]]], workers: int) -> list[T]:
-    """The results of coroutine functions, in order; so many at once. The first error ends all."""
+    """The results of coroutine functions, in order; so many at once.
+
+    After an error no further one is called, and those under way end first, so that what they paid for is kept.
+    """
     results: dict[int, T] = {}
+    errors: list[AgentvError] = []
     left = iter(enumerate(work))
 
     async def worker() -> None:
         for number, call in left:
-            results[number] = await call()
+            if errors:
+                return
+            try:
+                results[number] = await call()
+            except AgentvError as error:
+                errors.append(error)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(workers):
-                group.create_task(worker())
-    except ExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+    await asyncio.gather(*(worker() for _ in range(workers)))
+    if errors:
+        raise errors[0]
     return [results[number] for number in range(len(results))]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from agentv.app.judges.asking import (
@@ -203,7 +203,7 @@ def _of_assertion(
         GradedByJudge(
             judge.named.written,
             judge.model,
-            _is_of_run(judge, labelled, stored, (place for place, _ in pairs)),
+            len(pairs) == len(labelled.answers) and _is_of_run(judge, labelled, stored, pairs[0][0]),
             tuple(tuple(votes[place]) for place, _ in pairs),
         )
         for judge, votes in zip(*asked, strict=True)
@@ -215,12 +215,11 @@ def _of_assertion(
     )
 
 
-def _is_of_run(judge: LoadedJudge, labelled: LabelledAnswers, stored: FoundAnswers, places: Iterable[Place]) -> bool:
+def _is_of_run(judge: LoadedJudge, labelled: LabelledAnswers, stored: FoundAnswers, place: Place) -> bool:
     """Whether the answers were drawn by this judge's verdicts: it has the same model and prompt as then."""
     from agentv.judge.asked import asked_judge
 
-    place = next(iter(places), None)
-    if place is None or not labelled.own_draw or judge.model != labelled.model:
+    if not labelled.own_draw or judge.model != labelled.model:
         return False
     answer = stored.found[place]
     rubric = answer.rubric if judge.named.prompt is None and judge.named.temperature is None else None

@@ -53,8 +53,9 @@ class GradedByJudge:
         return [majority_passes([one.passed is True for one in of_answer[:votes]]) for of_answer in self.votes]
 
     def at(self, places: Sequence[int]) -> GradedByJudge:
-        """The same for some answers."""
-        return replace(self, votes=tuple(self.votes[place] for place in places))
+        """The same for some answers; what is known of all that were drawn is not known of them."""
+        votes = tuple(self.votes[place] for place in places)
+        return replace(self, votes=votes, drew=self.drew and len(votes) == len(self.votes))
 
 
 class ComparedRows(NamedTuple):

@@ -17,7 +17,7 @@ from agentv.model.run.labels import GradedAnswer, LabelKey
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 
-CHANGED = "whose input, target or rubric changed since the run"
+NOT_AS_IN_THE_RUN = "whose input, target or rubric changed since the run"
 
 Place = tuple[str, str, LabelKey]
 """A suite, an assertion, and what a label is of."""
@@ -71,7 +71,7 @@ async def stored_answers_of(
             continue
         await _add(trial, places, assertions, (caller, found, by_rubric))
     for suite, _, key in places - found.found.keys():
-        found.omitted[reasons.get((suite, key[0]), CHANGED)] += 1
+        found.omitted[reasons.get((suite, key[0]), NOT_AS_IN_THE_RUN)] += 1
     return found
 
 

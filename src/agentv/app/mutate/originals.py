@@ -66,9 +66,10 @@ class ReadOnlyAnswers:
         self._cache = cache
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer of a judge in the cache."""
+        """Keep an answer of a judge in the cache, at once: there is no journal that a killed process would leave."""
         if self._cache is not None and not answer.earlier:
             self._cache.keep(call, answer)
+            self._cache.flush()
 
     def stored_answer(self, call: Call) -> Any:
         """The answer of the run, else that of the cache."""

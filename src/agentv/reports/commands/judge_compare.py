@@ -138,7 +138,7 @@ def _evidence(one: ComparedJudge, answers: int, margin: float) -> str:
     needed = labels_needed(one.difference, answers, margin)
     if needed is None or needed <= answers:
         return shown
-    return f"{shown}; about {needed} labelled answers would decide, if the difference stays"
+    return f"{shown}; about {needed:,} labelled answers would decide, if the difference stays"
 
 
 def table(heading: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
