@@ -37,8 +37,12 @@ OPERATORS: dict[str, Operator] = {name: Operator(name, text, make) for name, tex
 
 
 def mutants_of(answer: Answer, operators: Sequence[Operator]) -> Iterator[tuple[Operator, Mutant]]:
-    """The mutants of an answer by each operator, without those that change nothing."""
+    """The mutants of an answer by each operator, without those that change nothing; each text once."""
+    known: set[str] = set()
     for operator in operators:
         for mutant in operator.make(answer):
-            if mutant.is_change_of(answer):
-                yield operator, mutant
+            if not mutant.is_change_of(answer) or mutant.output in known:
+                continue
+            if mutant.output is not None:
+                known.add(mutant.output)
+            yield operator, mutant

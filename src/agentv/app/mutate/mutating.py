@@ -7,7 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentv.app.mutate.grading import Mutated, Original, counts_of, failing_checks, grade, mutated
 from agentv.app.mutate.originals import (
@@ -343,7 +343,7 @@ def _report(
         judged=collected.judged,
         unjudged=collected.omitted[UNJUDGED],
         min_score=settings.min_score,
-        notes=tuple(map(redact, _notes(collected))),
+        notes=tuple(map(redact, (*_notes_on(run), *_notes(collected)))),
         diagnostics=prepared.diagnostics,
     )
 
@@ -362,6 +362,18 @@ def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str]
     for (suite, name), number in graded.items():
         if not failed[suite, name]:
             yield IdleAssertion(suite, redact(name), number)
+
+
+def _notes_on(run: StoredRun) -> Iterator[str]:
+    """What a run lacks that did not finish."""
+    planned: Any = run.record.get("planned")
+    trials: Any = run.summary.get("trials") if run.summary is not None else None
+    if not isinstance(planned, dict) or not isinstance(planned.get("trials"), int):
+        return
+    ran = trials.get("total", 0) - trials.get("skipped", 0) if isinstance(trials, dict) else 0
+    if ran < planned["trials"]:
+        number = f"{ran:,} of {plural(planned['trials'], 'planned trial', ',')}" if ran else "a part of its trials"
+        yield f"the run is not complete: it ran {number}, and only their answers are mutated"
 
 
 def _notes(found: _Collected) -> Iterator[str]:

@@ -14,6 +14,7 @@ from agentv.app.settings import EvalSettings
 from agentv.cli.main import run
 from agentv.errors import UsageError
 
+CASES = Path(__file__).parents[3] / "cases/valid"
 ANSWER = "Refunds are possible within 30 days. Please contact Ann Smith in Berlin."
 
 
@@ -228,3 +229,64 @@ def test_the_command(project, capsys):
     for arguments, message in [(["--operators", "change-nmber"], "change-number"), (["--operators", " ,"], "no name")]:
         assert run(["mutate", *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_run_that_stopped_early_is_said_to_be_a_part(project):
+    write([LATE, case("other", {"contains": "nine"}), case("third", {"contains": "days"})])
+    evaluate(prepare(EvalSettings(("refunds.eval.yaml",), fail_fast=True, workers=1)), lambda _: None)
+    notes = mutate("last", MutationSettings()).notes
+    assert notes == ("the run is not complete: it ran 2 of 3 planned trials, and only their answers are mutated",)
+
+
+def test_an_assertion_that_errors_kills_nothing(project):
+    check = project / ".agentv/assertions/reads_json.py"
+    check.parent.mkdir(parents=True)
+    check.write_text(
+        "import json\n\nfrom agentv import define_assertion\n\n\n@define_assertion\ndef reads_json(ctx):\n"
+        "    return json.loads(ctx.output)['days'] > 0\n"
+    )
+    answer = {"name": "shop", "provider": "mock", "response": '{"days": 30}'}
+    json_case = case("json", {"type": "reads-json"}, expected_output='{"days": 30}')
+    ran([json_case], target=answer)
+    report = mutate("last", MutationSettings(("break-json", "change-number")))
+    assert (report.killed, report.counted, report.errored) == (0, 1, 1)
+    report = mutate("last", MutationSettings(("break-json",)))
+    assert (report.score, report.status) == (None, 3)
+    with_contains = {**json_case, "assert": [*json_case["assert"], {"type": "equals", "value": '{"days": 30}'}]}
+    write([with_contains], target=answer)
+    report = mutate("last", MutationSettings(("break-json",)))
+    assert (report.killed, report.errored, report.idle) == (1, 0, ())
+
+
+def test_the_minimum_must_hold_even_if_the_errored_mutants_had_survived(project):
+    check = project / ".agentv/assertions/picky.py"
+    check.parent.mkdir(parents=True)
+    check.write_text(
+        "from agentv import define_assertion\n\n\n@define_assertion\ndef picky(ctx):\n"
+        "    if 'sorry' in ctx.output:\n        raise ValueError\n    return '30 days' in ctx.output\n"
+    )
+    ran([case("late", {"type": "picky"}, expected_output="30 days")])
+    settings = MutationSettings(("change-number", "refuse"), min_score=0.9)
+    report = mutate("last", settings)
+    assert (report.score, report.least_score, report.status) == (1.0, 0.5, 3)
+
+
+def test_assertions_that_compare_answers_are_counted_apart(project):
+    Path("judge.py").write_text((CASES / "select-best/judge.py").read_text())
+    prompts = [{"id": "short", "prompt": "Say 30 days"}, {"id": "long", "prompt": "Say 30 days, and at great length"}]
+    checks = [{"select-best": "the longest answer"}, {"contains": "30 days"}]
+    suite = {
+        "target": "echo",
+        "judge": {"name": "judge", "provider": "python", "function": "judge.py:longest"},
+        "prompts": prompts,
+        "tests": [{"id": "late", "assert": checks}],
+    }
+    Path("refunds.eval.yaml").write_text(yaml.safe_dump(suite))
+    evaluate(prepare(EvalSettings(("refunds.eval.yaml",))), lambda _: None)
+    report = mutate("last", MutationSettings(("change-number",)))
+    assert (report.answers, report.killed) == (1, 1)  # the longest answer passes
+    assert report.notes == ("left out: 1 assertion that compares the answers to a case",)
+    del checks[1]
+    Path("refunds.eval.yaml").write_text(yaml.safe_dump(suite))
+    with pytest.raises(UsageError, match="1 answer of cases that only compare answers"):
+        mutate("last", MutationSettings())
