@@ -53,7 +53,9 @@ LIBRARIES = (
     "anthropic.resources.messages",
     "genai_prices",
     "google.genai",
+    "httpcore2",
     "httpx_aiohttp",
+    "jinja2",
     "openai.resources.chat.completions",
     "scipy.special",
 )
@@ -310,8 +312,12 @@ def main(listening: int, session: int, kind: str) -> None:
     os.closerange(3, listening)  # what whoever runs the tests left open is nothing that a command would have
     os.closerange(listening + 1, os.sysconf("SC_OPEN_MAX"))
     import_agentv()
-    for name in LIBRARIES if kind == "libraries" else ():
-        importlib.import_module(name)
+    if kind == "libraries":
+        from agentv.targets.model_api.prices import load_prices
+
+        for name in LIBRARIES:
+            importlib.import_module(name)
+        load_prices()
     assert threading.active_count() == 1, threading.enumerate()  # no fork would have the others
     with socket.socket(fileno=listening) as shared:
         folder = Path(shared.getsockname()).parent

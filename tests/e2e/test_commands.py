@@ -44,6 +44,7 @@ def test_the_examples_are_green(project, path, cases):
     assert project.run("validate", f"examples/{path}").status == 0
 
 
+@pytest.mark.libraries
 def test_the_example_of_agents_shows_what_a_skill_is_worth(project):
     shutil.copytree(EXAMPLES / "agents", project.path / "agents", ignore=shutil.ignore_patterns("results"))
     assert project.run("validate", "agents").status == 0

@@ -15,8 +15,8 @@ from e2e.command import AGENTV
 
 DRIVER = Path(__file__).parent.parent / "doubles" / "killed_runs.py"
 WORKERS = 4
-KILLS = {"SIGKILL": examples(50, 12), "SIGTERM": examples(20, 8)}
-"""Of one test; for SIGKILL there are several, so that processes of tests share them."""
+KILLS = {"SIGKILL": examples(100, 24), "SIGTERM": examples(20, 8)}
+"""Of one test; for SIGKILL there are two, so that processes of tests share them."""
 
 AGENT = """
 import asyncio, json, os
@@ -82,7 +82,7 @@ def answers(directory: Path) -> list[str]:
     return [line["key"] for line in lines if "key" in line]
 
 
-@pytest.mark.parametrize(("number", "seed"), [*(("SIGKILL", seed) for seed in range(4)), ("SIGTERM", 11)])
+@pytest.mark.parametrize(("number", "seed"), [*(("SIGKILL", seed) for seed in range(2)), ("SIGTERM", 11)])
 def test_a_run_that_is_killed_over_and_over_ends_as_an_undisturbed_one(project, number, seed):
     kills = KILLS[number]
     project.write("agent.py", AGENT)

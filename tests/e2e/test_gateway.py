@@ -12,6 +12,8 @@ import pytest
 from agentv.testing import Answer, ModelServer, Status, TokenUsage
 from doubles.priced_server import PricedServer
 
+pytestmark = pytest.mark.libraries
+
 KEY = "sk-real-0123456789abcdef"
 AGENT = """\
 import json, os, sys, urllib.error, urllib.request

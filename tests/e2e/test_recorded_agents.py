@@ -17,6 +17,8 @@ from doubles.priced_server import PricedServer
 from doubles.thorough import examples
 from e2e.command import Project
 
+pytestmark = pytest.mark.libraries
+
 AGENT = r"""
 import json, os, subprocess, sys, threading, time, uuid
 from pathlib import Path
@@ -206,7 +208,7 @@ def recording(tmp_path_factory):
     """A project with a recorded run, which is made once, and a copy of it."""
     directory = tmp_path_factory.mktemp("recorded")
     (directory / "shop" / ".git").mkdir(parents=True)
-    shop = opened_shop(Project(directory / "shop"))
+    shop = opened_shop(Project(directory / "shop", libraries=True))
     with ModelServer(model, keys=[KEY]) as server:
         ended = run(shop, "--record", "run.jsonl", "--out", "recorded", "--repeat", "2", server=server)
         assert ended.status == 1, ended.stderr

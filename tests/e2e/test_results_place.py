@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from e2e.command import AGENTV, Ended, Project
+from e2e.command import Ended, Project
 
 SUITE = "name: a\ntarget: echo\ntests: [{id: one, input: hi, assert: [{contains: hi}]}]\n"
 
@@ -23,12 +22,7 @@ def outside(tmp_path: Path) -> Project:
 
 
 def at(project: Project, folder: str, *words: str) -> Ended:
-    environment = {**project.environment, "HOME": str(project.path / "home")}
-    command = [AGENTV, *words]
-    done = subprocess.run(
-        command, check=False, cwd=project.path / folder, env=environment, capture_output=True, text=True
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    return Project(project.path / folder).run(*words, env={"HOME": str(project.path / "home")})
 
 
 def places(project: Project) -> list[str]:

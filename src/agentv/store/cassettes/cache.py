@@ -52,13 +52,13 @@ _BATCH = 100
 
 
 def cache_file(root: Path) -> Path:
-    """Where the cache of a repository is."""
+    """The path of the answer cache of a repository, which need not exist."""
     return root / ".agentv" / "cache" / "answers.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What a cache holds.
+    """Totals of a cache.
 
     Attributes:
         answers: by the name of whoever gave them.
@@ -165,7 +165,7 @@ class AnswerCache:
         self.notes.append(f"the cache {self.path.name} is disabled: {error}; the run continues without it")
 
     def stats(self) -> CacheStats:
-        """What there is."""
+        """The totals of this cache."""
         with _refusals(self.path):
             counted = dict(self._open.execute("SELECT target, count(*) FROM answers GROUP BY target ORDER BY target"))
             first, last = self._open.execute("SELECT min(kept), max(kept) FROM answers").fetchone()

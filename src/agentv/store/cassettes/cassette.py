@@ -116,7 +116,7 @@ class Cassette:
         return key
 
     def restored(self, *, keeps: bool) -> str:
-        """What something else did to the file during the run; empty for nothing.
+        """A message about what another program did to the file during the run; empty for nothing.
 
         Args:
             keeps: the run writes to it itself, so that it need not be put to right; calls that others added stay then.
@@ -142,12 +142,12 @@ class Cassette:
 
     @property
     def empty(self) -> bool:
-        """Whether it holds neither a call nor a grade."""
+        """True if it holds neither a call nor a grade."""
         return not self._lines
 
     @property
     def trials(self) -> int:
-        """How many recorded trials of agents it holds."""
+        """The number of recorded trials of agents."""
         return len(self._trials)
 
     def grade(self, grading: Grading) -> Grade | None:

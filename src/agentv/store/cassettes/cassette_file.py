@@ -35,7 +35,7 @@ def header(*, code: bool, trials: bool = False) -> bytes:
 
 
 def holds_code(path: Path) -> bool:
-    """Whether grades of the user's code are recorded in a cassette; not where there is no file.
+    """Return true if a cassette holds grades of the user's code; false if there is no file.
 
     Raises:
         StoreError: as `calls_in`.
@@ -71,7 +71,7 @@ def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def new_file(path: Path) -> Path:
-    """Where a cassette is written before it takes its place."""
+    """The path at which a cassette is written before it takes its place."""
     return path.with_name(f".{path.name}.new")
 
 

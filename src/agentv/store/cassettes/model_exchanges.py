@@ -50,7 +50,7 @@ class CassetteExchanges:
         return TrialRecording(call, keep)
 
     def notes(self) -> Iterator[str]:
-        """What people should know of the agents of the run."""
+        """Notes for people about the agents of the run."""
         name = self._cassette.path.name
         if self._replayed:
             yield f"{plural(self._replayed, 'agent trial')} replayed from {name}: real agents, recorded replies"

@@ -46,13 +46,13 @@ class PromptMessage:
 
     @property
     def is_reply(self) -> bool:
-        """Whether the model said it, so that an earlier reply holds it."""
+        """True if the model said it, so that an earlier reply holds it."""
         return self.role in _OF_MODEL
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a request asks for, with placeholders.
+    """A request to a model, with placeholders.
 
     Attributes:
         path: protocol and path, without the query.
@@ -108,7 +108,7 @@ def prompt_of(request: ModelRequest, placeholders: Placeholders) -> Prompt:
 
 
 def shared(before: Sequence[str], now: Sequence[str]) -> int:
-    """How many messages two conversations have in common at their start, by their digests."""
+    """The number of messages that two conversations have in common at their start, by their digests."""
     number = 0
     for one, other in zip(before, now, strict=False):
         if one != other:

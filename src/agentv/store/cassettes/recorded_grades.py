@@ -103,7 +103,7 @@ _decode = msgspec.json.Decoder(_GradingRecord).decode
 
 
 def is_grading(line: bytes) -> bool:
-    """Whether a line of a cassette holds a grade, rather than an answer.
+    """Return true if a line of a cassette holds a grade, rather than an answer.
 
     Raises:
         ValueError: it is no object of JSON.
@@ -112,7 +112,7 @@ def is_grading(line: bytes) -> bool:
 
 
 def grading_line(grading: Grading, grade: Grade) -> tuple[Place, bytes]:
-    """Where in a cassette the line of a grade stands, and the line, without its end."""
+    """The place of the line of a grade in a cassette, and the line, without its end."""
     usage = grade.token_usage
     written = _GradeLine(
         grade.score,

@@ -43,7 +43,7 @@ class ShownMessage(Struct, gc=False, forbid_unknown_fields=True):
 
 
 class RequestLine(Struct, gc=False, forbid_unknown_fields=True):
-    """What a request asked, by digests."""
+    """The parts of a request, as digests."""
 
     conversation: _Positive
     method: str
@@ -126,17 +126,17 @@ class RecordedTrial:
 
     @property
     def line_key(self) -> str:
-        """What tells it from the answer to the same call."""
+        """A key that differs from that of the answer to the same call."""
         return f"{_AFTER}{self.trial.key}"
 
     def is_of(self, call: Call) -> bool:
-        """Whether it is a recording of the same case, target, variant and sample, whatever else is different."""
+        """Return true if it records the same case, target, variant and sample, whatever else is different."""
         trial, request = self.trial, call.request
         own = (trial.case, trial.target, trial.variant or None, trial.sample or 1)
         return own == (request.case_id, call.target, request.variant, request.sample)
 
     def changed(self, call: Call) -> str:
-        """What a call of the same trial has changed since."""
+        """A description of what a call of the same trial has changed since."""
         asked = portable(call.request.messages, call.request.root)
         if msgspec.json.encode([one.as_json() for one in asked]) != msgspec.json.encode(self.trial.asked):
             return "the input"
@@ -150,7 +150,7 @@ class RecordedTrial:
 
 
 def recording_digest(key: str, replies: Iterable[ReplyLine]) -> str:
-    """What tells a recording of a trial from another one of the same trial."""
+    """A digest that differs between two recordings of the same trial."""
     digest = sha256(key.encode())
     for reply in replies:
         digest.update(to_json(reply))
@@ -168,7 +168,7 @@ _exchange = msgspec.json.Decoder(ExchangeLine).decode
 
 
 def is_exchange(line: bytes) -> bool:
-    """Whether a line belongs to that of a trial. Of one that is not JSON nothing is known."""
+    """Return true if a line is an exchange of a trial; false if it is not JSON."""
     try:
         return _MARK in line and _kind(line).exchange is not UNSET
     except (ValueError, TypeError):

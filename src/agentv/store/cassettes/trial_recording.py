@@ -37,7 +37,7 @@ class _Exchange:
 
     @property
     def failed(self) -> bool:
-        """Whether the server could not answer, which says nothing of the model."""
+        """True if the server could not answer, which says nothing about the model."""
         status = self.reply.status
         return status in _OVERLOADED or status >= 500 or not self.reply.complete
 
@@ -147,6 +147,6 @@ def _lines(prompts: list[Prompt], replies: list[ReplyLine], trial: TrialLine) ->
 
 
 def conversation_of(prompt: Prompt) -> tuple[str, ...]:
-    """What tells the conversations of one trial apart: the agent's own, those of sub-agents, and side calls."""
+    """A key of a conversation within a trial: the agent's own, one of a sub-agent, or a side call."""
     first = prompt.messages[0].digest if prompt.messages else ""
     return (prompt.method, prompt.path, prompt.model, prompt.system, prompt.tools, first)

@@ -33,18 +33,18 @@ class _Recorded:
 
     @property
     def is_model_call(self) -> bool:
-        """Whether a model answered it: lists of models and counts of tokens say nothing."""
+        """True if a model answered it: lists of models and counts of tokens say nothing."""
         asked = self.line.request
         return asked.method == "POST" and not asked.path.endswith(_COUNTS)
 
     def asks(self, prompt: Prompt) -> bool:
-        """Whether a prompt is the recorded one."""
+        """Return true if a prompt is the recorded one."""
         asked = self.line.request
         facts = (asked.method, asked.path, asked.model, asked.system, asked.tools, asked.parameters)
         return self.digests == prompt.digests and facts == (*_head(prompt), prompt.parameters)
 
     def likeness(self, prompt: Prompt) -> int:
-        """How much the conversation that it begins is like the one that a prompt begins."""
+        """The likeness of the conversation that it begins to the one that a prompt begins."""
         same = [one == other for one, other in zip(_recorded_head(self.line.request), _head(prompt), strict=True)]
         return sum(same) + (self.digests[:1] == prompt.digests[:1])
 
@@ -125,7 +125,7 @@ class TrialReplay:
         return self._missing
 
     def notes(self) -> tuple[str, ...]:
-        """How the requests differ from the recorded ones."""
+        """Descriptions of how the requests differ from the recorded ones."""
         notes = []
         if self.differing:
             count = f"{self.differing} of {plural(len(self._recorded), 'recorded model call')}"
@@ -139,7 +139,7 @@ class TrialReplay:
 
     @property
     def drifted(self) -> bool:
-        """Whether the agent asked something else than was recorded."""
+        """True if the agent's requests differ from the recorded ones."""
         return bool(self.differing or self._left)
 
     def _begun(self, prompt: Prompt) -> _Live | None:

@@ -59,7 +59,7 @@ class DamagedRecordError(StoreError):
 
 
 def results_directory(root: Path) -> Path:
-    """Where the runs of a repository lie."""
+    """The directory of all runs of a repository, which need not exist."""
     return root / ".agentv" / "results"
 
 
@@ -69,12 +69,12 @@ def new_run_id(now: datetime) -> str:
 
 
 def holds_run(path: Path) -> bool:
-    """Whether a run was begun in this directory."""
+    """Return true if a run was begun in this directory."""
     return any((path / name).exists() and (path / name).stat().st_size for name in (RUN, INDEX, JOURNAL))
 
 
 def without_record(run: Path) -> str:
-    """What to say of a run whose `run.json` is not there."""
+    """The message for a run whose `run.json` is missing."""
     return f"the run {run.name} has no {RUN} any more: it was removed, so the run's settings are lost"
 
 
@@ -96,7 +96,7 @@ def read_document(path: Path) -> dict[str, Json]:
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether a process holds the lock of a run directory.
+    """Return true if a process holds the lock of a run directory.
 
     Raises:
         StoreError: the system refuses.
@@ -193,7 +193,7 @@ class RunDirectory:
         self.replace(name, {**old, **content})
 
     def replace(self, name: str, content: JsonObject) -> bytes:
-        """As `write`, whatever the old file says; the bytes that were written.
+        """Write as `write` does, whatever the old file says, and return the bytes that were written.
 
         Raises:
             StoreError: the system refuses.

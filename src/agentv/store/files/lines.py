@@ -152,7 +152,7 @@ class LineFile:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was found where something else wrote to a file of lines.
+    """The damage that another program did to a file of lines, and what was restored.
 
     Attributes:
         foreign: lines that were not written here; the first of them, cut where they are long.
@@ -277,7 +277,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_placed_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """As `read_lines`, each also with the place where it begins, in bytes, which stands first."""
+    """Read as `read_lines` does; the offset of each line, in bytes, stands first."""
     place = 0
     try:
         with path.open("rb", buffering=_READ_AHEAD) as file:

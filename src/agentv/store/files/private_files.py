@@ -58,7 +58,7 @@ def make_private(directory: Path) -> None:
 
 
 def check_link(path: Path, within: Path | None = None) -> Path:
-    """Where a file really lies: a symbolic link may lead to a place below its own directory, or below another one.
+    """The real path of a file: a symbolic link may lead to a place below its own directory, or below another one.
 
     Raises:
         StoreError: it leads elsewhere.

@@ -41,7 +41,7 @@ class Signatures:
             self._found.extend(map(signature, found[:-1]))
 
     def agree(self, lines: Iterable[bytes]) -> bool:
-        """Whether these, with their ends, are the lines that were written: all of them, in their order, and no more."""
+        """Return true if these, with their ends, are the lines that were written: all, in their order, and no more."""
         found, number = self._found, 0
         for line in lines:
             if number == len(found) or line[-1:] != b"\n" or found[number] != signature(line[:-1]):

@@ -116,7 +116,7 @@ class RowIndex:
         return None if text is None else msgspec.json.decode(text, type=Summary)
 
     def counts(self, selection: Selection) -> Counts:
-        """How many of the chosen trials ended how."""
+        """The number of chosen trials with each status."""
         where, values = self._where(selection)
         # sums, for to group them SQLite would walk through the index of statuses and look every trial up
         sums = ", ".join(f"ifnull(sum(status = {code}), 0)" for code in range(len(STATUSES)))
@@ -125,7 +125,7 @@ class RowIndex:
         return Counts(sum(numbers), *numbers)
 
     def places(self, selection: Selection, limit: int | None = None, *, failures_first: bool = False) -> Iterator[int]:
-        """Where the rows of the chosen trials begin, in bytes, in the order of the file.
+        """The offsets of the rows of the chosen trials, in bytes, in the order of the file.
 
         Args:
             selection: of the trials.

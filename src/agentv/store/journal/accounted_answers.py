@@ -25,7 +25,7 @@ _ROUNDING_USD = 1e-10
 
 
 class AccountedAnswers:
-    """Which of the answers of a journal are in superseded rows, which count for nothing but what they cost.
+    """The answers of a journal that are in superseded rows, which count for nothing but what they cost.
 
     Args:
         reader: of the journal.

@@ -48,7 +48,7 @@ _ROW_CHECKSUM = b',"sum":"'
 
 
 class AnswerRow(Struct, gc=False):
-    """What was answered. `messages` are the model's own dataclasses, field by field."""
+    """An answer in the journal. `messages` are the model's own dataclasses, field by field."""
 
     output: str | None
     messages: Sequence[Message]
@@ -74,7 +74,7 @@ class _Head(Struct, gc=False):
 
 
 class AnswerFacts(Struct, gc=False):
-    """What is looked at of an answer whose trial may not need it: for which case it was, and what a judge's took."""
+    """The parts of an answer that are read even if its trial does not need it: its case, and what a judge's took."""
 
     case: str
     judge: bool = False
@@ -141,7 +141,7 @@ def spent_line(target: str, case: str, tokens: TokenUsage | None, cost_usd: floa
 
 
 def is_spent_line(line: bytes) -> bool:
-    """Whether a line says what a model call of an agent took."""
+    """Return true if a line says what a model call of an agent took."""
     return line.startswith(_SPENT, _BODY)
 
 
@@ -177,7 +177,7 @@ def row_checksum_line(key: str, row: bytes, at_ms: float = 0.0) -> bytes:
 
 
 def is_row_checksum(line: bytes) -> bool:
-    """Whether a line says that it is the checksum of a row."""
+    """Return true if a line says that it is the checksum of a row."""
     return line.startswith(_ROW, _BODY)
 
 
@@ -220,12 +220,12 @@ def key_in(line: bytes) -> str:
 
 
 def facts_in(line: bytes) -> AnswerFacts:
-    """What a whole line says of the answer in it."""
+    """The facts of the answer in a whole line."""
     return _facts.decode(b"{" + line[_BODY:])
 
 
 def is_redacted(body: bytes) -> bool:
-    """Whether secrets were taken out of the answer in the JSON of a line."""
+    """Return true if secrets were taken out of the answer in the JSON of a line."""
     return body.endswith(b',"redacted":true}')
 
 

@@ -103,7 +103,7 @@ class Journal:
         return self._earlier.answer(call)
 
     def holds(self, key: str) -> bool:
-        """Whether there is such an answer, by its hash alone: it is not read."""
+        """Return true if there is such an answer, by its hash alone: it is not read."""
         return key in self._earlier
 
     def load_answers(self) -> int:

@@ -34,7 +34,7 @@ _NOTHING = Amount()
 
 
 def amount_of(cost_usd: float | None, tokens: TokenUsage | None) -> Amount:
-    """What a call took; nothing if it did not say."""
+    """The cost of a call in dollars and its tokens; zero if it did not say."""
     total = 0 if tokens is None else tokens.total or (tokens.input or 0) + (tokens.output or 0)
     return Amount(cost_usd or 0.0, total)
 
@@ -68,7 +68,7 @@ class _AnswerPositions:
         self._discarded.update(dict.fromkeys(map(hash, cases), offset))
 
     def find(self, key: str) -> tuple[int, int] | None:
-        """Where the answer under a key begins, and the signature of its line; None if there is none to be used."""
+        """The offset of the answer under a key, in bytes, and the signature of its line; None if none is usable."""
         number = self._numbers.find(hash(key))
         if number is None or self._discarded.get(self._cases[number], -1) > self._offsets[number]:
             return None
@@ -91,7 +91,7 @@ class _RowChecksums:
             self._offsets.append(offset)
 
     def find(self, row: bytes) -> int | None:
-        """Where the checksum of a row stands, given without its line end; None if there is none."""
+        """The offset of the checksum of a row, in bytes; None if there is none. The row has no line end."""
         number = self._numbers.find(hash((key_of_row(row), crc32(row))))
         return None if number is None else self._offsets[number]
 
@@ -182,19 +182,19 @@ class JournalReader:
 
     @property
     def has_checksums(self) -> bool:
-        """Whether the journal holds the checksum of any row at all; one that was emptied holds none."""
+        """True if the journal holds the checksum of any row at all; one that was emptied holds none."""
         return len(self._rows) > 0
 
     def has_checksum_of(self, row: bytes) -> bool:
-        """Whether a line of `index.jsonl`, without its end, is as it was written."""
+        """Return true if a line of `index.jsonl`, without its end, is as it was written."""
         return self._rows.find(row) is not None
 
     def checksum_position(self, row: bytes) -> int | None:
-        """Where the checksum of a row stands, given without its line end; None if there is none."""
+        """The offset of the checksum of a row, in bytes; None if there is none. The row has no line end."""
         return self._rows.find(row)
 
     def answer_position(self, key: str) -> int | None:
-        """Where the answer under a key begins; None if there is none to be used."""
+        """The offset of the answer under a key, in bytes; None if there is none to be used."""
         found = self._answers.find(key)
         return None if found is None else found[0]
 

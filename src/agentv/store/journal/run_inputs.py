@@ -28,7 +28,7 @@ InputsCache = dict[Any, Any]
 
 
 class InputsRow(StoredRow, gc=False, kw_only=True):
-    """What the inputs of a run take of a row."""
+    """The keys of a row that the inputs of a run need."""
 
     status: Status = "skipped"
     case_sha256: str = ""

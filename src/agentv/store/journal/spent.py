@@ -26,7 +26,7 @@ class _AnswerCost(Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class JournalSpending:
-    """What the answers of a journal took.
+    """The cost and tokens of the answers of a journal.
 
     Attributes:
         total: all together.

@@ -24,7 +24,7 @@ R = TypeVar("R", bound="StoredRow")
 
 
 class StoredRow(Struct, gc=False):
-    """What every reader of rows takes; other keys, known and unknown, are ignored."""
+    """The keys of a row that every reader takes; others, known and unknown, are ignored."""
 
     test_id: str
     target: str
@@ -44,14 +44,14 @@ class StoredRow(Struct, gc=False):
 
 
 class ErrorFacts(Struct, gc=False):
-    """What a resume needs of an error: whether its trial runs again."""
+    """The keys of an error that a resume needs: they decide if its trial runs again."""
 
     code: str | None = None
     stops: bool = False
 
 
 class RowFacts(StoredRow, gc=False, kw_only=True):
-    """What totals and a resume take of a row."""
+    """The keys of a row that totals and a resume need."""
 
     status: Status
     key: str
@@ -104,12 +104,12 @@ def read_rows(path: Path) -> Iterator[RowFacts]:
 
 
 def read_placed_rows(path: Path) -> Iterator[tuple[int, RowFacts]]:
-    """As `read_rows`, each with the place where its line begins, in bytes."""
+    """Read as `read_rows` does; the offset of each line, in bytes, stands first."""
     return decoded_rows(path, _rows.decode)
 
 
 def decoded_rows(path: Path, decode: Callable[[bytes], R], without: Container[int] = ()) -> Iterator[tuple[int, R]]:
-    """As `read_placed_rows`, for readers that take other keys.
+    """Read as `read_placed_rows` does, for readers that take other keys.
 
     Args:
         path: of an `index.jsonl`; one that is missing holds nothing.
@@ -132,7 +132,7 @@ def decoded_rows(path: Path, decode: Callable[[bytes], R], without: Container[in
 
 
 def is_torn(line: bytes) -> bool:
-    """Whether a line has no end: its writer was cut off, or is about to write the rest."""
+    """Return true if a line has no end: its writer was cut off, or is about to write the rest."""
     return not line.endswith(b"\n")
 
 
@@ -166,7 +166,10 @@ def case_of_row(line: bytes) -> str | None:
 
 
 def trial_of_row(line: bytes) -> str | None:
-    """Which trial of the run a line is of: two files may hold the same case, and then two trials have one key."""
+    """The trial that a line is of, as one text; None for a line that is no row.
+
+    A key is not enough: two files may hold the same case, and then two trials have one key.
+    """
     try:
         row = _key.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -175,7 +178,7 @@ def trial_of_row(line: bytes) -> str | None:
 
 
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
-    """What to say of a line that cannot be read."""
+    """The error for a line that cannot be read."""
     return StoreError(f"{path}:{number}: not a row of a run: {error}")
 
 

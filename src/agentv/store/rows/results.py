@@ -58,7 +58,7 @@ def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterato
 
 
 def read_results_at(path: Path, root: str, places: Iterable[int]) -> Iterator[TrialResult]:
-    """As `read_results`, for the rows that begin at these byte offsets, in this order.
+    """Read as `read_results` does, the rows that begin at these byte offsets, in this order.
 
     Raises:
         StoreError: no row begins at an offset.

@@ -76,7 +76,7 @@ class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
 
 
 class TurnRow(Struct, gc=False):
-    """What the target gave to one turn. `messages` are there where it said more than its `output`."""
+    """The target's answer to one turn. `messages` are there if it said more than its `output`."""
 
     output: str | None
     duration_ms: float | None

@@ -53,7 +53,7 @@ class EarlyTally:
                 self._cut()
 
     def found(self) -> EarlyStops | None:
-        """What they came to; None where there was none."""
+        """The totals of the early stops; None if there was none."""
         reasons = self._whys
         if not reasons:
             return None

@@ -27,7 +27,7 @@ _P50, _P95 = 0, 2
 
 
 class MatrixTally:
-    """What the cells of a matrix are computed from.
+    """The counts from which the cells of a matrix are computed.
 
     Args:
         groups: the cases of the run.
@@ -102,7 +102,7 @@ class MatrixTally:
 
 
 def cell_of(profile: Profile) -> Cell:
-    """What the cases of a profile ran with."""
+    """The cell of the cases of a profile: target, prompt and variant."""
     return Cell(profile.target, profile.prompt, profile.variant)
 
 

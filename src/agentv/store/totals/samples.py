@@ -44,7 +44,7 @@ class SamplesTally:
             self._cut()
 
     def samples(self) -> Samples | None:
-        """What they came to; None where there was none."""
+        """The totals of repeated cases; None if there was none."""
         if not self._pairs:
             return None
         self._cut()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCounts:
-    """How much there was to do. What has no row in the end counts as skipped.
+    """The numbers of cases and trials to run. What has no row in the end counts as skipped.
 
     `by_suite`, `by_target` and `by_tag` are numbers of cases, by name; a group that is not named is as large as its
     rows tell. `targets` are those of suites with several targets; `several` is whether a case may have several results:

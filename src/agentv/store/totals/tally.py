@@ -24,7 +24,7 @@ _CODES = {status: code for code, status in enumerate(STATUSES)}
 
 
 class Profile(NamedTuple):
-    """What many cases have in common, so that it is held once."""
+    """The properties that many cases have in common, so that they are held once."""
 
     suite: str
     target: str
@@ -39,7 +39,7 @@ class Profile(NamedTuple):
 
     @property
     def rule(self) -> Rule:
-        """How samples become the verdict of a case."""
+        """The rule by which samples become the verdict of a case."""
         return Rule(self.repeat, self.threshold, self.aggregate, self.alpha)
 
 
@@ -132,7 +132,7 @@ class Tally:
             self._add_sample(hash(case), number, row)
 
     def trials(self, planned: int) -> Counts:
-        """How many trials ended how, out of the number that there were to do."""
+        """The number of trials with each status, out of the number that there were to do."""
         return counts_of([self._codes.count(code) for code in range(len(STATUSES))], planned)
 
     def answers(self) -> Iterator[tuple[Profile, float, float | None]]:
@@ -166,13 +166,13 @@ class Tally:
 
     @property
     def clustered(self) -> bool:
-        """Whether a case has more than one trial, or depends on others: otherwise each is a cluster of its own."""
+        """True if a case has more than one trial, or depends on others: otherwise each is a cluster of its own."""
         profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # as in `cases`
         return self.several or any(one.repeat > 1 or one.clustered_by != CASE for one in profiles)
 
     @property
     def several(self) -> bool:
-        """Whether a case may have several results: of targets, prompts or variants."""
+        """True if a case may have several results: of targets, prompts or variants."""
         profiles = (Profile(*key) for key in self._profiles)  # type: ignore[arg-type]  # as in `cases`
         return len({(one.target, one.prompt, one.variant) for one in profiles}) > 1
 

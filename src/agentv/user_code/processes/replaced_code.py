@@ -8,6 +8,7 @@ is. A run that loads no user code has nothing to compare, and spends no time on 
 
 from __future__ import annotations
 
+import _thread
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
@@ -53,6 +54,7 @@ class CodeCheck:
         self._own: OwnCode | None = None
         self._has_run = False
         self._has_user_code = False
+        self._lock = _thread.allocate_lock()
 
     def begin(self) -> None:
         """A run begins. User code that was loaded before it, such as a plugin, counts from here."""
@@ -60,12 +62,13 @@ class CodeCheck:
         self._own = OwnCode() if self._has_user_code else None
 
     def expect_user_code(self) -> None:
-        """User code is about to be loaded. To be called before each time."""
-        if self._has_user_code:
-            return
-        if self._has_run:
-            self._own = OwnCode()
-        self._has_user_code = True
+        """User code is about to be loaded. To be called before each time; a second thread waits for the first."""
+        with self._lock:
+            if self._has_user_code:
+                return
+            if self._has_run:
+                self._own = OwnCode()
+            self._has_user_code = True
 
     def replaced(self) -> str | None:
         """The name of a function or class of agentv that was replaced during the run; None: there is none."""

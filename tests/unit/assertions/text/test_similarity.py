@@ -1,7 +1,4 @@
 import pytest
-import sacrebleu
-from nltk.translate.gleu_score import sentence_gleu
-from rouge_score.rouge_scorer import RougeScorer
 
 from agentv.assertions.text.similarity import LONGEST, Bleu, Gleu, RougeN, words
 from agentv.registry import extras
@@ -18,6 +15,8 @@ ALWAYS = "It is the guiding principle which guarantees the military forces alway
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("output", [ANSWER, REFERENCE, "no word in common", "", "cat cat cat cat"])
 def test_rouge_is_what_googles_library_computes(n, output):
+    from rouge_score.rouge_scorer import RougeScorer  # which imports NLTK and SciPy: a second, for two tests
+
     expected = RougeScorer([f"rouge{n}"]).score(REFERENCE, output)[f"rouge{n}"].fmeasure
     assert graded(RougeN(REFERENCE, n=n), output).score == pytest.approx(expected, abs=1e-12)
 
@@ -29,6 +28,8 @@ def test_rouge_by_hand():
 
 @pytest.mark.parametrize("output", [ANSWER, REFERENCE, GUIDE, "no word in common"])
 def test_bleu_is_what_sacrebleu_computes(output):
+    import sacrebleu
+
     expected = sacrebleu.sentence_bleu(output, [REFERENCE, GUIDE], lowercase=True).score / 100
     grade = graded(Bleu((REFERENCE, GUIDE)), output)
     assert grade.score == pytest.approx(min(expected, 1), abs=1e-12)
@@ -41,6 +42,8 @@ def test_bleu_splits_as_it_is_told():
 
 @pytest.mark.parametrize("references", [(FORCED,), (ALWAYS,), (FORCED, ALWAYS)])
 def test_gleu_is_what_nltk_computes(references):
+    from nltk.translate.gleu_score import sentence_gleu
+
     expected = max(sentence_gleu([words(one)], words(GUIDE)) for one in references)
     assert graded(Gleu(references), GUIDE).score == pytest.approx(expected, abs=1e-12)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from agentv.lazy_dataclass import dataclass
@@ -51,6 +53,32 @@ def test_a_run_is_compared_from_its_first_user_code_on(monkeypatch):
     monkeypatch.undo()
     check.expect_user_code()  # of another module, which does not hide what the first one did
     assert check.replaced() == "agentv.user_code.excerpts.head"
+
+
+def test_a_second_thread_begins_no_comparison_after_the_code_of_the_first(monkeypatch):
+    check = CodeCheck()
+    check.begin()
+    looking, go_on = threading.Event(), threading.Event()
+    made = []
+
+    class Slow(OwnCode):
+        def __init__(self):
+            super().__init__()
+            made.append(self)
+            looking.set()
+            go_on.wait(10)
+
+    monkeypatch.setattr(untouched, "OwnCode", Slow)
+    first = threading.Thread(target=check.expect_user_code)
+    first.start()
+    looking.wait(10)
+    second = threading.Thread(target=check.expect_user_code)
+    second.start()
+    second.join(0.05)  # so that it is where the first one is
+    go_on.set()
+    for thread in (first, second):
+        thread.join(10)
+    assert len(made) == 1
 
 
 def test_code_that_was_loaded_before_a_run_counts_from_its_beginning(monkeypatch):
