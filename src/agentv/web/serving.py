@@ -42,7 +42,9 @@ def listening_socket(port: int | None, host: str = "127.0.0.1") -> socket.socket
     """
     tried = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + _TRIED), 0]
     for one in tried:
-        made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        # with its protocol, without which asyncio would not send small answers at once
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind((host, one))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
@@ -26,7 +27,8 @@ _ORDERS: dict[CaseOrder, tuple[str, ...]] = {
     "costliest": ("-ifnull(cost, -1)",),
 }
 _TERMS = re.compile(r'"([^"]+)"|(\S+)')
-_WORDS = re.compile(r"\w+")
+_WORDS = re.compile("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]+")
+"""Letters and digits, but for those that SQLite takes for separators."""
 
 
 class CaseChoice(Struct, frozen=True, gc=False):
@@ -137,7 +139,7 @@ def _searched(index: Looked, term: str) -> tuple[str, list[str | int]]:
     if named:
         clauses.append('"group" IN (SELECT value FROM json_each(?))')
         values.append(_as_json(named))
-    words = _WORDS.findall(term)
+    words = _WORDS.findall(unicodedata.normalize("NFC", term))
     if words:
         clauses.append(_OF_TRIALS.format("number IN (SELECT rowid FROM texts WHERE texts MATCH ?)"))
         values.append(" AND ".join(f'"{word}"*' for word in words))

@@ -1,0 +1,34 @@
+"""A project with runs, and a client of its `agentv view`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from agentv.app.view.project import Project
+from agentv.web.app import application
+from agentv.web.context import ViewContext, ViewOptions
+from doubles.stored_runs import write_run
+
+PORT = 4280
+ADDRESS = f"http://127.0.0.1:{PORT}"
+
+
+def add_run(root: Path, run_id: str, results: Any, **record: Any) -> Path:
+    """A run in the results directory of a project."""
+    path = root / ".agentv" / "results" / run_id
+    write_run(path, results, record)
+    return path
+
+
+@contextmanager
+def viewed(root: Path, options: ViewOptions | None = None, named: tuple[Path, ...] = ()) -> Iterator[TestClient]:
+    """A client of a server on a project, which asks as its own page does."""
+    context = ViewContext(Project(root, named), options or ViewOptions())
+    headers = {"X-Agentv-Token": context.token, "Origin": ADDRESS} if context.token else {}
+    with TestClient(application(context, PORT), base_url=ADDRESS, headers=headers) as client:
+        yield client
