@@ -1,7 +1,8 @@
-// Data from a server: pages of rows, answers that come late, and errors.
+// Data from a server: pages of rows, answers that come late, and errors; commands.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { matching } from "../../src/agentv/reports/html/browser/app/palette.js";
 import { Api } from "../../src/agentv/reports/html/browser/data/api.js";
 import { ApiResults, PAGE } from "../../src/agentv/reports/html/browser/data/api_results.js";
 
@@ -128,4 +129,13 @@ test("a server that is gone is named", async (context) => {
     throw new TypeError("failed");
   });
   await assert.rejects(new Api().get(["runs"]), { code: "unreachable" });
+});
+
+test("a command is found by letters of its words, in any order", () => {
+  const commands = [{ label: "Runs" }, { label: "returns", more: "2026-a" }, { label: "Compare two runs" }];
+  const found = (typed) => matching(commands, typed).map(({ label }) => label);
+  assert.deepEqual(found("runs"), ["Runs", "Compare two runs"]);
+  assert.deepEqual(found("RUNS two"), ["Compare two runs"]);
+  assert.deepEqual(found("2026-A"), ["returns"]);
+  assert.equal(found("").length, 3);
 });

@@ -23,7 +23,7 @@ function start() {
   const frame = new Frame("#/", RUN_KEYS);
   const page = new RunPage(source, source.told, "#");
   frame.subject.append(...subjectWords(source.told));
-  frame.body.append(page.side, page.main);
+  frame.show(page.side, page.main);
   page.moved = () => frame.pages.replaceChildren(...placeLinks(page));
   const follow = () => {
     const [hash, query = ""] = location.hash.split("?");

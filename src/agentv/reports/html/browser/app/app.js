@@ -97,8 +97,7 @@ export class App {
     this.frame.subject.replaceChildren();
     this.frame.pages.replaceChildren(...this.links());
     this.screen = make();
-    this.frame.body.replaceChildren(...[this.screen.side, this.screen.main].filter(Boolean));
-    this.frame.body.classList.toggle("alone", !this.screen.side);
+    this.frame.show(null, this.screen.main);
     document.title = [this.screen.title, "agentv"].map((name) => shortened(plainly(name), 80)).join(" · ");
     scrollTo(0, 0);
     if (!first) this.frame.focus();

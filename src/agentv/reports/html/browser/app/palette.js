@@ -127,6 +127,7 @@ export class Palette {
     else if (event.key === "Enter" && this.shown[this.at]) this.run(this.shown[this.at].run);
     else return;
     event.preventDefault();
+    event.stopPropagation(); // the page behind has meanings of its own for these keys
   }
 
   run(command) {

@@ -1,11 +1,11 @@
 // A run in a row: what ran, how it is going or went, what it cost, and how its suites did before.
 
-import { duration, moment, money, percent } from "../data/numbers.js";
+import { count, duration, moment, money, percent } from "../data/numbers.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { plainly, shortened } from "../data/texts.js";
 import { intervalDrawing, outcomesDrawing, sparkDrawing } from "../dom/charts.js";
 import { element, hidden } from "../dom/elements.js";
-import { progressBar } from "../dom/progress.js";
+import { progressBar, stateMark } from "../dom/progress.js";
 import { inline } from "../dom/text.js";
 
 const FEW = 3;
@@ -16,10 +16,11 @@ export function runAddress(id) {
 
 /**
  * @param {any} run as the server lists it
+ * @param {{ trend: boolean, cost: boolean }} shown what is known of any run of the list
  * @param {(run: any, chosen: boolean) => void} choose called where it is marked for a comparison
  * @param {boolean} chosen
  */
-export function runRow(run, choose, chosen) {
+export function runRow(run, shown, choose, chosen) {
   const mark = element("input", {
     type: "checkbox",
     "aria-label": `Compare ${plainly(titleOf(run))}`,
@@ -31,9 +32,9 @@ export function runRow(run, choose, chosen) {
     { class: `run ${run.state}`, "data-run": run.run_id },
     element("td", { class: "pick" }, mark),
     element("th", { scope: "row" }, nameOf(run)),
-    element("td", { class: "outcome wide" }, outcomeOf(run)),
-    element("td", { class: "trend" }, trendOf(run)),
-    element("td", { class: "number cost" }, costOf(run)),
+    element("td", { class: "result" }, outcomeOf(run)),
+    shown.trend ? element("td", { class: "trend" }, trendOf(run)) : null,
+    shown.cost ? element("td", { class: "number cost" }, costOf(run)) : null,
     element("td", { class: "number took" }, run.duration_ms === null ? "–" : duration(run.duration_ms)),
     element("td", { class: "number when" }, agoOf(run.started)),
   );
@@ -66,14 +67,12 @@ function few(names) {
   return names.length > FEW ? `${shown.join(", ")} and ${names.length - FEW} more` : shown.join(", ");
 }
 
-const STATES = { running: "running", interrupted: "interrupted", unreadable: "cannot be read" };
-
 function outcomeOf(run) {
   if (run.state === "unreadable")
     return [stateMark(run), element("span", { class: "small" }, inline(run.problem ?? "Its files cannot be read."))];
   const interval = run.pass_rate_interval;
   return [
-    run.state === "running" ? [stateMark(run), progressBar(run)] : null,
+    run.state === "running" ? progressBar(run) : null,
     run.pass_rate === null || run.pass_rate === undefined
       ? element("span", { class: "small" }, run.state === "running" ? "" : "nothing graded")
       : element(
@@ -87,15 +86,14 @@ function outcomeOf(run) {
   ];
 }
 
-function stateMark({ state }) {
-  return element("span", { class: `state ${state}` }, STATES[state] ?? state);
-}
-
-function countsOfRun({ cases }) {
+function countsOfRun({ cases, state }) {
   if (!cases) return "";
-  return STATUSES.filter((status) => cases[status])
-    .map((status) => `${cases[status].toLocaleString("en")} ${STATUS_WORDS[status]}`)
-    .join(", ");
+  const told = state === "running" ? { ...cases, skipped: 0 } : cases; // those are still to run
+  const total = STATUSES.reduce((sum_, status) => sum_ + told[status], 0);
+  const words = STATUSES.filter((status) => told[status]).map(
+    (status) => `${told[status].toLocaleString("en")} ${STATUS_WORDS[status]}`,
+  );
+  return total ? `${count(total, "case")}: ${words.join(", ")}` : "";
 }
 
 function trendOf(run) {

@@ -4,6 +4,7 @@
 /** @import { News } from "../data/types.d.ts" */
 
 import { ApiSource } from "../data/api_source.js";
+import { moment } from "../data/numbers.js";
 import { element } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
 import { Loading } from "../page/loading.js";
@@ -23,8 +24,7 @@ export class RunScreen {
     this.frame = frame;
     this.id = id;
     this.source = new ApiSource(api, id, beside);
-    this.side = element("aside", { class: "side", "aria-label": "Cases" });
-    this.main = element("main", { id: "main", tabindex: -1 });
+    this.main = element("main", { id: "main", class: "screen", tabindex: -1 });
     this.loading = new Loading(this.main);
     /** @type {RunPage | null} */
     this.page = null;
@@ -40,7 +40,7 @@ export class RunScreen {
         const run = await this.source.overview(signal);
         const page = new RunPage(this.source, run, runAddress(this.id).slice(0, -1));
         this.page = page;
-        return page.main;
+        return element("p", {}, "");
       },
       () => this.begin(),
     );
@@ -48,10 +48,8 @@ export class RunScreen {
 
   begin() {
     const { page } = this;
-    this.side.replaceWith(page.side);
-    this.main.replaceWith(page.main);
-    this.side = page.side;
     this.main = page.main;
+    this.frame.show(page.side, page.main);
     page.moved = () => this.frame.pages.replaceChildren(...placeLinks(page));
     page.runAddress = runAddress;
     this.frame.subject.replaceChildren(...this.subject());
@@ -64,8 +62,9 @@ export class RunScreen {
     return [
       element("a", { class: "up", href: "#/" }, "Runs"),
       element("span", { class: "what" }, inline(whatRan(run))),
-      inline(run.facts.name ?? run.facts.run_id),
-    ];
+      inline(run.facts.name || run.facts.run_id),
+      run.facts.started ? element("span", { class: "when" }, moment(run.facts.started)) : null,
+    ].filter(Boolean);
   }
 
   goTo(path, parameters) {

@@ -14,7 +14,6 @@ const LIMIT = 50;
 const SEARCH_AFTER = 120;
 const FILTERS = ["q", "suite", "target", "tag", "state"];
 const STATE_NAMES = ["running", "finished", "interrupted", "unreadable"];
-const HEADS = ["Run", "Pass rate", "Trend", "Cost", "Took", "Began"];
 
 export class RunsScreen {
   /**
@@ -146,11 +145,17 @@ export class RunsScreen {
   table() {
     this.told.textContent = this.isFiltered() ? `${count(this.total, "run")} found` : count(this.total, "run");
     if (!this.runs.length) return this.empty();
+    this.columns = {
+      trend: this.runs.some((run) => run.trend?.length),
+      cost: this.runs.some((run) => run.cost_usd !== null),
+    };
     this.body = element(
       "tbody",
       {},
       this.runs.map((run) => this.row(run)),
     );
+    const { trend, cost } = this.columns;
+    const heads = ["Run", "Pass rate", trend ? "Trend" : null, cost ? "Cost" : null, "Took", "Began"];
     const head = element(
       "thead",
       {},
@@ -158,7 +163,9 @@ export class RunsScreen {
         "tr",
         {},
         element("td", {}, hidden("Compare")),
-        HEADS.map((title) => element("th", { scope: "col" }, title)),
+        heads
+          .filter(Boolean)
+          .map((title) => element("th", { scope: "col", class: title === "Cost" ? "cost" : null }, title)),
       ),
     );
     this.mark();
@@ -203,7 +210,7 @@ export class RunsScreen {
   }
 
   row(run) {
-    return runRow(run, (one, chosen) => this.pick(one.run_id, chosen), this.picked.includes(run.run_id));
+    return runRow(run, this.columns, (one, chosen) => this.pick(one.run_id, chosen), this.picked.includes(run.run_id));
   }
 
   // The two that were marked last are compared; the older one is the base.
@@ -211,8 +218,8 @@ export class RunsScreen {
     this.picked = this.picked.filter((one) => one !== id);
     if (chosen) this.picked = [...this.picked, id].slice(-2);
     for (const row of this.body.rows) row.querySelector("input").checked = this.picked.includes(row.dataset.run);
-    const order = this.runs.map(({ run_id: one }) => one).reverse();
-    const [base, candidate] = [...this.picked].sort((one, other) => order.indexOf(one) - order.indexOf(other));
+    const began = (one) => this.runs[this.placeOf(one)]?.started ?? "";
+    const [base, candidate] = [...this.picked].sort((one, other) => (began(one) < began(other) ? -1 : 1));
     const query = new URLSearchParams([
       ["run", base ?? ""],
       ["run", candidate ?? ""],

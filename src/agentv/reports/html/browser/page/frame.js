@@ -22,6 +22,7 @@ export class Frame {
     const header = element(
       "header",
       { class: "top" },
+      skip,
       element("a", { class: "brand", href: home }, logo(), "agentv"),
       this.subject,
       this.pages,
@@ -29,8 +30,17 @@ export class Frame {
       this.themeButton,
       button("?", () => this.showHelp(), { class: "quiet", "aria-label": "Keys" }),
     );
-    document.getElementById("page").replaceChildren(skip, header, this.body, this.help);
+    document.getElementById("page").replaceChildren(header, this.body, this.help);
     this.theme(stored("theme") ?? "system");
+  }
+
+  /**
+   * @param {HTMLElement | null} side what stands beside the page
+   * @param {HTMLElement} main
+   */
+  show(side, main) {
+    this.body.replaceChildren(...[side, main].filter(Boolean));
+    this.body.classList.toggle("alone", side === null);
   }
 
   showHelp() {

@@ -58,12 +58,18 @@ export class Loading {
   }
 }
 
+// Messages of the server begin like those in a terminal.
+function sentence(words) {
+  const said = words[0].toUpperCase() + words.slice(1);
+  return /[.?!]$/.test(said) ? said : `${said}.`;
+}
+
 export function problemBox(problem, again) {
   return element(
     "article",
     { class: "failure" },
     element("h1", { tabindex: -1 }, "This cannot be shown"),
-    element("p", { class: "panel", role: "alert" }, problem.message),
+    element("p", { class: "panel", role: "alert" }, sentence(problem.message)),
     again ? element("p", { class: "after" }, button("Try again", again, { class: "quiet" })) : null,
   );
 }
