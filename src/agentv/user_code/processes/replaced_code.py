@@ -21,7 +21,7 @@ _WRAPPED = (classmethod, staticmethod)
 _MEMBERS = (FunctionType, property, *_WRAPPED)
 
 Names = Mapping[str, object]
-Found = tuple[str, object, CodeType | None]
+Member = tuple[str, object, CodeType | None]
 """A name, its value, and the code that it runs."""
 
 
@@ -31,17 +31,17 @@ class OwnCode:
     def __init__(self) -> None:
         loaded = list(sys.modules.items())  # a copy: other threads import while this one looks
         self._modules = {name: module for name, module in loaded if name.startswith(_OURS)}
-        self._found = [one for name, module in self._modules.items() for one in _code_of(name, module)]
+        self._members = [members for name, module in self._modules.items() for members in _code_of(name, module)]
 
     def replaced(self) -> str | None:
-        """The name of one that is not what it was; None: all are."""
+        """The name of a function or class that is not what it was; None: all are."""
         for name, module in self._modules.items():
             if sys.modules.get(name) is not module:
                 return name
-        for home, names, found in self._found:
-            for name, value, code in found:
+        for home, names, members in self._members:
+            for name, value, code in members:
                 if not any(
-                    _is_unchanged(names.get(name), *one) for one in ((value, code), compiled_from(value)) if one
+                    _is_unchanged(names.get(name), *form) for form in ((value, code), compiled_from(value)) if form
                 ):
                     return f"{home}.{name}"
         return None
@@ -79,15 +79,17 @@ check = CodeCheck()
 """That of this process."""
 
 
-def _code_of(home: str, module: ModuleType) -> Iterator[tuple[str, Names, Sequence[Found]]]:
+def _code_of(home: str, module: ModuleType) -> Iterator[tuple[str, Names, Sequence[Member]]]:
     names = vars(module)
-    found = [(name, one, _runs(one)) for name, one in list(names.items()) if isinstance(one, _NAMED)]
-    yield home, names, found
-    for name, one, _ in found:
-        if isinstance(one, type) and one.__module__ == home:
-            inside: Names = vars(one)
-            members = [(key, member, _runs(member)) for key, member in inside.items() if isinstance(member, _MEMBERS)]
-            yield f"{home}.{name}", inside, members
+    members = [(name, value, _runs(value)) for name, value in list(names.items()) if isinstance(value, _NAMED)]
+    yield home, names, members
+    for name, value, _ in members:
+        if isinstance(value, type) and value.__module__ == home:
+            inside: Names = vars(value)
+            methods = [
+                (key, method, _runs(method)) for key, method in list(inside.items()) if isinstance(method, _MEMBERS)
+            ]
+            yield f"{home}.{name}", inside, methods
 
 
 def _is_unchanged(now: object, value: object, code: CodeType | None) -> bool:
