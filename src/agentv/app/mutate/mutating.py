@@ -41,7 +41,7 @@ from agentv.user_code.processes.processes import kill_all
 if TYPE_CHECKING:
     from agentv.workspaces.settings import WorkspaceSettings
 
-CHANGED = "cases whose input or target changed since the run"
+CASES_CHANGED = "cases whose input or target changed since the run"
 UNJUDGED = "cases whose judge gave no verdict"
 POOL = 100
 """Answers of a suite that may be swapped in, at most."""
@@ -260,7 +260,7 @@ class _Originals:
         answer = await answer_of(trial, self.connections)
         if not isinstance(answer, AnsweredTrial):
             is_missing = answer.error is not None and answer.error.code == "no-kept-answer"
-            return CHANGED if is_missing else "cases whose stored answer cannot be graded"
+            return CASES_CHANGED if is_missing else "cases whose stored answer cannot be graded"
         rebuilt = await self._rebuilt(trial, answer.answer) if trial.case.workspace is not None else None
         if isinstance(rebuilt, str):
             return rebuilt
