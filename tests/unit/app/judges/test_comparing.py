@@ -58,7 +58,7 @@ def test_judges_are_measured_on_the_same_answers_and_the_cheapest_that_is_not_wo
     assert jury.cost_usd == pytest.approx(large.cost_usd + small.cost_usd + middle.cost_usd)
     assert one.judges[one.reference] is jury
     assert (small.difference.only_this, small.difference.only_other) == (0, 2)
-    assert (small.verdict, middle.verdict) == ("equivalent", "cannot tell")
+    assert (small.verdict, middle.verdict) == ("equivalent", "inconclusive")
     assert one.cheapest is small
     assert large.cost_usd > middle.cost_usd > small.cost_usd == pytest.approx(0.001)
     assert found.new_calls == 120
@@ -77,7 +77,7 @@ def test_the_text_says_what_to_use_and_of_what_the_labels_show_too_little(projec
     shown = capsys.readouterr().out
     assert "polite: 60 labelled answers, graded by openai:small in the run" in shown
     assert "use 'large': the most accurate on these labels" in shown
-    assert "not enough evidence about 'small': −1.7 points" in shown
+    assert "inconclusive for 'small': −1.7 points" in shown
     assert "60 new calls, $1.2000" in shown
     assert run(["judge", "compare", "large", "small", "--margin", "15", "--json"]) == 0
     content = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
