@@ -10,13 +10,17 @@ import { inline } from "../dom/text.js";
 
 const FEW = 3;
 
+function trendOf(rates) {
+  return rates && rates.length > 1 ? sparkDrawing(rates) : hidden("no earlier runs");
+}
+
 export function runAddress(id) {
   return `#/run/${encodeURIComponent(id.toWellFormed())}/`;
 }
 
 /**
  * @param {any} run as the server lists it
- * @param {{ trend: boolean, cost: boolean }} shown what is known of any run of the list
+ * @param {{ trends: Map<string, number[]> | null, cost: boolean }} shown what is known of runs of the list
  * @param {(run: any, chosen: boolean) => void} choose called where it is marked for a comparison
  * @param {boolean} chosen
  */
@@ -33,10 +37,10 @@ export function runRow(run, shown, choose, chosen) {
     element("td", { class: "pick" }, mark),
     element("th", { scope: "row" }, nameOf(run)),
     element("td", { class: "result" }, outcomeOf(run)),
-    shown.trend ? element("td", { class: "trend" }, trendOf(run)) : null,
+    shown.trends ? element("td", { class: "trend" }, trendOf(shown.trends.get(run.run_id))) : null,
     shown.cost ? element("td", { class: "number cost" }, costOf(run)) : null,
     element("td", { class: "number took" }, run.duration_ms === null ? "–" : duration(run.duration_ms)),
-    element("td", { class: "number when" }, agoOf(run.started)),
+    element("td", { class: "number when" }, beganOf(run)),
   );
 }
 
@@ -96,10 +100,21 @@ function countsOfRun({ cases, state }) {
   return total ? `${count(total, "case")}: ${words.join(", ")}` : "";
 }
 
-function trendOf(run) {
-  const earlier = (run.trend ?? []).filter((rate) => rate !== null);
-  if (!earlier.length || run.pass_rate === null) return hidden("no earlier runs");
-  return sparkDrawing([...earlier, run.pass_rate]);
+const EARLIER = 12;
+
+/**
+ * Pass rates of a run and of those before it with the same suites and targets, the oldest first.
+ *
+ * @param {any} run
+ * @param {any[]} runs the list, newest first
+ * @returns {number[]} a single one where there is nothing to compare it with
+ */
+export function trendIn(run, runs) {
+  const alike = ({ suites, targets }) =>
+    JSON.stringify([suites, targets]) === JSON.stringify([run.suites, run.targets]);
+  const before = runs.filter((one) => one.state === "finished" && one.started < run.started && alike(one));
+  const rates = [run, ...before].map(({ pass_rate: rate }) => rate).filter((rate) => rate !== null);
+  return run.pass_rate === null ? [] : rates.slice(0, EARLIER + 1).reverse();
 }
 
 function costOf({ cost_usd: cost }) {
@@ -113,15 +128,19 @@ const UNITS = [
   [14, "d"],
 ];
 
-/** `5 min ago`; a date after some days. */
-export function agoOf(written, now = Date.now()) {
+/** `5 min ago`; a date after some days; null of what is no time. */
+export function ageOf(written, now = Date.now()) {
   const when = Date.parse(written ?? "");
-  if (Number.isNaN(when)) return "–";
-  const told = (words) => element("time", { datetime: new Date(when).toISOString(), title: moment(written) }, words);
+  if (Number.isNaN(when)) return null;
   let age = Math.max(0, (now - when) / 1000);
   for (const [size, unit] of UNITS) {
-    if (age < Number(size)) return told(unit === "s" ? "just now" : `${Math.floor(age)} ${unit} ago`);
+    if (age < Number(size)) return unit === "s" ? "just now" : `${Math.floor(age)} ${unit} ago`;
     age /= Number(size);
   }
-  return told(new Date(when).toISOString().slice(0, 10));
+  return new Date(when).toISOString().slice(0, 10);
+}
+
+function beganOf({ started }) {
+  const age = ageOf(started);
+  return age ? element("time", { datetime: new Date(started).toISOString(), title: moment(started) }, age) : "–";
 }

@@ -55,6 +55,7 @@ export class RunScreen {
     this.frame.subject.replaceChildren(...this.subject());
     if (this.asked) page.goTo(...this.asked);
     if (page.run.state === "running") this.ended = this.source.watch((news) => this.hear(news));
+    if (page.run.indexed < 1) this.refresh();
   }
 
   subject() {
@@ -93,6 +94,7 @@ export class RunScreen {
     this.source.refresh();
     try {
       this.page.update(await this.source.overview());
+      this.again ||= this.page.run.indexed < 1;
     } catch {
       this.again = true; // the numbers that are there stay; the next ones are asked for again
     }

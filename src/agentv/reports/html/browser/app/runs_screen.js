@@ -8,7 +8,7 @@ import { button, element, hidden } from "../dom/elements.js";
 import { commandLine } from "../dom/text.js";
 import { unfocus } from "../page/frame.js";
 import { Loading } from "../page/loading.js";
-import { runAddress, runRow } from "./run_rows.js";
+import { runAddress, runRow, trendIn } from "./run_rows.js";
 
 const LIMIT = 50;
 const SEARCH_AFTER = 120;
@@ -145,17 +145,16 @@ export class RunsScreen {
   table() {
     this.told.textContent = this.isFiltered() ? `${count(this.total, "run")} found` : count(this.total, "run");
     if (!this.runs.length) return this.empty();
-    this.columns = {
-      trend: this.runs.some((run) => run.trend?.length),
-      cost: this.runs.some((run) => run.cost_usd !== null),
-    };
+    const rates = new Map(this.runs.map((run) => [run.run_id, trendIn(run, this.runs)]));
+    const trends = [...rates.values()].some((known) => known.length > 1) ? rates : null;
+    const cost = this.runs.some((run) => run.cost_usd !== null);
+    this.columns = { trends, cost };
     this.body = element(
       "tbody",
       {},
       this.runs.map((run) => this.row(run)),
     );
-    const { trend, cost } = this.columns;
-    const heads = ["Run", "Pass rate", trend ? "Trend" : null, cost ? "Cost" : null, "Took", "Began"];
+    const heads = ["Run", "Pass rate", trends ? "Trend" : null, cost ? "Cost" : null, "Took", "Began"];
     const head = element(
       "thead",
       {},
