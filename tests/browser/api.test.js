@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { matching } from "../../src/agentv/reports/html/browser/app/palette.js";
-import { ageOf, trendIn } from "../../src/agentv/reports/html/browser/app/run_rows.js";
+import { ageOf } from "../../src/agentv/reports/html/browser/app/run_rows.js";
 import { Api } from "../../src/agentv/reports/html/browser/data/api.js";
 import { ApiResults, PAGE } from "../../src/agentv/reports/html/browser/data/api_results.js";
 
@@ -139,29 +139,6 @@ test("a command is found by letters of its words, in any order", () => {
   assert.deepEqual(found("RUNS two"), ["Compare two runs"]);
   assert.deepEqual(found("2026-A"), ["returns"]);
   assert.equal(found("").length, 3);
-});
-
-test("the trend of a run is of finished runs before it with the same suites and targets", () => {
-  const run = (started, rate, given = {}) => ({
-    run_id: started,
-    started,
-    pass_rate: rate,
-    state: "finished",
-    suites: ["a"],
-    targets: ["x"],
-    ...given,
-  });
-  const runs = [
-    run("5", 0.9),
-    run("4", 0.8, { state: "interrupted" }),
-    run("3", 0.7, { targets: ["y"] }),
-    run("2", null),
-    run("1", 0.5),
-  ];
-  assert.deepEqual(trendIn(runs[0], runs), [0.5, 0.9]);
-  assert.deepEqual(trendIn(runs[1], runs), [0.5, 0.8]);
-  assert.deepEqual(trendIn(runs[3], runs), []);
-  assert.deepEqual(trendIn(runs[4], runs), [0.5]);
 });
 
 test("how long ago a run began is told in the unit that fits", () => {

@@ -10,8 +10,9 @@ import { inline } from "../dom/text.js";
 
 const FEW = 3;
 
-function trendOf(rates) {
-  return rates && rates.length > 1 ? sparkDrawing(rates) : hidden("no earlier runs");
+// Pass rates of earlier runs with the same suites, and of this one.
+function trendOf({ trend = [], pass_rate: rate }) {
+  return trend.length && rate !== null ? sparkDrawing([...trend, rate]) : hidden("no earlier runs");
 }
 
 export function runAddress(id) {
@@ -20,7 +21,7 @@ export function runAddress(id) {
 
 /**
  * @param {any} run as the server lists it
- * @param {{ trends: Map<string, number[]> | null, cost: boolean }} shown what is known of runs of the list
+ * @param {{ trend: boolean, cost: boolean }} shown what is known of any run of the list
  * @param {(run: any, chosen: boolean) => void} choose called where it is marked for a comparison
  * @param {boolean} chosen
  */
@@ -37,7 +38,7 @@ export function runRow(run, shown, choose, chosen) {
     element("td", { class: "pick" }, mark),
     element("th", { scope: "row" }, nameOf(run)),
     element("td", { class: "result" }, outcomeOf(run)),
-    shown.trends ? element("td", { class: "trend" }, trendOf(shown.trends.get(run.run_id))) : null,
+    shown.trend ? element("td", { class: "trend" }, trendOf(run)) : null,
     shown.cost ? element("td", { class: "number cost" }, costOf(run)) : null,
     element("td", { class: "number took" }, run.duration_ms === null ? "–" : duration(run.duration_ms)),
     element("td", { class: "number when" }, beganOf(run)),
@@ -98,23 +99,6 @@ function countsOfRun({ cases, state }) {
     (status) => `${told[status].toLocaleString("en")} ${STATUS_WORDS[status]}`,
   );
   return total ? `${count(total, "case")}: ${words.join(", ")}` : "";
-}
-
-const EARLIER = 12;
-
-/**
- * Pass rates of a run and of those before it with the same suites and targets, the oldest first.
- *
- * @param {any} run
- * @param {any[]} runs the list, newest first
- * @returns {number[]} a single one where there is nothing to compare it with
- */
-export function trendIn(run, runs) {
-  const alike = ({ suites, targets }) =>
-    JSON.stringify([suites, targets]) === JSON.stringify([run.suites, run.targets]);
-  const before = runs.filter((one) => one.state === "finished" && one.started < run.started && alike(one));
-  const rates = [run, ...before].map(({ pass_rate: rate }) => rate).filter((rate) => rate !== null);
-  return run.pass_rate === null ? [] : rates.slice(0, EARLIER + 1).reverse();
 }
 
 function costOf({ cost_usd: cost }) {

@@ -42,10 +42,10 @@ export class Api {
   }
 
   /** Ask for a change, which a server may not allow. */
-  async send(method, parts, body) {
+  async send(method, parts, body = null) {
     const token = document.querySelector('meta[name="agentv-token"]')?.getAttribute("content") ?? "";
     const headers = { "Content-Type": "application/json", "X-Agentv-Token": token };
-    return this.ask(this.address(parts), { method, headers, body: JSON.stringify(body) });
+    return this.ask(this.address(parts), { method, headers, body: body === null ? undefined : JSON.stringify(body) });
   }
 
   async ask(address, given) {
