@@ -75,6 +75,11 @@ ENDPOINTS = (
     Endpoint("/api/project", "The project and what may be done here.", ProjectFacts, _project),
     Endpoint("/api/runs", "The runs of the project, page by page.", RunPage, _runs, RunQuery, state=state_of_runs),
     Endpoint(
-        "/api/runs/{id}", "A run: its facts, failures by cause, and rates.", RunOverview, _run, state=state_of_run
+        "/api/runs/{id}",
+        "A run: its facts, failures by cause, and rates.",
+        RunOverview,
+        _run,
+        state=state_of_run,
+        kept=True,
     ),
 )
