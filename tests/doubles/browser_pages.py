@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,3 +77,21 @@ def settle(page: Any) -> None:
     """Wait until the page has followed its address, whose change is told by an event that comes after it."""
     page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
     page.wait_for_function("() => !document.querySelector('.told').textContent.includes('searching')")
+
+
+def axe() -> Path | None:
+    """The script of axe-core, which npm puts beside the programs that it installs; None: it is not installed."""
+    folders = (
+        Path(folder).parent / "axe-core" / "axe.min.js" for folder in os.environ.get("PATH", "").split(os.pathsep)
+    )
+    return next((file for file in folders if file.is_file()), None)
+
+
+def barriers(page: Any) -> list[str]:
+    """What keeps people from using the page as it is, by axe-core's rules."""
+    file = axe()
+    assert file is not None
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(file.read_text(encoding="utf-8"))
+    found = page.evaluate("async () => (await axe.run(document, { resultTypes: ['violations'] })).violations")
+    return [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:160]}" for one in found]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,8 @@ from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
-from agentv.reports.html import HtmlReport, page, render
+from agentv.reports.html import HtmlReport, render
+from agentv.reports.html.browser_modules import joined, module_sources
 from agentv.reports.html.comparison import ShownComparison, ShownDifference
 from agentv.reports.html.work import ShownDiff, ShownWork
 from agentv.reports.text.escaping import percent
@@ -29,12 +29,11 @@ from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import SUMMARY
 
 PHONE = {"width": 390, "height": 844}
-SCRIPTS = Path(page.__file__).parent / "browser"
 
 
-def scripts(*names):
-    """The sources of these files of the page."""
-    return "\n".join((SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in names)
+def script(module):
+    """The source of a module of the page and of those that it needs."""
+    return joined(module, module_sources())
 
 
 @pytest.fixture
@@ -135,7 +134,7 @@ def test_a_run_without_trials_says_so(opened):
 
 @pytest.mark.parametrize(("passed", "judged"), [(0, 3), (1, 7), (29, 40), (999, 1000), (5, 5)])
 def test_intervals_are_those_of_the_statistics(tab, passed, judged):
-    source = scripts("numbers", "rates")
+    source = script("data/rates.js")
     low, high = tab.evaluate(f"() => {{ {source}; return intervalAt({passed / judged}, {judged}) }}")
     assert (low, high) == pytest.approx(wilson_interval(passed, judged), abs=1e-12)
     said = tab.evaluate(f"() => {{ {source}; return percent({passed / judged}) }}")
@@ -150,7 +149,7 @@ def test_rates_by_clusters_are_those_of_the_statistics(tab):
         own = chance.random()
         drawn.append([[size, sum(chance.random() < own for _ in range(size))] for size in sizes])
     drawn += [[[4, 4]] * 9, [[4, 0]] * 9, [[10, 10]] * 7 + [[10, 0]] * 3, [[3, 1]]]
-    found = tab.evaluate(f"(drawn) => {{ {scripts('numbers', 'rates')}; return drawn.map(estimatedRate) }}", drawn)
+    found = tab.evaluate(f"(drawn) => {{ {script('data/rates.js')}; return drawn.map(estimatedRate) }}", drawn)
     for sums, told in zip(drawn, found, strict=True):
         expected = estimated_rate(map(tuple, sums))
         assert told["rate"] == pytest.approx(expected.mean)
@@ -705,7 +704,7 @@ def test_what_a_screen_reader_needs_is_there(opened):
 def test_a_difference_leaves_both_texts_whole_and_is_the_shortest(tab):
     chance = random.Random(7)
     pairs = [["".join(chance.choices("abc", k=chance.randrange(9))) for _ in range(2)] for _ in range(400)]
-    source = (SCRIPTS / "differences.js").read_text(encoding="utf-8")
+    source = script("data/differences.js")
     found = tab.evaluate(
         f"(pairs) => {{ {source}; return pairs.map(([one, other]) => differences([...one], [...other])) }}", pairs
     )
@@ -726,7 +725,7 @@ def common(one, other):
 
 
 def test_texts_without_anything_in_common_are_given_up_on(tab):
-    source = (SCRIPTS / "differences.js").read_text(encoding="utf-8")
+    source = script("data/differences.js")
     lines = "Array.from({ length: 3000 }, (_, number) => mark + number).join('\\n')"
     call = f"() => {{ {source}; const text = (mark) => {lines}; return alignedLines(text('a'), text('b')) }}"
     assert tab.evaluate(call) is None

@@ -70,7 +70,7 @@ class Entries:
     _groups: dict[tuple[object, ...], _SampledCase] = field(default_factory=dict)
 
     def short(self, result: TrialResult) -> list[Any]:
-        """Fields for the list and its filters; `browser/data.js` names their positions."""
+        """Fields for the list and its filters; `browser/data/file_run.js` names their positions."""
         trial, case = result.trial, result.trial.case
         return [
             case.id,

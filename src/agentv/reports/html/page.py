@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from html import escape
-from pathlib import Path
 
+from agentv.reports.html.browser_modules import BROWSER, joined, module_sources
 from agentv.reports.html.comparison import ShownComparison
 from agentv.reports.html.embedded import data_element, to_json
 from agentv.reports.html.entries import Entries
@@ -30,36 +30,15 @@ CHUNK = 100
 CHUNK_LENGTH = 1_000_000
 """Characters after which an element ends early."""
 
-SCRIPTS = (
-    "elements",
-    "text",
-    "numbers",
-    "rates",
-    "data",
-    "choice",
-    "search",
-    "differences",
-    "charts",
-    "list",
-    "filters",
-    "failures",
-    "comparison",
-    "matrix",
-    "overview",
-    "markdown",
-    "answers",
-    "checks",
-    "transcript",
-    "timeline",
-    "changes",
-    "case",
-    "missing",
-    "keyboard",
-    "start",
-)
-"""The files of the page's script, in the order in which they need each other."""
+START = "start.js"
+"""The module that the script of a file begins with."""
 
-_BROWSER = Path(__file__).parent / "browser"
+
+META = """\
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">"""
+"""What the documents of a file and of a server have in common."""
 
 
 def render(
@@ -113,7 +92,8 @@ def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[s
 
 def _head(report: HtmlReport) -> str:
     title = escape(one_line(f"{report.run_id} · agentv"))
-    return _FRAME.format(policy=_policy(), title=title, style=_style(), totals=escape(_in_words(report)))
+    totals = escape(_in_words(report))
+    return _FRAME.format(policy=_policy(), named=META, title=title, style=_style(), totals=totals)
 
 
 def _in_words(report: HtmlReport) -> str:
@@ -128,20 +108,18 @@ def _in_words(report: HtmlReport) -> str:
 
 @cache
 def _script() -> str:
-    files = (_BROWSER / f"{name}.js" for name in SCRIPTS)
-    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    return f'"use strict";\n(() => {{\n{source}}})();\n'
+    return f'"use strict";\n(() => {{\n{joined(START, module_sources())}}})();\n'
 
 
 @cache
 def _library() -> str:
     """Markdown to tokens. The page makes elements of them."""
-    return (_BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
+    return (BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
 
 
 @cache
 def _style() -> str:
-    return "\n" + (_BROWSER / "style.css").read_text(encoding="utf-8")
+    return "\n" + (BROWSER / "style.css").read_text(encoding="utf-8")
 
 
 @cache
@@ -173,9 +151,7 @@ _FRAME = """\
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">
+{named}
 <title>{title}</title>
 <style>{style}</style>
 </head>

@@ -10,7 +10,8 @@ import pytest
 
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message
-from agentv.reports.html.page import _BROWSER, CHUNK, CHUNK_LENGTH, SCRIPTS, render
+from agentv.reports.html.browser_modules import BROWSER, module_sources
+from agentv.reports.html.page import CHUNK, CHUNK_LENGTH, render
 from agentv.reports.html.whole import KEPT, whole
 from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report
 from doubles.trials import ROOT, finished, graded, trial
@@ -86,10 +87,8 @@ def test_a_hostile_run_id_is_text(text):
     assert re.search(r"<title>([^<]*) · agentv</title>", head)
 
 
-def test_files_that_the_page_is_made_of():
-    assert sorted(f"{name}.js" for name in SCRIPTS) == sorted(file.name for file in _BROWSER.glob("*.js"))
-    for name in SCRIPTS:
-        source = (_BROWSER / f"{name}.js").read_text(encoding="utf-8")
+def test_no_module_makes_markup_of_text():
+    for path, source in module_sources().items():
         assert len(source.splitlines()) < 500
         for forbidden in (
             "innerHTML",
@@ -100,15 +99,19 @@ def test_files_that_the_page_is_made_of():
             "Function(",
             "</",
             "<!--",
-            "fetch(",
             "http:",
             "https:",
         ):
-            assert forbidden not in source.replace("http://www.w3.org/2000/svg", ""), (name, forbidden)
+            assert forbidden not in source.replace("http://www.w3.org/2000/svg", ""), (path, forbidden)
+
+
+def test_the_script_of_a_file_asks_nobody():
+    script = re.findall(r"<script>(.*?)</script>", page(), re.DOTALL)[1]
+    assert not re.search(r"\bfetch\(|EventSource|XMLHttpRequest|sendBeacon|WebSocket", script)
 
 
 def test_the_library_is_as_it_was_published():
-    library = (_BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
+    library = (BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
     notice, published = library.split("*/\n", 1)
     assert "Permission is hereby granted" in notice
     digest = sha256(published.encode()).hexdigest()

@@ -1,0 +1,168 @@
+// The pages of a server: which of them is shown follows from the address.
+
+/** @import { Api } from "../data/api.js" */
+
+import { plainly, shortened } from "../data/texts.js";
+import { element } from "../dom/elements.js";
+import { switchMarkdown } from "../dom/markdown.js";
+import { Frame } from "../page/frame.js";
+import { listenToKeys, RUN_KEYS } from "../page/keyboard.js";
+import { problemBox } from "../page/loading.js";
+import { CompareScreen } from "./compare_screen.js";
+import { Palette } from "./palette.js";
+import { runAddress } from "./run_rows.js";
+import { RunScreen } from "./run_screen.js";
+import { RunsScreen } from "./runs_screen.js";
+
+const RUN = /^\/run\/([^/]*)(.*)$/s;
+const FOUND_RUNS = 8;
+
+/** @type {[string, string][]} */
+const KEYS = [
+  ["Ctrl+K or :", "go to a page or a run, or do something"],
+  ...RUN_KEYS,
+  ["x", "choose the selected run to compare it"],
+];
+
+export class App {
+  /**
+   * @param {Api} api
+   * @param {any} project
+   */
+  constructor(api, project) {
+    this.api = api;
+    this.project = project;
+    this.palette = new Palette(
+      () => this.commands(),
+      (typed) => this.runs(typed),
+    );
+    this.frame = new Frame("#/", KEYS, this.palette.button());
+    this.frame.body.after(this.palette.dialog);
+    /** @type {any} */
+    this.screen = null;
+    this.key = null;
+    addEventListener("hashchange", () => this.follow());
+    document.addEventListener("keydown", (event) => this.shortcut(event));
+    listenToKeys(() => ({
+      ...this.screen?.keys(),
+      t: () => this.frame.nextTheme(),
+      ":": () => this.palette.open(),
+      "?": () => this.frame.showHelp(),
+    }));
+    this.follow();
+  }
+
+  shortcut(event) {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    this.palette.open();
+  }
+
+  offers(name) {
+    return (this.project.offers ?? []).includes(name);
+  }
+
+  follow() {
+    const [path, query = ""] = location.hash.slice(1).split("?");
+    const parameters = new URLSearchParams(query);
+    const [key, make, rest] = this.screenAt(path, parameters);
+    if (key !== this.key) this.change(key, make);
+    this.screen.goTo?.(rest, parameters);
+    this.mark();
+  }
+
+  /** What is at an address: a name, how it is made, and the path within it. */
+  screenAt(path, parameters) {
+    const run = RUN.exec(path);
+    if (run) {
+      const beside = this.besideIn(parameters);
+      const id = decodedId(run[1]);
+      return [`run ${JSON.stringify([id, beside])}`, () => new RunScreen(this.api, this.frame, id, beside), run[2]];
+    }
+    if (path === "" || path === "/") return ["runs", () => new RunsScreen(this.api, this.project), ""];
+    if (path === "/compare" && this.offers("compare")) return ["compare", () => new CompareScreen(this.api), ""];
+    return [`missing ${path}`, () => missingScreen(path), ""];
+  }
+
+  besideIn(parameters) {
+    const [run, route] = [parameters.get("against"), parameters.get("beside")];
+    return run && route ? { run, route } : null;
+  }
+
+  change(key, make) {
+    const first = this.screen === null;
+    this.screen?.leavePage?.();
+    this.key = key;
+    document.body.dataset.page = key.split(" ")[0];
+    this.frame.subject.replaceChildren();
+    this.frame.pages.replaceChildren(...this.links());
+    this.screen = make();
+    this.frame.show(null, this.screen.main);
+    document.title = [this.screen.title, "agentv"].map((name) => shortened(plainly(name), 80)).join(" · ");
+    scrollTo(0, 0);
+    if (!first) this.frame.focus();
+  }
+
+  links() {
+    const pages = [["Runs", "#/"], ...(this.offers("compare") ? [["Compare", "#/compare"]] : [])];
+    return pages.map(([label, href]) => element("a", { href }, label));
+  }
+
+  mark() {
+    const [path] = location.hash.split("?");
+    if (this.key.startsWith("run ")) return;
+    for (const link of this.frame.pages.querySelectorAll("a"))
+      if (link.getAttribute("href") === (path || "#/")) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+  }
+
+  commands() {
+    const go = (label, hash, key = undefined) => ({ label, key, run: () => this.go(hash) });
+    const page = this.screen instanceof RunScreen ? this.screen.page : null;
+    return [
+      ...(page
+        ? [
+            go("Overview of this run", page.home()),
+            go("Cases that failed", page.chosen({ status: "failed errored" })),
+            go("Flaky cases", page.chosen({ status: "flaky" })),
+            { label: "Search the cases", key: "/", run: () => page.startSearch() },
+            { label: "Answers as Markdown or as text", key: "m", run: switchMarkdown },
+          ]
+        : []),
+      go("Runs", "#/"),
+      ...(this.offers("compare") ? [go("Compare two runs", "#/compare")] : []),
+      { label: "Light, dark or system theme", key: "t", run: () => this.frame.nextTheme() },
+      { label: "Keys", key: "?", run: () => this.frame.showHelp() },
+    ];
+  }
+
+  async runs(typed) {
+    const { runs } = await this.api.get(["runs"], { q: typed, limit: FOUND_RUNS });
+    return runs.map((run) => ({
+      label: run.name || run.suites.join(", ") || run.run_id,
+      more: run.run_id,
+      run: () => this.go(runAddress(run.run_id)),
+    }));
+  }
+
+  go(hash) {
+    location.hash = hash;
+  }
+}
+
+function decodedId(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function missingScreen(path) {
+  const main = element("main", { id: "main", class: "screen", tabindex: -1 });
+  main.append(problemBox(new Error(`There is no page at ${plainly(path)}.`), null));
+  const leave = () => {
+    location.hash = "#/";
+  };
+  return { main, title: "Not found", keys: () => ({ Escape: leave }) };
+}

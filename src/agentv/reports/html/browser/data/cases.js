@@ -1,0 +1,78 @@
+// Cases: what their samples come to, and how many there are of each outcome.
+
+import { count } from "./numbers.js";
+
+// `early`, of a case whose samples may end early: why they did, and bounds of its rate; its mean score leans to one side.
+export function caseOf(trials, status, early = null) {
+  const { id, suite, target, prompt, variant, tags, teaser, sha } = trials[0];
+  return {
+    id,
+    suite,
+    target,
+    prompt,
+    variant,
+    tags,
+    teaser,
+    sha,
+    trials,
+    status,
+    early,
+    score: trials[0].score,
+    base: null,
+    change: null,
+  };
+}
+
+// The mean of what was judged, and the reason of the sample that did worst.
+export function settle(one) {
+  one.trials.sort((first, second) => first.sample - second.sample);
+  const scores = one.trials.map((trial) => trial.score).filter((value) => value !== null);
+  one.score = scores.length ? scores.reduce((sum, value) => sum + value, 0) / scores.length : null;
+  one.teaser = (one.trials.find((trial) => trial.status === one.status) ?? one.trials[0]).teaser;
+}
+
+export function sum(values) {
+  const told = values.filter((value) => value !== null && value !== undefined);
+  return told.length ? told.reduce((total, value) => total + value, 0) : null;
+}
+
+export function passedSamples(one) {
+  return one.trials.filter((trial) => trial.status === "passed").length;
+}
+
+export function isFlaky(one) {
+  const judged = one.trials.filter((trial) => trial.status === "passed" || trial.status === "failed").length;
+  return passedSamples(one) > 0 && passedSamples(one) < judged;
+}
+
+const WORST = ["errored", "failed", "skipped", "shown", "passed"];
+
+export function countsOf(rows) {
+  const counts = { passed: 0, failed: 0, errored: 0, skipped: 0, shown: 0 };
+  for (const one of rows) counts[one.status] += 1;
+  return counts;
+}
+
+// What each case came to: the worst of its rows.
+export function countsOfCases(rows) {
+  const worst = new Map();
+  for (const one of rows) {
+    const key = caseKey(one);
+    if (!worst.has(key) || WORST.indexOf(one.status) < WORST.indexOf(worst.get(key).status)) worst.set(key, one);
+  }
+  return countsOf([...worst.values()]);
+}
+
+// A case has a row for each target, prompt and variant that it ran with.
+export function distinctCases(rows) {
+  return new Set(rows.map(caseKey)).size;
+}
+
+function caseKey({ suite, id }) {
+  return JSON.stringify([suite, id]);
+}
+
+// `12 cases`, `12 cases in 48 rows`.
+export function casesAndRows(cases, rows) {
+  return cases === rows ? count(cases, "case") : `${count(cases, "case")} in ${count(rows, "row")}`;
+}

@@ -1,0 +1,114 @@
+// Which cases are chosen, and in what order. All of it stands in the address, so that a view can be sent on.
+
+import { isFlaky, sum } from "./cases.js";
+
+export const ORDERS = {
+  worst: "Worst first",
+  run: "In order of completion",
+  name: "By name",
+  slowest: "Slowest first",
+  costliest: "Costliest first",
+};
+
+const CHOICES = ["status", "suite", "target", "prompt", "variant", "tag", "assertion", "why", "change", "q", "order"];
+
+export function emptyChoice() {
+  return {
+    status: "",
+    suite: "",
+    target: "",
+    prompt: "",
+    variant: "",
+    tag: "",
+    assertion: "",
+    why: "",
+    change: "",
+    q: "",
+    order: "worst",
+  };
+}
+
+// Without filters, in the order that was chosen.
+export function cleared(choice) {
+  return { ...emptyChoice(), order: choice.order };
+}
+
+export function choiceFrom(parameters) {
+  const choice = emptyChoice();
+  for (const name of CHOICES) if (parameters.has(name)) choice[name] = parameters.get(name);
+  if (!Object.hasOwn(ORDERS, choice.order)) choice.order = "worst";
+  return choice;
+}
+
+export function choiceText(choice) {
+  const parameters = new URLSearchParams();
+  const usual = emptyChoice();
+  for (const name of CHOICES) if (choice[name] !== usual[name]) parameters.set(name, choice[name]);
+  return String(parameters);
+}
+
+export function isChosen(choice) {
+  const usual = emptyChoice();
+  return CHOICES.some((name) => name !== "order" && choice[name] !== usual[name]);
+}
+
+// An assertion is chosen as `failed type` or `any type`, with the name after a colon where one name is meant.
+function assertionTest(run, written) {
+  if (!written) return () => true;
+  const failed = written.startsWith("failed ");
+  const wanted = written.slice(written.indexOf(" ") + 1);
+  const numbers = new Set();
+  run.tables.assertions.forEach(([type, name], number) => {
+    if (type === wanted || name === wanted) numbers.add(number);
+  });
+  return (one) =>
+    one.trials.some((trial) => {
+      for (let at = 0; at < trial.assertions.length; at += 2)
+        if (numbers.has(trial.assertions[at]) && (!failed || trial.assertions[at + 1] !== 0)) return true;
+      return false;
+    });
+}
+
+export function chosenCases(run, choice) {
+  const statuses = new Set(choice.status.split(" ").filter(Boolean));
+  const asserted = assertionTest(run, choice.assertion);
+  const found = run.cases.filter(
+    (one) =>
+      (!statuses.size || statuses.has(one.status) || (statuses.has("flaky") && isFlaky(one))) &&
+      (!choice.suite || one.suite === choice.suite) &&
+      (!choice.target || one.target === choice.target) &&
+      (!choice.prompt || one.prompt === choice.prompt) &&
+      (!choice.variant || one.variant === choice.variant) &&
+      (!choice.tag || one.tags.includes(choice.tag)) &&
+      (!choice.why || hasCause(one, choice.why)) &&
+      (!choice.change || choice.change.split(" ").includes(one.change)) &&
+      asserted(one),
+  );
+  return ordered(found, choice.order);
+}
+
+// The causes for which trials of a case did not pass.
+function hasCause(one, cause) {
+  return one.trials.some((trial) => trial.cause === cause);
+}
+
+const SEVERITY = { failed: 0, errored: 1, skipped: 2, shown: 3, passed: 4 };
+const CHANGE_RANK = { worse: 0, lower: 1 };
+export const byName = new Intl.Collator("en", { numeric: true });
+
+const COMPARISONS = {
+  worst: (one, other) =>
+    (CHANGE_RANK[one.change] ?? 2) - (CHANGE_RANK[other.change] ?? 2) ||
+    SEVERITY[one.status] - SEVERITY[other.status] ||
+    (one.score ?? 2) - (other.score ?? 2),
+  name: (one, other) => byName.compare(one.suite, other.suite) || byName.compare(one.id, other.id),
+  slowest: (one, other) =>
+    sum(other.trials.map((trial) => trial.duration)) - sum(one.trials.map((trial) => trial.duration)),
+  costliest: (one, other) =>
+    (sum(other.trials.map((trial) => trial.cost)) ?? -1) - (sum(one.trials.map((trial) => trial.cost)) ?? -1),
+};
+
+function ordered(cases, order) {
+  const compare = COMPARISONS[order];
+  return compare ? cases.sort(compare) : cases;
+}

@@ -1,0 +1,45 @@
+"""The document of the pages of a server: it holds no data and no script, and loads both."""
+
+from __future__ import annotations
+
+from html import escape
+from urllib.parse import quote
+
+from agentv.reports.html.page import META
+
+ENTRY = "app.js"
+"""The module that the pages of a server begin with."""
+
+_ICON = "data:image/svg+xml," + quote(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#3048c4"/>'
+    '<path d="M6 12.5 10.2 16.5 18 7.5" fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>'
+)
+
+
+def document(static: str, token: str = "") -> str:
+    """The document.
+
+    Args:
+        static: address of the folder of modules, without a slash at its end, such as `/static/ab12cd`.
+        token: what requests that change something prove with that they come from this page; empty: none can.
+    """
+    told = f'<meta name="agentv-token" content="{escape(token)}">\n' if token else ""
+    at = escape(static)
+    return f"""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{META}
+{told}<title>agentv</title>
+<link rel="icon" href="{_ICON}">
+<link rel="stylesheet" href="{at}/style.css">
+<script src="{at}/vendor/markdown-it.js" defer></script>
+<script type="module" src="{at}/{ENTRY}"></script>
+</head>
+<body>
+<noscript><p class="plain">This page needs JavaScript.</p></noscript>
+<div id="page"><p class="plain">Opening…</p></div>
+</body>
+</html>
+"""

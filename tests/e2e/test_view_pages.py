@@ -1,0 +1,267 @@
+"""`agentv view` in a real Chromium: every screen, a run that goes on meanwhile, and what hostile texts cannot do."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import pytest
+
+from doubles.browser_pages import DESKTOP, axe, barriers
+from e2e.command import Project
+
+PHONE = {"width": 390, "height": 844}
+EVIL = "<img src=x onerror='window.hacked = 1'>"
+
+AGENT = """
+import os, pathlib, time
+
+def _wait(text):
+    # For as long as a test says so.
+    gate = os.environ.get("GATE")
+    while gate and "wait" in text and not pathlib.Path(gate).exists():
+        time.sleep(0.02)
+
+def old(input):
+    return "You can return it within 14 days." if "bike" in str(input) else "You can return it within 30 days."
+
+def new(input):
+    _wait(str(input))
+    return "# Returns\\n\\nYou can return it **within 30 days**, \\u202e <b>and</b> [more](https://example.com)."
+"""
+
+RETURNS = f"""
+name: returns
+threshold: 1
+targets:
+  - {{name: old, provider: "python:agent.py:old"}}
+  - {{name: new, provider: "python:agent.py:new"}}
+tests:
+  - {{id: lamp, tags: [refund], input: My lamp?, expected_output: Within 30 days., assert: [contains: 30 days]}}
+  - {{id: bike, tags: [exchange], input: My bike?, assert: [contains: 30 days, icontains: return]}}
+  - id: "{EVIL}"
+    input: "{EVIL}"
+    assert: [contains: tent]
+  - {{id: "..", input: "..", assert: [contains: 30 days]}}
+"""
+
+WAITING = """
+name: waiting
+target: python:agent.py:new
+tests:
+  - {id: first, input: one, assert: [contains: 30 days]}
+  - {id: second, input: wait two, assert: [contains: 30 days]}
+  - {id: third, input: wait three, assert: [contains: tents]}
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    made = Project(tmp_path_factory.mktemp("viewed"))
+    (made.path / ".git").mkdir()
+    made.write("agent.py", AGENT)
+    made.write("waiting.eval.yaml", WAITING)
+    made.write("returns.eval.yaml", RETURNS)
+    for name, chosen in {"old": ["--target", "old"], "new": ["--target", "new"], "both": []}.items():
+        assert made.run("eval", "returns.eval.yaml", *chosen, "--out", f".agentv/results/{name}").status == 1
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(project):
+    """The address of a server that runs meanwhile."""
+    process = project.start("view", "--no-open", "--port", "0")
+    address = re.search(r"http://\S+", process.stdout.readline())[0]
+    yield address
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+
+
+@pytest.fixture
+def opened(pages, server):
+    """Opens an address of the server; at the end nobody else may have been asked, and nothing may have gone wrong."""
+    wrong = []
+
+    def open_(at="", *, view=DESKTOP, dark=False):
+        tab = pages.lend(
+            view=view,
+            dark=dark,
+            console=lambda message: wrong.append(message.text),
+            pageerror=lambda error: wrong.append(str(error)),
+            request=lambda request: request.url.startswith((server, "data:")) or wrong.append(request.url),
+        )
+        tab.goto(f"{server}{at}")
+        tab.wait_for_selector("html[data-ready]", state="attached")
+        return tab
+
+    open_.wrong = wrong
+    yield open_
+    hacked = pages.take_back()
+    assert (wrong, hacked) == ([], [None] * len(hacked))
+
+
+SCREENS = {
+    "runs": ("#/", ".runtable"),
+    "no run": ("#/?q=nothing+is+called+so", ".nothing"),
+    "run": ("#/run/both/", ".verdict .big"),
+    "cases": ("#/run/both/cases", ".row .id"),
+    "case": ("#/run/both/case/returns/bike/old", ".casehead"),
+    "hostile case": (
+        "#/run/both/case/returns/%3Cimg%20src%3Dx%20onerror%3D'window.hacked%20%3D%201'%3E/new",
+        ".casehead",
+    ),
+    "dots": ("#/run/both/case/returns/../new", ".casehead"),
+    "no case": ("#/run/new/case/returns/bike/other", ".missing .look"),
+    "compare": ("#/compare?run=old&run=new", ".compared"),
+    "choose": ("#/compare", ".chooser"),
+    "nowhere": ("#/nowhere", ".failure"),
+}
+VIEWS = {"light": {}, "dark": {"dark": True}, "phone": {"view": PHONE}}
+
+
+@pytest.mark.skipif(axe() is None, reason="axe-core is not installed")
+def test_every_screen_can_be_used_by_everybody(project, opened):
+    found = []
+    for kind, view in VIEWS.items():
+        tab = opened(**view)
+        for name, (at, shows) in SCREENS.items():
+            tab.evaluate("(at) => { location.hash = at }", at)
+            if name != "cases" or kind == "phone":
+                tab.wait_for_selector(f"main:not([aria-busy]) {shows}" if name != "cases" else shows)
+            found += [f"{kind}, {name}: {one}" for one in barriers(tab)]
+            wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+            found += [f"{kind}, {name}: {wide} px too wide"] if wide > 0 else []
+    opened.wrong[:] = [one for one in opened.wrong if "404" not in one]  # the case that is not there
+    assert "\n".join(found) == ""
+
+
+def test_runs_are_listed_and_searched_and_lead_to_their_pages(project, opened):
+    tab = opened()
+    tab.wait_for_selector(".run")
+    assert tab.locator(".run").count() == 3
+    assert tab.inner_text(".told") == "3 runs"
+    tab.keyboard.press("/")
+    tab.keyboard.type("old")
+    tab.wait_for_url(lambda address: "q=old" in address)
+    tab.wait_for_function("() => document.querySelectorAll('.run').length === 2")
+    first = tab.get_attribute(".run", "data-run")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".verdict")
+    assert f"/run/{first}/" in tab.url
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector(".runtable")
+
+
+def test_the_page_of_a_run_says_what_its_file_says(project, opened, pages, tmp_path):
+    assert project.run("results", "report", "both", "--html", str(tmp_path / "report.html")).status == 0
+    tab = opened("#/run/both/")
+    tab.wait_for_selector(".verdict")
+    file = pages.lend()
+    file.goto((tmp_path / "report.html").as_uri())
+    file.wait_for_selector(".verdict")
+    shown = [re.sub(r"\s+", " ", one.inner_text("article")) for one in (tab, file)]
+    assert shown[0] == shown[1]
+    rows = [sorted(one.locator(".row .id").all_inner_texts()) for one in (tab, file)]
+    assert rows[0] == rows[1]
+    assert tab.inner_text(".side .told") == file.inner_text(".side .told")
+
+
+def test_filters_and_search_are_the_servers_and_stand_in_the_address(project, opened):
+    tab = opened("#/run/both/cases?status=failed&target=old")
+    tab.wait_for_selector(".row .id")
+    assert sorted(tab.locator(".row .id").all_inner_texts()) == [EVIL, "bike"]
+    tab.click("text=Clear")
+    tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 8")
+    tab.fill(".search", "lamp")
+    tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 2")
+    assert tab.locator(".row .id").all_inner_texts() == ["lamp", "lamp"]
+
+
+def test_a_case_leads_to_the_next_and_to_its_other_targets(project, opened):
+    tab = opened("#/run/both/case/returns/bike/old")
+    tab.wait_for_selector(".casehead .steps a")
+    assert tab.inner_text(".casehead h1") == "bike"
+    tab.click("text=Compare answers")
+    tab.wait_for_selector(".besides .difference")
+    assert "within 14 days" in tab.inner_text(".besides")
+    before = tab.url
+    tab.keyboard.press("j")
+    tab.wait_for_function("(before) => location.href !== before", arg=before)
+    tab.wait_for_function("() => document.querySelector('.casehead h1').textContent !== 'bike'")
+
+
+def test_answers_that_are_markup_are_text(project, opened):
+    tab = opened(SCREENS["hostile case"][0])
+    tab.wait_for_selector(".casehead")
+    assert tab.inner_text(".casehead h1") == EVIL
+    tab.keyboard.press("m")
+    assert tab.inner_text(".markdown").startswith("Returns")
+    assert "U+202E <b>and</b>" in tab.inner_text(".markdown")
+    assert tab.locator("main img, main b").count() == 0
+
+
+def test_two_runs_are_compared_verdict_first(project, opened):
+    tab = opened()
+    for run in ("new", "old"):  # the older one is the base, whichever is chosen first
+        tab.click(f"[data-run={run}] .pick input")
+    tab.click("text=Compare the two runs")
+    tab.wait_for_selector(".compared h1")
+    assert tab.locator("section h2").all_inner_texts() == ["Got worse: 0", "Got better: 1"]
+    tab.click("text=Both answers")
+    tab.wait_for_selector(".besides .difference")
+    assert "within 14 days" in tab.inner_text(".besides")
+    tab.click(".directions .look")
+    tab.wait_for_selector(".casehead")
+    assert "Compared with the other run" in tab.inner_text("article")
+
+
+def test_the_palette_goes_anywhere(project, opened):
+    tab = opened("#/run/old/")
+    tab.wait_for_selector(".verdict")
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("runs")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".runtable")
+    tab.keyboard.press(":")
+    tab.keyboard.type("new")
+    tab.wait_for_selector(".commands [role=option]:not(.none)")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".verdict")
+    assert "/run/new/" in tab.url
+
+
+def test_a_server_that_does_not_answer_is_told_in_place_and_asked_again(project, opened):
+    tab = opened()
+    tab.route("**/api/runs/*/trials/*", lambda route: route.abort())
+    tab.evaluate("(at) => { location.hash = at }", "#/run/both/case/returns/lamp/new")
+    tab.wait_for_selector("main [role=alert]")
+    assert "The server cannot be reached" in tab.inner_text("main")
+    assert tab.locator(".row .id").count() == 8
+    tab.unroute("**/api/runs/*/trials/*")
+    tab.click("text=Try again")
+    tab.wait_for_selector(".casehead")
+    opened.wrong.clear()  # the browser tells of the request that failed
+
+
+def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
+    gate = tmp_path / "go"
+    runs = opened()
+    words = ("waiting.eval.yaml", "--workers", "3", "--out", ".agentv/results/waiting")
+    process = project.start("eval", *words, env={"GATE": str(gate)})
+    try:
+        runs.wait_for_selector(".run.running progress")
+        tab = opened("#/run/waiting/")
+        tab.wait_for_function("() => document.querySelector('.progress .small')?.textContent === '1 of 3 trials'")
+        assert tab.locator(".row .id").all_inner_texts() == ["first"]
+        tab.evaluate("window.stays = true")
+        gate.touch()
+        tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 3")
+        tab.wait_for_function("() => !document.querySelector('.progress')")
+        assert tab.inner_text("h1") == "1 of 3 cases failed"
+        assert tab.evaluate("window.stays")
+        runs.wait_for_selector(".run.finished[data-run=waiting]")
+    finally:
+        gate.touch()
+        process.communicate(timeout=20)
