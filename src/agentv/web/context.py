@@ -16,19 +16,15 @@ class ViewOptions:
     """How the application was started.
 
     Attributes:
-        label: people may label answers.
         edit: runs may be named and deleted.
-        person: whose labels are written.
     """
 
-    label: bool = False
     edit: bool = False
-    person: str = ""
 
     @property
     def writes(self) -> bool:
         """Whether anything may be changed."""
-        return self.label or self.edit
+        return self.edit
 
 
 class ViewContext:
