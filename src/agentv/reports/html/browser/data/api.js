@@ -12,6 +12,8 @@ export class Api {
   /** @param {string} base */
   constructor(base = "/api") {
     this.base = base;
+    /** @type {(alive: boolean) => void} */
+    this.connection = () => {}; // told whether events arrive
   }
 
   /**
@@ -77,7 +79,12 @@ export class Api {
     const events = new EventSource(address);
     for (const [name, listener] of Object.entries(listeners))
       events.addEventListener(name, (event) => listener(JSON.parse(/** @type {MessageEvent} */ (event).data)));
-    return () => events.close();
+    events.onerror = () => this.connection(false);
+    events.onopen = () => this.connection(true);
+    return () => {
+      events.close();
+      this.connection(true);
+    };
   }
 }
 
