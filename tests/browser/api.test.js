@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { matching } from "../../src/agentv/reports/html/browser/app/palette.js";
+import { ageOf } from "../../src/agentv/reports/html/browser/app/run_rows.js";
 import { Api } from "../../src/agentv/reports/html/browser/data/api.js";
 import { ApiResults, PAGE } from "../../src/agentv/reports/html/browser/data/api_results.js";
 
@@ -138,4 +139,15 @@ test("a command is found by letters of its words, in any order", () => {
   assert.deepEqual(found("RUNS two"), ["Compare two runs"]);
   assert.deepEqual(found("2026-A"), ["returns"]);
   assert.equal(found("").length, 3);
+});
+
+test("how long ago a run began is told in the unit that fits", () => {
+  const now = Date.parse("2026-03-15T12:00:00Z");
+  assert.equal(ageOf("2026-03-15T11:59:30Z", now), "just now");
+  assert.equal(ageOf("2026-03-15T11:01:00Z", now), "59 min ago");
+  assert.equal(ageOf("2026-03-14T13:00:00Z", now), "23 h ago");
+  assert.equal(ageOf("2026-03-05T12:00:00Z", now), "10 d ago");
+  assert.equal(ageOf("2026-01-05T12:00:00Z", now), "2026-01-05");
+  assert.equal(ageOf("2026-03-15T12:00:05Z", now), "just now");
+  assert.equal(ageOf("soon", now), null);
 });

@@ -20,7 +20,7 @@ from agentv.reports.html.work import ShownDiff, ShownWork
 from agentv.reports.text.escaping import percent
 from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
-from doubles.browser_pages import DESKTOP, follow, load_report, settle
+from doubles.browser_pages import DESKTOP, axe, barriers, follow, load_report, settle
 from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
 from doubles.matrix import HOSTILE as EVIL
 from doubles.matrix import MATRIX
@@ -124,6 +124,14 @@ def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_interva
         SUMMARY, by_target={name: GroupTotals(Counts(10, 8, 2), 0.8, None, (0.25, 0.75)) for name in "ab"}
     )
     assert opened(results, summary=summary).locator(".small", has_text="25.0\xa0% to 75.0\xa0%").count() == 2
+
+
+@pytest.mark.skipif(axe() is None, reason="axe-core is not installed")
+def test_a_report_can_be_used_by_everybody(opened):
+    tab = opened(everything(), everything(), summary=SUMMARY)
+    found = barriers(tab)
+    follow(tab, "#/case/agent/looks-it-up/gpt")
+    assert "\n".join(found + barriers(tab)) == ""
 
 
 def test_a_run_without_trials_says_so(opened):

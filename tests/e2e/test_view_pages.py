@@ -245,6 +245,21 @@ def test_a_server_that_does_not_answer_is_told_in_place_and_asked_again(project,
     opened.wrong.clear()  # the browser tells of the request that failed
 
 
+def test_a_page_whose_server_has_ended_says_so(project, pages):
+    process = project.start("view", "--no-open", "--port", "0")
+    address = re.search(r"http://\S+", process.stdout.readline())[0]
+    tab = pages.lend()
+    tab.goto(address)
+    tab.wait_for_selector(".run")
+    assert not tab.is_visible(".lost")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    tab.wait_for_selector(".lost")
+    assert tab.inner_text(".lost") == "Not connected: numbers may be old."
+    assert tab.locator(".run").count() == 3  # what was there stays
+    pages.take_back()
+
+
 def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
     gate = tmp_path / "go"
     runs = opened()

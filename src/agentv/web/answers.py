@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -19,6 +20,9 @@ from agentv.reports.text.escaping import safe
 from agentv.version import __version__
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
+
+KEPT = 16
+"""Answers that take long to make and are kept."""
 
 LONGEST_BODY = 1_000_000
 """Bytes of a request's body."""
@@ -104,6 +108,9 @@ def _answered(context: ViewContext, endpoint: Endpoint, call: Call, request: Req
         tag = f'W/"{hashlib.blake2b(state.encode(errors="surrogatepass"), digest_size=12).hexdigest()}"'
         if tag in (one.strip() for one in request.headers.get("if-none-match", "").split(",")):
             return Response(status_code=304, headers={"ETag": tag})
+    kept = context.answers.get((endpoint.path, tag)) if endpoint.kept and tag is not None else None
+    if kept is not None:
+        return Response(kept, media_type="application/json", headers={"ETag": tag or ""})
     try:
         found = endpoint.handler(context, call)
     except DamagedIndexError:
@@ -111,7 +118,16 @@ def _answered(context: ViewContext, endpoint: Endpoint, call: Call, request: Req
     response = Response(encoded(found), media_type="application/json")
     if tag is not None and getattr(found, "indexed", 1.0) >= 1:
         response.headers["ETag"] = tag
+        if endpoint.kept:
+            _keep(context, (endpoint.path, tag), bytes(response.body))
     return response
+
+
+def _keep(context: ViewContext, key: tuple[str, str], answer: bytes) -> None:
+    context.answers[key] = answer
+    with suppress(KeyError):  # another thread may have taken the last one
+        while len(context.answers) > KEPT:
+            context.answers.popitem(last=False)
 
 
 async def _checked(context: ViewContext, endpoint: Endpoint, request: Request) -> Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from secrets import token_urlsafe
 
 from agentv.app.view.opened import OpenRuns
@@ -15,19 +16,15 @@ class ViewOptions:
     """How the application was started.
 
     Attributes:
-        label: people may label answers.
         edit: runs may be named and deleted.
-        person: whose labels are written.
     """
 
-    label: bool = False
     edit: bool = False
-    person: str = ""
 
     @property
     def writes(self) -> bool:
         """Whether anything may be changed."""
-        return self.label or self.edit
+        return self.edit
 
 
 class ViewContext:
@@ -36,6 +33,7 @@ class ViewContext:
     Attributes:
         opened: runs that are open.
         runs: the list of runs.
+        answers: encoded answers that take long to make, by path and ETag.
         token: what requests that change something must carry; another one at each start.
     """
 
@@ -44,6 +42,7 @@ class ViewContext:
         self.options = options
         self.opened = OpenRuns(project)
         self.runs = RunList(self.opened)
+        self.answers: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self.token = token_urlsafe(32) if options.writes else ""
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.web.context import ViewContext
 
 Method = Literal["GET", "POST", "DELETE"]
-Permission = Literal["label", "edit"]
+Permission = Literal["edit"]
 
 
 class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,6 +45,7 @@ class Endpoint:
         query: the type of the parameters.
         body: the type of the body; None: there is none.
         state: what the answer depends on, as a text for its ETag; None: it has no ETag.
+        kept: the answer takes long to make, so that it is kept as long as its state stays.
         needs: the option of the command without which it is refused.
     """
 
@@ -56,6 +57,7 @@ class Endpoint:
     method: Method = "GET"
     body: type[Struct] | None = None
     state: Callable[[ViewContext, Call], str] | None = None
+    kept: bool = False
     needs: Permission | None = None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 from urllib.parse import quote
 
 import pytest
 
 from agentv.web.api import ENDPOINTS
+from agentv.web.context import ViewOptions
 from agentv.web.events import STREAMS
 from agentv.web.static import static_files, static_version
 from doubles.stored_runs import scoring
@@ -39,7 +41,7 @@ def client(root):
 
 def test_the_project_is_told(client, root):
     found = client.get("/api/project").json()
-    assert (found["name"], found["label"], found["edit"], found["run"]) == (root.name, False, False, False)
+    assert (found["name"], found["edit"], found["run"]) == (root.name, False, False)
 
 
 def test_runs_are_listed_newest_first_with_what_they_came_to(client):
@@ -91,7 +93,9 @@ def test_a_run_has_its_facts_failures_and_rates(client):
         case = client.get(f"/api/runs/{NEW}/cases/{quote(member['route'], safe='')}").json()
         assert case["id"] == member["test_id"]
         assert member["trial"] in [one["trial"] for one in case["trials"]]
-        assert client.get(f"/api/runs/{NEW}/trials/{member['trial']}").json()["output"].startswith(member["test_id"])
+        whole = client.get(f"/api/runs/{NEW}/trials/{member['trial']}").json()
+        assert whole["output"].startswith(member["test_id"])
+        assert whole["rerun"].startswith("agentv eval evals/refund.eval.yaml --filter case-")
 
 
 def test_ids_are_names_and_no_paths(client, root):
@@ -188,6 +192,38 @@ def test_runs_that_are_named_are_the_only_ones(root, tmp_path):
         assert [one["run_id"] for one in client.get("/api/runs").json()["runs"]] == ["run", OLD]
         assert client.get("/api/runs/run/cases").json()["total"] == 1
         assert client.get(f"/api/runs/{NEW}").status_code == 404
+
+
+def test_runs_are_named_and_deleted_only_where_that_is_allowed(root):
+    with viewed(root) as client:
+        for asked in (client.delete(f"/api/runs/{OLD}"), client.post(f"/api/runs/{OLD}/name", json={"name": "x"})):
+            assert (asked.status_code, asked.json()["error"]["code"]) == (403, "read-only")
+    with viewed(root, ViewOptions(edit=True)) as client:
+        assert client.post(f"/api/runs/{OLD}/name", json={"name": " before\n<b>the</b> change "}).json() == {
+            "run_id": OLD,
+            "name": "before <b>the</b> change",
+        }
+        assert client.get("/api/runs?q=change").json()["runs"][0]["run_id"] == OLD
+        for wrong in ({"name": "x" * 201}, {"name": 1}, {}, {"name": "x", "other": 1}):
+            assert client.post(f"/api/runs/{OLD}/name", json=wrong).status_code in (400, 422)
+        assert client.delete("/api/runs/nothing").status_code == 404
+        assert client.get(f"/api/runs/{OLD}/cases").status_code == 200
+        with (root / ".agentv" / "results" / OLD / "journal.jsonl").open("rb+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            assert "still being written" in client.delete(f"/api/runs/{OLD}").json()["error"]["message"]
+            assert client.post(f"/api/runs/{OLD}/name", json={"name": "x"}).status_code == 422
+        assert client.delete(f"/api/runs/{OLD}").json() == {"run_id": OLD, "left": []}
+        assert not (root / ".agentv" / "results" / OLD).exists()
+        assert [one["run_id"] for one in client.get("/api/runs").json()["runs"]] == [NEW]
+
+
+def test_runs_are_sorted_by_when_they_began_with_the_rates_before(root):
+    suites = [{"name": "refunds", "targets": [{"name": "gpt"}]}]
+    add_run(root, "a", scoring({"x": 1.0}), suites=suites, planned={"trials": 1}, started="2026-11-25T00:00:00Z")
+    add_run(root, "b", scoring({"x": 0.0}), suites=suites, planned={"trials": 1}, started="2026-11-24T00:00:00Z")
+    with viewed(root) as client:
+        runs = client.get("/api/runs").json()["runs"]
+    assert [(one["run_id"], one["trend"]) for one in runs] == [("a", [1.0, 0.0]), ("b", [1.0]), (NEW, [1.0]), (OLD, [])]
 
 
 def test_the_description_has_every_route_and_its_types(client):

@@ -15,6 +15,7 @@ from agentv.model.run.trial import Status
 from agentv.store.files.directory import SUMMARY, read_document
 from agentv.store.index.case_choice import AnyStatus, CaseChoice, CaseOrder
 from agentv.store.index.case_entries import CaseEntry
+from agentv.store.index.case_index import CaseIndex
 from agentv.store.totals.tally import STATUSES
 
 MOST = 500
@@ -176,12 +177,18 @@ def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
         progress, numbers = run.progress(), run.numbers(choice)
         with run.index() as index:
             entries = index.entries(numbers[query.start : query.start + query.limit])
-            counts = StatusCounts.of(index.totals.by_status(choice))
-            distinct, flaky = index.totals.distinct(choice), index.totals.flaky()
-            rate = rate_of_cases(index, choice, len(numbers), cut_of(run.path))
+        shown = run.remember(choice, lambda index: _totals(index, choice, len(numbers), cut_of(run.path)))
     cases = [ViewedCase.of(entry) for entry in entries]
-    shown = (counts, distinct, flaky, rate, progress.indexed, progress.cursor)
-    return CasePage(cases, query.start, len(numbers), *shown)
+    return CasePage(cases, query.start, len(numbers), *shown, progress.indexed, progress.cursor)
+
+
+def _totals(
+    index: CaseIndex, choice: CaseChoice, total: int, cut: str | None
+) -> tuple[StatusCounts, int, int, Rate | None]:
+    """Counts of the chosen cases, how many distinct ones they are, how many are flaky, and their rate."""
+    totals = index.totals
+    rate = rate_of_cases(index, choice, total, cut)
+    return StatusCounts.of(totals.by_status(choice)), totals.distinct(choice), totals.flaky(), rate
 
 
 def cut_of(run: Path) -> str | None:

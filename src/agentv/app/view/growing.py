@@ -8,13 +8,15 @@ import sqlite3
 import time
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
+from typing import Any, TypeVar
 
 from agentv.app.results.planned import planned_counts
 from agentv.app.view.batches import Collected, read_batch
+from agentv.app.view.saved_failures import read_groups, written_groups
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.summary import Summary
@@ -28,6 +30,8 @@ from agentv.store.index.case_entries import CaseEntry
 from agentv.store.index.case_index import CaseIndex
 from agentv.store.rows.results import result_in
 
+T = TypeVar("T")
+
 _FIRST_S = 0.3
 """Seconds for which an answer waits for rows that are not read yet."""
 
@@ -35,6 +39,7 @@ _CHOICES = 4
 """Choices whose order is held: 4 MB each of a million cases."""
 
 
+_REMEMBERED = 16
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT})
 
 
@@ -79,6 +84,7 @@ class GrowingRun:
         self._problem = ""
         self._collected = Collected()
         self._chosen: OrderedDict[tuple[CaseChoice, int], array[int]] = OrderedDict()
+        self._remembered: OrderedDict[tuple[Hashable, int], Any] = OrderedDict()
 
     def close(self) -> None:
         """Let go of the index."""
@@ -142,6 +148,17 @@ class GrowingRun:
             self._chosen.move_to_end(key)
             return found
 
+    def remember(self, name: Hashable, make: Callable[[CaseIndex], T]) -> T:
+        """What is computed of the index, once as long as no row is added."""
+        with self.index() as index:
+            key = (name, index.read.next_trial)
+            if key not in self._remembered:
+                self._remembered[key] = make(index)
+                while len(self._remembered) > _REMEMBERED:
+                    self._remembered.popitem(last=False)
+            found: T = self._remembered[key]
+            return found
+
     def changed_since(self, cursor: str, limit: int) -> tuple[list[CaseEntry], str] | None:
         """Cases with a row after a cursor, of so many rows at most, and the cursor after them; None: another file."""
         with self.index() as index:
@@ -173,6 +190,9 @@ class GrowingRun:
         """
         with self.index() as index:
             if self._collected.failures is None:
+                saved = index.saved(f"failures {index.read.next_trial}")
+                if saved is not None:
+                    return read_groups(saved)
                 found = FailureGroups()
                 for number, place in list(index.not_passed()):
                     found.add(self._result_at(place), number)
@@ -196,6 +216,7 @@ class GrowingRun:
             try:
                 if is_being_written(self.path):
                     return
+                self._index.save(f"failures {self._index.read.next_trial}", written_groups(self.failures()))
                 self._index.commit()
                 shutil.copyfile(self._temporary, new)
                 new.chmod(0o600)
@@ -280,6 +301,7 @@ class GrowingRun:
         self._index, self._kept, self._seen, self._inode, self._problem = None, False, None, 0, ""
         self._collected = Collected()
         self._chosen.clear()
+        self._remembered.clear()
         with suppress(OSError):
             self._temporary.unlink(missing_ok=True)
 

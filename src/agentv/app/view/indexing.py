@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentv.model.run.cases import sample_of
@@ -48,15 +48,16 @@ def indexed_trial(place: int, result: TrialResult) -> IndexedTrial:
         teaser(result),
         text_hash("\0".join(cluster_of(row))),
         text_hash(f"{trial.suite.path}\0{trial.suite.name}\0{case.id}"),
-        _searched(whole(result, "")),
+        _searched(result),
     )
 
 
-def _searched(data: dict[str, Any]) -> str:
-    """All texts of a trial."""
+def _searched(result: TrialResult) -> str:
+    """All texts of a trial that its page shows."""
+    plain = not result.turns and not result.messages and not any(message.tool_calls for message in result.input)
     found: list[str] = []
     length = 0
-    for text in _texts(data):
+    for text in _plain_texts(result) if plain else _texts(whole(result, "")):
         found.append(text[: _SEARCHED - length])
         length += len(found[-1])
         if length >= _SEARCHED:
@@ -64,10 +65,33 @@ def _searched(data: dict[str, Any]) -> str:
     return "\n".join(found)
 
 
+def _plain_texts(result: TrialResult) -> Iterator[str]:
+    """As `_texts` of the whole trial, for the usual one, without turns and tool calls: quicker."""
+    case = result.trial.case
+    yield result.output or ""
+    yield from (message.text for message in (*result.input, *case.expected_output))
+    yield from (case.description or "", case.conversation_id or "", case.criteria or "")
+    for score in result.scores:
+        grade = score.grade
+        yield from (score.entry.name, score.entry.shown_type, grade.reason or "")
+        for check in grade.checks:
+            yield check.text
+            yield check.evidence or ""
+        if grade.error is not None:
+            yield from (grade.error.code, grade.error.message)
+        yield from _texts(grade.details)
+    if result.error is not None:
+        yield from (result.error.code, result.error.message)
+    yield from (attempt.message for attempt in result.retries)
+    yield from result.notes
+    yield from _texts(case.metadata)
+    yield from _texts(result.metadata)
+
+
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
+    elif isinstance(value, Mapping):
         for name, one in value.items():
             if name not in _NOT_SEARCHED:
                 yield from _texts(one)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.app.results.listing import compared_totals_of, listed_run
+from agentv.app.results.listing import compared_totals_of, listed_run, totals_of
 from agentv.app.view.cases import StatusCounts, cut_of
 from agentv.app.view.growing import GrowingRun
 from agentv.app.view.rates import AssertionRate, Rate, assertion_rates, rate_of_cases
@@ -21,6 +21,9 @@ from agentv.reports.html.report import HtmlReport
 from agentv.store.files.directory import RUN, read_document
 from agentv.store.index.case_choice import CaseChoice
 from agentv.store.index.case_index import CaseIndex
+
+_COMPARED = 50_000
+"""Trials of a run whose columns are compared while somebody waits, where `summary.json` does not have that."""
 
 
 class AssertionName(Struct, frozen=True):
@@ -142,6 +145,8 @@ def _totals(run: GrowingRun, record: JsonObject, listed: ListedRun) -> Summary |
     if listed.state == "unreadable":
         return None
     try:
+        if listed.done > _COMPARED:
+            return totals_of(run.path, record)[0]
         return compared_totals_of(run.path, record)
     except StoreError:
         return listed.summary

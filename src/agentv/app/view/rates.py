@@ -15,7 +15,7 @@ from agentv.store.index.case_entries import CaseGroup
 from agentv.store.index.case_index import CaseIndex
 from agentv.store.index.case_totals import ClusterSums
 
-MOST_CLUSTERED = 200_000
+MOST_CLUSTERED = 50_000
 """Cases that depend on each other whose rate is computed while somebody waits."""
 
 _MOST_NAMES = 25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +40,7 @@ class ViewedRun(Struct, frozen=True):
         cases: how its cases ended, each once; null: not known yet.
         total: number of cases.
         cost_usd: with its judges.
+        trend: pass rates of earlier finished runs of the same suites, at most 12, the oldest first.
     """
 
     run_id: str
@@ -57,6 +59,7 @@ class ViewedRun(Struct, frozen=True):
     pass_rate_interval: Interval | None
     cost_usd: float | None
     duration_ms: float | None
+    trend: tuple[float, ...] = ()
 
 
 class RunQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,7 +128,8 @@ class RunList:
         with self._lock:
             for path in [path for path in self._known if path not in set(runs.values())]:
                 del self._known[path]
-        return [self._viewed(run_id, path) for run_id, path in runs.items()]
+        found = sorted((self._viewed(run_id, path) for run_id, path in runs.items()), key=_begun)
+        return _with_trends(found)[::-1]
 
     def one(self, run_id: str) -> ViewedRun:
         """One run.
@@ -199,8 +203,29 @@ class RunList:
         return found
 
 
+_TREND = 12
+"""Earlier runs whose pass rates are shown with a run."""
+
+
+def _begun(run: ViewedRun) -> str:
+    """When a run began, as ids of runs have it."""
+    return run.started.replace("-", "").replace(":", "") or run.run_id
+
+
+def _with_trends(runs: Sequence[ViewedRun]) -> list[ViewedRun]:
+    """Runs, the oldest first, with the pass rates of those before."""
+    rates: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    found: list[ViewedRun] = []
+    for run in runs:
+        before = rates[run.suites]
+        found.append(msgspec.structs.replace(run, trend=tuple(before[-_TREND:])))
+        if run.state == "finished" and run.pass_rate is not None:
+            before.append(run.pass_rate)
+    return found
+
+
 _SORTS: dict[RunSort, Callable[[ViewedRun], Any]] = {
-    "started": lambda one: one.started or one.run_id,
+    "started": _begun,
     "name": lambda one: (one.name or one.run_id).casefold(),
     "pass_rate": lambda one: one.pass_rate,
     "cost": lambda one: one.cost_usd,

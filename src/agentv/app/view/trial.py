@@ -7,8 +7,12 @@ from typing import Any
 from agentv.app.traces.shown import shown_work
 from agentv.app.view.cases import NoSuchCaseError
 from agentv.app.view.growing import GrowingRun
+from agentv.model.run.trial import TrialResult
 from agentv.reports.html.whole import whole
 from agentv.reports.html.work import work_json
+from agentv.reports.run.failures import FailedTrial
+from agentv.reports.run.rerun import RerunOptions
+from agentv.store.files.directory import RUN, read_document
 
 
 def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
@@ -23,4 +27,13 @@ def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
     if result is None:
         raise NoSuchCaseError("this run has no such trial")
     work = shown_work(run.path, result)
-    return {**whole(result, run.root), **(work_json(work) if work is not None else {})}
+    told = {**whole(result, run.root), **(work_json(work) if work is not None else {})}
+    return {**told, "rerun": _rerun(run, result)}
+
+
+def _rerun(run: GrowingRun, result: TrialResult) -> str | None:
+    """The command that runs the case again; None: none can."""
+    options = RerunOptions.of(read_document(run.path / RUN), here=run.root, root=run.root, directory=str(run.path))
+    of, case = result.trial, result.trial.case
+    names = (of.suite.name, of.suite.path, case.id, case.prompt_id, of.target.name, of.variant_name)
+    return options.rerun_trial(FailedTrial(*names, of.sample, 0))

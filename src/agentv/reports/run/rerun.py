@@ -124,6 +124,13 @@ class RerunOptions:
         words += [*self._targets(members), *self._variants(members), *self.options]
         return Rerun(_joined(words), len(ids))
 
+    def rerun_trial(self, trial: FailedTrial) -> str | None:
+        """The command that runs the case of one trial again, on its target; None: its suite has no file."""
+        if not trial.suite_path:
+            return None
+        words = ["agentv", "eval", _path(shown_from(trial.suite_path, self.here)), "--filter", _pattern(trial.test_id)]
+        return _joined([*words, *self._targets([trial]), *self._variants([trial]), *self.options])
+
     def rerun_all(self) -> str | None:
         """The command that runs all cases again that did not pass; None: the run has no files, or lies elsewhere."""
         if not self.suites or not self.listed:

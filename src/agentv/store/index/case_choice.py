@@ -81,11 +81,13 @@ class Looked(Struct):
         groups: every group with its number.
         assertions: type and name of every assertion, by number.
         grades: the lists of grades with their numbers.
+        search: fills the table `searched` with the numbers of the cases that a search finds.
     """
 
     groups: Callable[[], Iterable[tuple[int, CaseGroup]]]
     assertions: Callable[[], Sequence[tuple[str, str | None]]]
     grades: Callable[[], Iterable[tuple[int, list[int]]]]
+    search: Callable[[str], None]
 
 
 def ordered(choice: CaseChoice) -> tuple[str, str]:
@@ -115,10 +117,9 @@ def where(index: Looked, choice: CaseChoice) -> tuple[str, list[str | int]]:
     if choice.trials is not None:
         clauses.append(_OF_TRIALS.format("number IN (SELECT value FROM json_each(?))"))
         values.append(_as_json(choice.trials))
-    for term in terms_of(choice.q):
-        clause, added = _searched(index, term)
-        clauses.append(clause)
-        values += added
+    if choice.q.strip():
+        index.search(choice.q)
+        clauses.append("cases.number IN (SELECT number FROM temp.searched)")
     return (f" WHERE {' AND '.join(clauses)}" if clauses else ""), values
 
 
@@ -130,8 +131,8 @@ def terms_of(q: str) -> list[str]:
     return [quoted or word for quoted, word in _TERMS.findall(q)]
 
 
-def _searched(index: Looked, term: str) -> tuple[str, list[str | int]]:
-    """A case matches by its id or a name of it, or by the words of a trial."""
+def searched(index: Looked, term: str) -> tuple[str, list[str | int]]:
+    """The condition of one term, and its values: an id or a name of a case has it, or the words of a trial."""
     lowered = term.lower()
     named = [number for number, group in index.groups() if any(lowered in name.lower() for name in _names(group))]
     clauses = ["cases.number IN (SELECT number FROM case_names WHERE id LIKE ? ESCAPE '\\')"]

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from agentv.model.values.hashes import text_hash
-from agentv.store.index.case_choice import CaseChoice, Looked, ordered, where
+from agentv.store.index.case_choice import CaseChoice, Looked, ordered, searched, terms_of, where
 from agentv.store.index.case_entries import CaseEntry, CaseGroup, CaseTrial, IndexedTrial, route_of
 from agentv.store.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
 from agentv.store.index.case_totals import CaseTotals
@@ -56,7 +56,8 @@ class CaseIndex:
         self._writer = CaseWriter(database)
         database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
         self.read = ReadState(*database.execute("SELECT place, trials, fingerprint FROM read").fetchone())
-        self._looked = Looked(self.groups, self._writer.assertions.all, self.grades)
+        self._looked = Looked(self.groups, self._writer.assertions.all, self.grades, self._search)
+        self._searched: tuple[str, int] | None = None
         self.totals = CaseTotals(database, self._looked)
 
     @classmethod
@@ -183,6 +184,22 @@ class CaseIndex:
         """Every list of grades with its number: assertion, state, assertion, state, …."""
         for number, value in self._database.execute("SELECT number, value FROM grades"):
             yield number, _numbers.decode(value)
+
+    def _search(self, q: str) -> None:
+        """Fill the table of what is searched, unless it is of this search already."""
+        if self._searched == (q, self.read.next_trial):
+            return
+        self._searched = None
+        self._database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (number INTEGER PRIMARY KEY)")
+        self._database.execute("DELETE FROM temp.searched")
+        for place, term in enumerate(terms_of(q)):
+            clause, values = searched(self._looked, term)
+            found = f"SELECT number FROM cases WHERE {clause}"  # noqa: S608  # as above
+            if place:
+                self._database.execute(f"DELETE FROM temp.searched WHERE number NOT IN ({found})", values)  # noqa: S608
+            else:
+                self._database.execute(f"INSERT INTO temp.searched {found}", values)
+        self._searched = (q, self.read.next_trial)
 
     def _one(self, question: str, value: int) -> int | None:
         found = self._database.execute(question, (value,)).fetchone()

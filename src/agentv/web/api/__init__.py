@@ -2,6 +2,7 @@
 
 from agentv.web.api.cases import ENDPOINTS as CASES
 from agentv.web.api.comparison import ENDPOINTS as COMPARISON
+from agentv.web.api.editing import ENDPOINTS as EDITING
 from agentv.web.api.runs import ENDPOINTS as RUNS
 
-ENDPOINTS = (*RUNS, *CASES, *COMPARISON)
+ENDPOINTS = (*RUNS, *CASES, *COMPARISON, *EDITING)

@@ -36,5 +36,7 @@ def _both(call: Call) -> tuple[str, str]:
 
 
 ENDPOINTS = (
-    Endpoint("/api/compare", "A candidate against a base.", ViewedComparison, _compared, RunsQuery, state=_state),
+    Endpoint(
+        "/api/compare", "A candidate against a base.", ViewedComparison, _compared, RunsQuery, state=_state, kept=True
+    ),
 )

@@ -22,26 +22,21 @@ class ProjectFacts(Struct, frozen=True):
     Attributes:
         name: of its directory.
         version: of agentv.
-        label: answers may be labelled.
         edit: runs may be named and deleted.
         run: cases may be run again.
-        person: whose labels are written.
         offers: the further screens that have data here.
     """
 
     name: str
     version: str
-    label: bool
     edit: bool
     run: bool
-    person: str
     offers: list[str]
 
 
 def _project(context: ViewContext, call: Call) -> ProjectFacts:  # noqa: ARG001  # every handler has this signature
-    options = context.options
-    facts = (context.project.name, __version__, options.label, options.edit)
-    return ProjectFacts(*facts, run=False, person=options.person, offers=list(OFFERS))
+    facts = (context.project.name, __version__, context.options.edit)
+    return ProjectFacts(*facts, run=False, offers=list(OFFERS))
 
 
 def _runs(context: ViewContext, call: Call) -> RunPage:
@@ -75,6 +70,11 @@ ENDPOINTS = (
     Endpoint("/api/project", "The project and what may be done here.", ProjectFacts, _project),
     Endpoint("/api/runs", "The runs of the project, page by page.", RunPage, _runs, RunQuery, state=state_of_runs),
     Endpoint(
-        "/api/runs/{id}", "A run: its facts, failures by cause, and rates.", RunOverview, _run, state=state_of_run
+        "/api/runs/{id}",
+        "A run: its facts, failures by cause, and rates.",
+        RunOverview,
+        _run,
+        state=state_of_run,
+        kept=True,
     ),
 )

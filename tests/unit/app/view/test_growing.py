@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
@@ -78,6 +79,30 @@ def test_entries_are_those_of_the_static_report(path):
     )
     assert by_trial == sorted((row[0], row[4], row[13], row[10], row[9]) for row in short)
     assert found["mean"].score == 0.5
+
+
+def test_every_text_of_a_trial_is_searched(path):
+    from agentv.app.view import indexing
+    from agentv.store.rows.results import read_results
+    from doubles.html_reports import conversation
+    from doubles.views import RESULTS
+
+    write_run(
+        path, [*RESULTS, *(hostile_trial(number, text) for number, text in enumerate(HOSTILE[:3])), conversation()]
+    )
+    for result in read_results(path / "index.jsonl", ROOT):
+        whole = "\n".join(indexing._texts(indexing.whole(result, "")))
+        searched = set(re.findall(r"\w+", indexing.indexed_trial(0, result).texts))
+        names = {
+            "user",
+            "assistant",
+            "system",
+            "mean",
+            "14",
+            "15",
+            *re.findall(r"\w+", f"{ROOT} evals refund eval yaml"),
+        }
+        assert {word for word in re.findall(r"\w+", whole) if not word.isdigit()} - searched <= names
 
 
 def test_rows_are_read_as_they_are_written(path):

@@ -38,6 +38,7 @@ export class App {
     );
     this.frame = new Frame("#/", KEYS, this.palette.button());
     this.frame.body.after(this.palette.dialog);
+    api.connection = (alive) => this.frame.tell(alive ? "" : "Not connected: numbers may be old.");
     /** @type {any} */
     this.screen = null;
     this.key = null;

@@ -10,6 +10,11 @@ import { inline } from "../dom/text.js";
 
 const FEW = 3;
 
+// Pass rates of earlier runs with the same suites, and of this one.
+function trendOf({ trend = [], pass_rate: rate }) {
+  return trend.length && rate !== null ? sparkDrawing([...trend, rate]) : hidden("no earlier runs");
+}
+
 export function runAddress(id) {
   return `#/run/${encodeURIComponent(id.toWellFormed())}/`;
 }
@@ -36,7 +41,7 @@ export function runRow(run, shown, choose, chosen) {
     shown.trend ? element("td", { class: "trend" }, trendOf(run)) : null,
     shown.cost ? element("td", { class: "number cost" }, costOf(run)) : null,
     element("td", { class: "number took" }, run.duration_ms === null ? "–" : duration(run.duration_ms)),
-    element("td", { class: "number when" }, agoOf(run.started)),
+    element("td", { class: "number when" }, beganOf(run)),
   );
 }
 
@@ -96,12 +101,6 @@ function countsOfRun({ cases, state }) {
   return total ? `${count(total, "case")}: ${words.join(", ")}` : "";
 }
 
-function trendOf(run) {
-  const earlier = (run.trend ?? []).filter((rate) => rate !== null);
-  if (!earlier.length || run.pass_rate === null) return hidden("no earlier runs");
-  return sparkDrawing([...earlier, run.pass_rate]);
-}
-
 function costOf({ cost_usd: cost }) {
   return cost === null || cost === undefined ? element("span", { title: "not known" }, "–") : money(cost);
 }
@@ -113,15 +112,19 @@ const UNITS = [
   [14, "d"],
 ];
 
-/** `5 min ago`; a date after some days. */
-export function agoOf(written, now = Date.now()) {
+/** `5 min ago`; a date after some days; null of what is no time. */
+export function ageOf(written, now = Date.now()) {
   const when = Date.parse(written ?? "");
-  if (Number.isNaN(when)) return "–";
-  const told = (words) => element("time", { datetime: new Date(when).toISOString(), title: moment(written) }, words);
+  if (Number.isNaN(when)) return null;
   let age = Math.max(0, (now - when) / 1000);
   for (const [size, unit] of UNITS) {
-    if (age < Number(size)) return told(unit === "s" ? "just now" : `${Math.floor(age)} ${unit} ago`);
+    if (age < Number(size)) return unit === "s" ? "just now" : `${Math.floor(age)} ${unit} ago`;
     age /= Number(size);
   }
-  return told(new Date(when).toISOString().slice(0, 10));
+  return new Date(when).toISOString().slice(0, 10);
+}
+
+function beganOf({ started }) {
+  const age = ageOf(started);
+  return age ? element("time", { datetime: new Date(started).toISOString(), title: moment(started) }, age) : "–";
 }

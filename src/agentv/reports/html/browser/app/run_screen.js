@@ -12,6 +12,7 @@ import { placeLinks, RunPage, whatRan } from "../page/run_page.js";
 import { runAddress } from "./run_rows.js";
 
 const REFRESH_MS = 250; // while a run goes on, numbers are read again no more often
+const AFTER_FAILURE_MS = 3000;
 
 export class RunScreen {
   /**
@@ -55,6 +56,7 @@ export class RunScreen {
     this.frame.subject.replaceChildren(...this.subject());
     if (this.asked) page.goTo(...this.asked);
     if (page.run.state === "running") this.ended = this.source.watch((news) => this.hear(news));
+    if (page.run.indexed < 1) this.refresh();
   }
 
   subject() {
@@ -90,13 +92,17 @@ export class RunScreen {
       return;
     }
     this.waiting = true;
+    let pause = REFRESH_MS;
     this.source.refresh();
     try {
       this.page.update(await this.source.overview());
-    } catch {
-      this.again = true; // the numbers that are there stay; the next ones are asked for again
+      this.again ||= this.page.run.indexed < 1;
+    } catch (problem) {
+      // The numbers that are there stay. Of a run that is gone there are no others.
+      this.again = problem.status !== 404;
+      pause = AFTER_FAILURE_MS;
     }
-    await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
+    await new Promise((resolve) => setTimeout(resolve, pause));
     this.waiting = false;
     if (this.again && !this.left) {
       this.again = false;

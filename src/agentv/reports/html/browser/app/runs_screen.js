@@ -8,6 +8,7 @@ import { button, element, hidden } from "../dom/elements.js";
 import { commandLine } from "../dom/text.js";
 import { unfocus } from "../page/frame.js";
 import { Loading } from "../page/loading.js";
+import { deleteRun, nameRun } from "./edit_dialogs.js";
 import { runAddress, runRow } from "./run_rows.js";
 
 const LIMIT = 50;
@@ -18,10 +19,11 @@ const STATE_NAMES = ["running", "finished", "interrupted", "unreadable"];
 export class RunsScreen {
   /**
    * @param {Api} api
-   * @param {{ name: string }} project
+   * @param {any} project what the server says of it
    */
   constructor(api, project) {
     this.api = api;
+    this.project = project;
     this.title = `Runs · ${project.name}`;
     this.filter = null;
     this.runs = [];
@@ -145,16 +147,14 @@ export class RunsScreen {
   table() {
     this.told.textContent = this.isFiltered() ? `${count(this.total, "run")} found` : count(this.total, "run");
     if (!this.runs.length) return this.empty();
-    this.columns = {
-      trend: this.runs.some((run) => run.trend?.length),
-      cost: this.runs.some((run) => run.cost_usd !== null),
-    };
+    const trend = this.runs.some((run) => run.trend?.length);
+    const cost = this.runs.some((run) => run.cost_usd !== null);
+    this.columns = { trend, cost };
     this.body = element(
       "tbody",
       {},
       this.runs.map((run) => this.row(run)),
     );
-    const { trend, cost } = this.columns;
     const heads = ["Run", "Pass rate", trend ? "Trend" : null, cost ? "Cost" : null, "Took", "Began"];
     const head = element(
       "thead",
@@ -228,9 +228,24 @@ export class RunsScreen {
     this.compare.replaceChildren(
       candidate
         ? element("a", { class: "primary", href: `#/compare?${query}` }, "Compare the two runs")
-        : "Choose another run to compare this one with.",
+        : element("span", { class: "note" }, "Choose another run to compare this one with."),
+      ...this.edits(),
       button("Cancel", () => this.pickNone(), { class: "quiet" }),
     );
+  }
+
+  // What may be done with the one that is marked.
+  edits() {
+    const run = this.picked.length === 1 ? this.runs[this.placeOf(this.picked[0])] : null;
+    if (!run || !this.project.edit || run.state === "running") return [];
+    const named = (one) => {
+      this.pickNone();
+      this.changed(one);
+    };
+    return [
+      button("Name…", () => nameRun(this.api, run, named), { class: "quiet" }),
+      button("Delete…", () => deleteRun(this.api, run, () => this.gone(run.run_id)), { class: "quiet" }),
+    ];
   }
 
   pickNone() {

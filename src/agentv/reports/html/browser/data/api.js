@@ -12,6 +12,8 @@ export class Api {
   /** @param {string} base */
   constructor(base = "/api") {
     this.base = base;
+    /** @type {(alive: boolean) => void} */
+    this.connection = () => {}; // told whether events arrive
   }
 
   /**
@@ -42,10 +44,10 @@ export class Api {
   }
 
   /** Ask for a change, which a server may not allow. */
-  async send(method, parts, body) {
+  async send(method, parts, body = null) {
     const token = document.querySelector('meta[name="agentv-token"]')?.getAttribute("content") ?? "";
     const headers = { "Content-Type": "application/json", "X-Agentv-Token": token };
-    return this.ask(this.address(parts), { method, headers, body: JSON.stringify(body) });
+    return this.ask(this.address(parts), { method, headers, body: body === null ? undefined : JSON.stringify(body) });
   }
 
   async ask(address, given) {
@@ -77,7 +79,12 @@ export class Api {
     const events = new EventSource(address);
     for (const [name, listener] of Object.entries(listeners))
       events.addEventListener(name, (event) => listener(JSON.parse(/** @type {MessageEvent} */ (event).data)));
-    return () => events.close();
+    events.onerror = () => this.connection(false);
+    events.onopen = () => this.connection(true);
+    return () => {
+      events.close();
+      this.connection(true);
+    };
   }
 }
 

@@ -49,6 +49,7 @@ export class ApiSource {
       tables: this.tables,
       state: told.state,
       problem: told.problem,
+      indexed: told.indexed ?? 1,
       done: told.done,
       planned: told.planned,
       failures: this.failuresOf(told.failures),

@@ -25,6 +25,7 @@ export function overviewOf(run, against) {
     tables,
     state: summary ? "finished" : "interrupted",
     problem: "",
+    indexed: 1,
     done: null,
     planned: null,
     failures: failuresOf(run),

@@ -106,6 +106,8 @@ export interface Overview {
   state: string;
   /** Why some of it cannot be read; empty: all of it was. */
   problem: string;
+  /** Share of the rows that the server has read, 0..1; below 1 the numbers are of these. */
+  indexed: number;
   done: number | null;
   planned: number | null;
   failures: { groups: Cause[]; rerun: string | null };

@@ -16,6 +16,7 @@ export class Frame {
     this.subject = element("span", { class: "runid" });
     this.pages = element("nav", { "aria-label": "Pages" });
     this.body = element("div", { class: "body" });
+    this.lost = element("p", { class: "lost", role: "status", hidden: true });
     this.help = helpDialog(keys);
     this.themeButton = button("", () => this.nextTheme(), { class: "quiet" });
     const skip = element("a", { class: "skip", href: "#/", click: (event) => this.skip(event) }, "Skip to the page");
@@ -23,6 +24,7 @@ export class Frame {
       "header",
       { class: "top" },
       skip,
+      this.lost,
       element("a", { class: "brand", href: home }, logo(), "agentv"),
       this.subject,
       this.pages,
@@ -41,6 +43,12 @@ export class Frame {
   show(side, main) {
     this.body.replaceChildren(...[side, main].filter(Boolean));
     this.body.classList.toggle("alone", side === null);
+  }
+
+  /** Tell something that is about every page; empty: nothing. */
+  tell(words) {
+    this.lost.textContent = words;
+    this.lost.hidden = !words;
   }
 
   showHelp() {

@@ -43,7 +43,13 @@ export class RunPage {
     this.filters = new Filters((choice) => this.choose(choice));
     this.filters.offer(run);
     this.main = element("main", { id: "main", tabindex: -1 });
-    this.side = element("aside", { class: "side", "aria-label": "Cases" }, this.filters.element, this.list.element);
+    this.heading = element("h1", { class: "unseen" }, "Cases");
+    this.side = element(
+      "div",
+      { class: "side", role: "complementary", "aria-label": "Cases" },
+      this.filters.element,
+      this.list.element,
+    );
     this.loading = new Loading(this.main);
   }
 
@@ -90,10 +96,19 @@ export class RunPage {
     this.sample = sample;
     this.route = path.startsWith(CASE) ? path.slice(CASE.length) : null;
     document.body.dataset.page = this.isOverview() ? (path === "/cases" ? "cases" : "overview") : "case";
+    this.markMain();
     if (!sameChoice) this.search(choice);
     this.tellPlace();
     this.list.select(this.route === null ? this.list.selected : this.place());
     if (!samePage) this.draw();
+  }
+
+  // On a phone the list of cases is a page of its own.
+  markMain() {
+    const alone = PHONE.matches && document.body.dataset.page === "cases";
+    this.side.setAttribute("role", alone ? "main" : "complementary");
+    if (alone) this.side.prepend(this.heading);
+    else this.heading.remove();
   }
 
   isOverview() {

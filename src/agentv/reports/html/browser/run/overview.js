@@ -116,6 +116,13 @@ function verdict(state) {
         )
       : null,
     run.state === "running" ? progressBar(run) : null,
+    run.indexed < 1
+      ? element(
+          "p",
+          { class: "note", role: "status" },
+          `Reading the run: ${Math.floor(run.indexed * 100)}\u00a0% of its rows so far…`,
+        )
+      : null,
     run.state === "interrupted"
       ? element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials.")
       : null,
