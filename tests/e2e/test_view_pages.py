@@ -226,10 +226,11 @@ def test_the_palette_goes_anywhere(project, opened):
     tab.wait_for_selector(".runtable")
     tab.keyboard.press(":")
     tab.keyboard.type("new")
-    tab.wait_for_selector(".commands [role=option]:not(.none)")
+    tab.wait_for_selector(".commands [aria-selected=true] .more")
+    found = tab.inner_text(".commands [aria-selected=true] .more")
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".verdict")
-    assert "/run/new/" in tab.url
+    assert f"/run/{found}/" in tab.url
 
 
 def test_a_server_that_does_not_answer_is_told_in_place_and_asked_again(project, opened):
@@ -245,19 +246,32 @@ def test_a_server_that_does_not_answer_is_told_in_place_and_asked_again(project,
     opened.wrong.clear()  # the browser tells of the request that failed
 
 
-def test_a_page_whose_server_has_ended_says_so(project, pages):
-    process = project.start("view", "--no-open", "--port", "0")
+def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(project, pages):
+    assert project.run("eval", "returns.eval.yaml", "--out", ".agentv/results/extra").status == 1
+    process = project.start("view", "--no-open", "--edit", "--port", "0")
     address = re.search(r"http://\S+", process.stdout.readline())[0]
     tab = pages.lend()
     tab.goto(address)
-    tab.wait_for_selector(".run")
+    tab.click("[data-run=extra] .pick input")
+    tab.click("text=Name…")
+    tab.fill("dialog.ask .search", f"before {EVIL}")
+    tab.keyboard.press("Enter")
+    tab.wait_for_function(
+        "(name) => document.querySelector('[data-run=extra] .runname').textContent === name", arg=f"before {EVIL}"
+    )
+    tab.click("[data-run=extra] .pick input")
+    tab.click("text=Delete…")
+    assert EVIL in tab.inner_text("dialog[open]")
+    tab.click("dialog[open] .primary")
+    tab.wait_for_selector("[data-run=extra]", state="detached")
+    assert not (project.path / ".agentv" / "results" / "extra").exists()
     assert not tab.is_visible(".lost")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=10)
     tab.wait_for_selector(".lost")
     assert tab.inner_text(".lost") == "Not connected: numbers may be old."
-    assert tab.locator(".run").count() == 3  # what was there stays
-    pages.take_back()
+    assert tab.locator(".run").count() >= 3  # what was there stays
+    assert pages.take_back() == [None]
 
 
 def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
