@@ -155,8 +155,10 @@ def _more(found: CheckedJudge, run: str | None) -> Iterator[str]:
     elif more.enough:
         yield f"about {more.labels} more labels would narrow the corrected pass rate to {goal}"
         yield f"  {_label_command(found, run, found.matrix.total + more.labels)}"
+    elif not more.labels:
+        yield f"all answers are labelled; {goal} needs a longer run"
     else:
-        reach = f"±{more.reach * 100:.2f} points"
+        reach = f"±{more.reach * 100:.1f} points"
         rest = plural(more.labels, "answer")
         yield f"labelling the other {rest} would narrow the corrected pass rate to {reach}; {goal} needs a longer run"
 
