@@ -85,7 +85,7 @@ def read_batch(file: Path, root: str, start: int, first: int, collected: Collect
     trials: list[IndexedTrial] = []
     end, problem = start, ""
     for place, line in appended_lines(file, start):
-        if time.monotonic() > until or place - start > _BATCH_BYTES:
+        if end > start and (time.monotonic() > until or place - start > _BATCH_BYTES):
             return Batch(trials, end, more=True, problem=problem)
         end = place + len(line)
         if line.isspace():

@@ -85,13 +85,16 @@ class OpenRuns:
                 self._behind.start()
 
     def _read_all(self) -> None:
+        broken: set[GrowingRun] = set()
         while not self._ended.is_set():
             with self._lock:
                 runs = list(self._runs.values())
-            behind = [run for run in runs if run.changed()]
+            behind = [run for run in runs if run not in broken and run.changed()]
             if not behind:
                 return
             for run in behind:
-                with suppress(AgentvError):  # whoever asks for it is told
+                try:
                     run.catch_up(0)
+                except AgentvError:  # whoever asks for it next is told
+                    broken.add(run)
             time.sleep(_PAUSE_S)
