@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agentv.reports.html import served
 from agentv.web.answers import answer, encoded, error_response, failed
 from agentv.web.api import ENDPOINTS
 from agentv.web.context import ViewContext
@@ -31,7 +30,7 @@ def application(context: ViewContext, port: int) -> Guard:
     events = Events(context)
 
     async def document(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
-        text = _document(f"/static/{static_version()}", context.token)
+        text = served.document(f"/static/{static_version()}", context.token)
         return Response(text, media_type="text/html; charset=utf-8")
 
     async def openapi(request: Request) -> Response:  # noqa: ARG001  # as above
@@ -55,13 +54,6 @@ def application(context: ViewContext, port: int) -> Guard:
     handlers = {HTTPException: _http_error, Exception: _bug}
     starlette = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     return Guard(starlette, port, context.token)
-
-
-def _document(static: str, token: str) -> str:
-    if find_spec("agentv.reports.html.served") is None:
-        return f'<!doctype html><meta charset="utf-8"><title>agentv</title><script src="{static}/app.js"></script>'
-    served: str = import_module("agentv.reports.html.served").document(static, token)
-    return served
 
 
 def _handler(context: ViewContext, endpoint: Endpoint) -> Handler:
