@@ -6,7 +6,7 @@ import { plainly, shortened } from "../data/texts.js";
 import { element } from "../dom/elements.js";
 import { switchMarkdown } from "../dom/markdown.js";
 import { Frame } from "../page/frame.js";
-import { listenToKeys, RUN_KEYS } from "../page/keyboard.js";
+import { listenToKeys } from "../page/keyboard.js";
 import { problemBox } from "../page/loading.js";
 import { CompareScreen } from "./compare_screen.js";
 import { Palette } from "./palette.js";
@@ -19,9 +19,17 @@ const FOUND_RUNS = 8;
 
 /** @type {[string, string][]} */
 const KEYS = [
-  ["Ctrl+K or :", "go to a page or a run, or do something"],
-  ...RUN_KEYS,
-  ["x", "choose the selected run to compare it"],
+  ["Ctrl+K", "go to a page or a run, or do something; also :"],
+  ["/", "search"],
+  ["j", "next run or case"],
+  ["k", "previous run or case"],
+  ["Enter", "open the selected one"],
+  ["x", "choose the selected run, to compare it"],
+  ["[ and ]", "previous and next sample"],
+  ["m", "answers as Markdown, or as text"],
+  ["t", "light, dark, or system theme"],
+  ["Esc", "leave the search, then the page"],
+  ["?", "show these keys"],
 ];
 
 export class App {
