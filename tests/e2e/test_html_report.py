@@ -310,7 +310,7 @@ def test_failures_stand_by_cause_and_lead_to_their_cases(opened):
     tab.wait_for_selector("article.case")
     assert tab.inner_text(".facts").split("\n")[0] == "target b"
     tab.keyboard.press("Escape")
-    tab.wait_for_selector("article.case", state="detached")
+    settle(tab)
     assert tab.inner_text("h1") == "4 of 13 cases failed, 1 errored"
 
 
