@@ -129,14 +129,14 @@ def test_the_cheapest_that_is_not_worse_is_recommended_and_never_one_of_which_no
     best = judge("best", 3.0)
     for others, expected in (
         ((judge("a", 1.0, "non-inferior"), judge("b", 0.5, "worse")), ("a", [])),
-        ((judge("a", 1.0, "non-inferior"), judge("b", 0.5, "cannot tell")), ("a", ["b"])),
-        ((judge("a", 1.0, "cannot tell"), judge("b", 4.0, "equivalent")), ("best", ["a"])),
-        ((judge("a", 4.0, "cannot tell"),), ("best", [])),
+        ((judge("a", 1.0, "non-inferior"), judge("b", 0.5, "inconclusive")), ("a", ["b"])),
+        ((judge("a", 1.0, "inconclusive"), judge("b", 4.0, "equivalent")), ("best", ["a"])),
+        ((judge("a", 4.0, "inconclusive"),), ("best", [])),
         ((judge("a", None, "better"),), ("best", [])),
-        ((judge("a", None, "cannot tell"),), ("best", ["a"])),
+        ((judge("a", None, "inconclusive"),), ("best", ["a"])),
     ):
         assert recommended(best, *others) == expected
-    assert recommended(judge("best", None), judge("a", 1.0, "cannot tell")) == (None, ["a"])
+    assert recommended(judge("best", None), judge("a", 1.0, "inconclusive")) == (None, ["a"])
 
 
 def test_the_forecast_of_labels_is_by_the_square_root():
