@@ -151,12 +151,6 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
     )
 
 
-def opposite(asked: AskedJudge) -> AskedJudge:
-    """What a judge is asked by a negated assertion: a label is of the opposite, too."""
-    digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
-    return replace(asked, rubric=f"The opposite must hold of:\n{asked.rubric}", rubric_sha256=digest)
-
-
 def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str], *, unrecorded: bool) -> UsageError:
     names = sorted(names)
     if assertion is not None and names:

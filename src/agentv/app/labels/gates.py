@@ -124,33 +124,50 @@ class CheckedMinimums:
         for one in answers:
             by_assertion.setdefault(one.judge, []).append(one)
         name = f"the judge '{answers[0].name}'"
-        whole = _checked(name, *_counts(answers, labels), minimums)
+        whole = _checked(name, _known(answers, labels), minimums)
         if whole.refusal is not None or len(by_assertion) == 1:
             return whole
         for (assertion, *_), own in by_assertion.items():
-            counts, number = _counts(own, labels)
-            single = _checked(f"{name} by '{assertion}'", counts, number, minimums)
+            single = _checked(f"{name} by '{assertion}'", _known(own, labels), minimums)
             if single.refusal is not None and not single.unknown:
                 return single
         return whole
 
 
-def _counts(answers: Sequence[CheckedAnswer], labels: RunLabels) -> tuple[JudgeCounts | None, int]:
-    """What labels tell of a judge, those of the run's answers or else of other runs, and of how many answers."""
+_Known = tuple[JudgeCounts | None, int, str | None]
+"""What labels tell of a judge, of how many answers, and the verdict of the judge that no label is beside."""
+
+
+def _known(answers: Sequence[CheckedAnswer], labels: RunLabels) -> _Known:
+    """What labels tell of a judge: those of the run's answers or else of other runs."""
     here = labelled_number(answers, labels)
     if here:
-        return counts_of(answers, labels), here
+        counts = counts_of(answers, labels)
+        return counts, here, _unlabelled_verdict(counts, elsewhere=False)
     keys = dict.fromkeys(one.judge for one in answers)
     elsewhere = [label for key in keys for label in labels.elsewhere.get(key, ())]
-    return calibration_of(elsewhere), len({label.key for label in elsewhere})
+    found = calibration_of(elsewhere)
+    return found, len({label.key for label in elsewhere}), _unlabelled_verdict(found, elsewhere=True)
 
 
-def _checked(name: str, counts: JudgeCounts | None, number: int, minimums: JudgeMinimums) -> CheckedMinimums:
+def _unlabelled_verdict(counts: JudgeCounts | None, *, elsewhere: bool) -> str | None:
+    """The verdict of the judge that no label is beside: of other runs, labels do not say how many answers had it."""
+    if counts is None:
+        return None
+    if not counts.of_passed.total and (elsewhere or counts.verdicts.passed):
+        return "passes"
+    return "fails" if not counts.of_failed.total and (elsewhere or counts.verdicts.failed) else None
+
+
+def _checked(name: str, known: _Known, minimums: JudgeMinimums) -> CheckedMinimums:
+    counts, number, missing = known
     if counts is None or not number:
         return CheckedMinimums("", f"no label counts for {name}", unknown=True)
     if number < FEW:
         labels = "1 labelled answer" if number == 1 else f"{number} labelled answers"
         return CheckedMinimums("", f"{name} has {labels} that count, and {FEW} are needed", unknown=True)
+    if missing is not None:
+        return CheckedMinimums("", f"no label that counts is of an answer that {name} {missing}", unknown=True)
     accuracy = judge_accuracy(counts)
     measures = (("TPR", accuracy.tpr, minimums.tpr, "passes"), ("TNR", accuracy.tnr, minimums.tnr, "fails"))
     shown = [_shown(measure, found) for measure, found, least, _ in measures if found is not None and least is not None]
