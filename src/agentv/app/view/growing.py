@@ -39,6 +39,9 @@ _CHOICES = 4
 """Choices whose order is held: 4 MB each of a million cases."""
 
 
+_ROWS_FILE = "rows file"
+"""What an index keeps of the file that it was made of."""
+
 _REMEMBERED = 16
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT})
 
@@ -81,6 +84,7 @@ class GrowingRun:
         self._kept = False
         self._seen: FileState | None = None
         self._inode = 0
+        self._generation = 0
         self._problem = ""
         self._collected = Collected()
         self._chosen: OrderedDict[tuple[CaseChoice, int], array[int]] = OrderedDict()
@@ -114,7 +118,7 @@ class GrowingRun:
         with self.lock:
             place = 0 if self._index is None else self._index.read.place
             size = 0 if self._seen is not None else _size_of(self._file)
-            return Progress(f"{self._inode:x}-{place:x}", place / size if size > place else 1.0, self._problem)
+            return Progress(self._cursor(place), place / size if size > place else 1.0, self._problem)
 
     @contextmanager
     def index(self) -> Iterator[CaseIndex]:
@@ -129,7 +133,7 @@ class GrowingRun:
             try:
                 yield self._index
             except sqlite3.DatabaseError as error:
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                if not self._kept and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                     raise
                 self._begin_again()
                 with suppress(OSError):
@@ -162,15 +166,14 @@ class GrowingRun:
     def changed_since(self, cursor: str, limit: int) -> tuple[list[CaseEntry], str] | None:
         """Cases with a row after a cursor, of so many rows at most, and the cursor after them; None: another file."""
         with self.index() as index:
-            inode, _, place = cursor.partition("-")
             try:
-                same, start = int(inode, 16) == self._inode, int(place, 16)
+                start = int(cursor.partition("-")[2], 16)
             except ValueError:
                 return None
-            if not same or start > index.read.place:
+            if cursor != self._cursor(start) or start > index.read.place:
                 return None
             changed, end = index.changed_since(start, limit)
-            return index.entries(changed), f"{self._inode:x}-{end:x}"
+            return index.entries(changed), self._cursor(end)
 
     def result(self, trial: int) -> TrialResult | None:
         """The trial with a number in the index.
@@ -217,6 +220,7 @@ class GrowingRun:
                 if is_being_written(self.path):
                     return
                 self._index.save(f"failures {self._index.read.next_trial}", written_groups(self.failures()))
+                self._index.save(_ROWS_FILE, _stamp(self._seen))
                 self._index.commit()
                 shutil.copyfile(self._temporary, new)
                 new.chmod(0o600)
@@ -239,7 +243,8 @@ class GrowingRun:
             if found is not None and found == self._seen:
                 return False
             current = index
-            if found is None or self._is_another(found, index):
+            if found is None or self._is_another(found, index) or _rewritten(found, self._seen):
+                self._generation += bool(index.read.place)
                 self._begin_again()
                 current = self._index = CaseIndex.create(self._temporary)
             return found is not None and self._read_batch(found, current)
@@ -272,7 +277,7 @@ class GrowingRun:
         if (found := CaseIndex.open(self.path / VIEWED)) is not None:
             with suppress(StoreError, sqlite3.Error):
                 state = state_of(self._file)
-                if state is not None and not self._is_another(state, found):
+                if state is not None and not self._is_another(state, found) and _fits(state, found.saved(_ROWS_FILE)):
                     self._kept = True
                     self._inode = state.inode
                     self._collected = Collected(None, None)
@@ -280,6 +285,10 @@ class GrowingRun:
             found.close()
         self._temporary.unlink(missing_ok=True)
         return CaseIndex.create(self._temporary)
+
+    def _cursor(self, place: int) -> str:
+        """Names a place in the rows; of rows that were replaced in the same file, another generation."""
+        return f"{self._inode:x}.{self._generation:x}-{place:x}"
 
     def _writable(self, index: CaseIndex) -> CaseIndex:
         """The index; of one that was kept a copy, for its file never changes."""
@@ -304,6 +313,20 @@ class GrowingRun:
         self._remembered.clear()
         with suppress(OSError):
             self._temporary.unlink(missing_ok=True)
+
+
+def _rewritten(found: FileState, seen: FileState | None) -> bool:
+    """Whether rows were changed in their place: the file has the same size, and was written since."""
+    return seen is not None and found.size == seen.size and found.changed_ns != seen.changed_ns
+
+
+def _stamp(state: FileState) -> bytes:
+    return f"{state.size:x}-{state.changed_ns:x}".encode()
+
+
+def _fits(found: FileState, kept: bytes | None) -> bool:
+    """Whether an index was kept of this file, or of one that was only appended to since."""
+    return kept is not None and (kept == _stamp(found) or not kept.startswith(b"%x-" % found.size))
 
 
 def _size_of(path: Path) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 
 import pytest
 
 from agentv.app.view.cases import CaseQuery, NoSuchCaseError, case_at, page_of_cases
-from agentv.app.view.growing import GrowingRun
+from agentv.app.view.growing import DamagedIndexError, GrowingRun
 from agentv.app.view.trial import whole_trial
 from agentv.errors import StoreError
 from agentv.reports.html.entries import STATUSES, Entries
@@ -385,3 +386,55 @@ def test_scores_that_are_no_rates_have_the_rate_of_the_summary(path):
     assert rate.clusters == summary.interval_clusters
     assert (graded.counts.passed, graded.counts.failed) == (14, 7)
     assert sum(distinct) == 11
+
+
+def test_a_row_that_was_changed_in_its_place_is_read_again(path):
+    results = [finished(trial=trial(f"case-{at}"), score=1.0) for at in range(30)]
+    write_run(path, results)
+    rows = path / "index.jsonl"
+    run = grown(path)
+    assert ids(run, status="failed") == []
+    run.keep()
+    cursor = run.progress().cursor
+    before, middle, after = (lines(*part) for part in (results[:15], results[15:16], results[16:]))
+    changed = [middle[0].replace(b'"status":"passed"', b'"status":"failed"')]
+    size = rows.stat().st_size
+    rows.write_bytes(b"".join(before + changed + after))
+    os.utime(rows, ns=(0, 0))  # whatever the resolution of the clock is
+    assert (rows.stat().st_size, ids(run, status="failed")) == (size, ["case-15"])
+    assert run.changed_since(cursor, 100) is None, "whoever has the rows before must read all of them again"
+    run.close()
+    assert ids(grown(path, 1), status="failed") == ["case-15"], "the index that was kept was believed"
+
+
+def test_rows_that_were_replaced_in_the_same_file_have_other_cursors(path):
+    write_run(path, some(10))
+    run = grown(path)
+    run.catch_up()
+    cursor, rows = run.progress().cursor, path / "index.jsonl"
+    inode = rows.stat().st_ino
+    rows.write_bytes(b"".join(lines(*some(25))[5:]))
+    run.catch_up()
+    assert rows.stat().st_ino == inode
+    assert run.changed_since(cursor, 100) is None
+    assert run.changed_since(run.progress().cursor, 100) == ([], run.progress().cursor)
+    rows.unlink()
+    run.catch_up()
+    gone = run.progress().cursor
+    run.catch_up()
+    assert run.progress().cursor == gone, "a file that is not there is no other file at each look"
+
+
+def test_an_index_without_a_table_is_built_again(path):
+    write_run(path, some(10))
+    run = grown(path)
+    run.catch_up()
+    run.keep()
+    run.close()
+    with sqlite3.connect(path / "view.sqlite") as database:
+        database.execute("DROP TABLE groups")
+    database.close()
+    run = grown(path, 1)
+    with pytest.raises(DamagedIndexError):
+        listed(run)
+    assert len(ids(run)) == 10
