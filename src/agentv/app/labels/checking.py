@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,11 +35,14 @@ from agentv.stats.judges.check_result import (
 )
 from agentv.stats.judges.corrected import corrected_rate, more_labels, transferred_rate
 from agentv.stats.judges.mean_score import ScoredAnswer, corrected_mean
-from agentv.stats.judges.posterior import Estimated, JudgedAnswer, judge_counts
+from agentv.stats.judges.posterior import Estimated, JudgeCounts, JudgedAnswer, judge_counts
 from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
 
 JudgeKey = tuple[str, str, str]
 """An assertion, and the model and the prompt of its judge."""
+
+_MOST_ANSWERS = 100_000
+"""Answers of a run that are held for its labels: more do not make its pass rate by the judge more exact."""
 
 VerdictKey = tuple[LabelKey, bool]
 """An answer, and the verdict of the judge beside which it was drawn."""
@@ -127,12 +131,14 @@ def labelled_answers(labels: Sequence[Label]) -> list[CheckedAnswer]:
         found[label.key, judge, label.judge_passed] = answer
         stratum = (judge, label.run, label.judge_passed)
         sizes[stratum] = max(sizes.get(stratum, 0), label.drawn_from or 0)
+    known = Counter((one.judge, one.run, one.passed) for one in found.values())
+    answers = list(found.values())
     for (judge, run, passed), size in sizes.items():
-        known = sum(one.judge == judge and one.run == run and one.passed is passed for one in found.values())
-        if size > known:
-            rest = CheckedAnswer(("", "", ""), judge, "", passed, None, 1, run, "")
-            found.update({(judge, run, passed, place): rest for place in range(size - known)})
-    return list(found.values())
+        of_run = sizes.get((judge, run, True), 0) + sizes.get((judge, run, False), 0)
+        fewer = min(1.0, _MOST_ANSWERS / max(of_run, 1))  # of both verdicts alike, so that the judge's rate stays
+        rest = round(size * fewer) - known[judge, run, passed]
+        answers += rest * [CheckedAnswer(("", "", ""), judge, "", passed, None, 1, run, "")]
+    return answers
 
 
 def judge_of(label: Label) -> JudgeKey:
@@ -250,7 +256,9 @@ def _judge(
             mean_score=_mean_score(answers, scores),
             more=more_labels(known_counts, (left[0], left[1])),
         )
-    return replace(checked, transferred=_transferred(elsewhere, judged), transferred_labels=len(elsewhere))
+    return replace(
+        checked, transferred=_transferred(elsewhere, judged), transferred_answers=labelled_answers_of(elsewhere)
+    )
 
 
 def judged_answer(answer: CheckedAnswer, labels: Mapping[VerdictKey, Mapping[str, bool]]) -> JudgedAnswer:
@@ -290,16 +298,28 @@ def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | 
 
 
 def _transferred(labels: Sequence[Label], judged: Sequence[JudgedAnswer]) -> Estimated | None:
-    answers = labelled_answers(labels)
-    verdicts: dict[VerdictKey, dict[str, bool]] = {}
+    calibration = calibration_of(labels)
+    return None if calibration is None else transferred_rate(calibration, judge_counts(judged).verdicts)
+
+
+def calibration_of(labels: Sequence[Label]) -> JudgeCounts | None:
+    """What labels of other runs tell of a judge; None: nothing."""
+    verdicts = verdicts_of(labels)
+    return judge_counts(judged_answer(one, verdicts) for one in labelled_answers(labels)) if verdicts else None
+
+
+def verdicts_of(labels: Iterable[Label]) -> dict[VerdictKey, dict[str, bool]]:
+    """What people say of drawn answers: answer and verdict of the judge → person → whether it passes."""
+    found: dict[VerdictKey, dict[str, bool]] = {}
     for label in labels:
         if label.verdict != "unsure" and label.probability is not None:
-            verdicts.setdefault((label.key, label.judge_passed), {})[label.person] = label.verdict == "pass"
-    if not verdicts:
-        return None
-    return transferred_rate(
-        judge_counts(judged_answer(one, verdicts) for one in answers), judge_counts(judged).verdicts
-    )
+            found.setdefault((label.key, label.judge_passed), {})[label.person] = label.verdict == "pass"
+    return found
+
+
+def labelled_answers_of(labels: Iterable[Label]) -> int:
+    """How many drawn answers have a label on which most people agree."""
+    return sum(majority(said.values()) is not None for said in verdicts_of(labels).values())
 
 
 def _people(answers: Sequence[CheckedAnswer], labels: Mapping[LabelKey, Mapping[str, bool]]) -> PeopleAgreement | None:

@@ -11,9 +11,10 @@ from agentv.app.labels.checking import (
     CheckedAnswer,
     JudgeKey,
     VerdictKey,
+    calibration_of,
     judge_of,
     judged_answer,
-    labelled_answers,
+    labelled_answers_of,
     same_runs,
 )
 from agentv.app.labels.depending import RatedTrial
@@ -177,7 +178,7 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> 
 def _judged_part(
     keys: Sequence[JudgeKey], answers: Sequence[CheckedAnswer], labels: RunLabels
 ) -> tuple[JudgedPart | None, int, bool]:
-    """The answers of a judge as they count, the number of labels, and whether those are of other runs."""
+    """The answers of a judge as they count, the number of labelled answers, and whether those are of other runs."""
     judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
     number = sum(one.person is not None for one in judged)
     if number:
@@ -185,7 +186,7 @@ def _judged_part(
     elsewhere = [one for key in keys for one in labels.elsewhere.get(key, ())]
     if not elsewhere or _unlabelled(keys, answers, labels):
         return None, 0, True
-    return JudgedPart(judged, calibration_of(elsewhere)), len(elsewhere), True
+    return JudgedPart(judged, calibration_of(elsewhere)), labelled_answers_of(elsewhere), True
 
 
 def _unlabelled(keys: Sequence[JudgeKey], answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | None:
@@ -199,16 +200,6 @@ def _unlabelled(keys: Sequence[JudgeKey], answers: Sequence[CheckedAnswer], labe
     labelled = labels.drawn if here else labels.elsewhere
     lacking = (key for key in keys if not labelled.get(key) and (1 - share) ** sizes[key] < LEFT_OUT)
     return next((key[0] for key in lacking), None)
-
-
-def calibration_of(labels: Sequence[Label]) -> JudgeCounts | None:
-    """What labels of other runs tell of a judge."""
-    verdicts: dict[VerdictKey, dict[str, bool]] = {}
-    for label in labels:
-        verdicts.setdefault((label.key, label.judge_passed), {})[label.person] = label.verdict == "pass"
-    if not verdicts:
-        return None
-    return judge_counts(judged_answer(one, verdicts) for one in labelled_answers(labels))
 
 
 def counts_of(answers: Iterable[CheckedAnswer], labels: RunLabels) -> JudgeCounts:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentv.app.labels.checking import CheckedAnswer, JudgeKey
-from agentv.app.labels.corrected_rates import RunLabels, calibration_of, counts_of, labelled_number, run_rate
+from agentv.app.labels.checking import CheckedAnswer, JudgeKey, calibration_of, labelled_answers_of
+from agentv.app.labels.corrected_rates import RunLabels, counts_of, labelled_number, run_rate
 from agentv.app.labels.depending import NESTED, Part, RatedTrial
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.corrected import GateResult
@@ -147,7 +147,7 @@ def _known(answers: Sequence[CheckedAnswer], labels: RunLabels) -> _Known:
     keys = dict.fromkeys(one.judge for one in answers)
     elsewhere = [label for key in keys for label in labels.elsewhere.get(key, ())]
     found = calibration_of(elsewhere)
-    return found, len({label.key for label in elsewhere}), _unlabelled_verdict(found, elsewhere=True)
+    return found, labelled_answers_of(elsewhere), _unlabelled_verdict(found, elsewhere=True)
 
 
 def _unlabelled_verdict(counts: JudgeCounts | None, *, elsewhere: bool) -> str | None:

@@ -37,6 +37,7 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
         return
     if found.matrix.total < FEW:
         yield f"warning: only {plural(found.matrix.total, 'labelled answer')}; the intervals say how little that shows"
+    yield from _without_a_verdict(found, run)
     yield ""
     yield from _rate(found)
     yield ""
@@ -47,6 +48,15 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
     if found.disagreements:
         yield ""
         yield from _disagreements(found.disagreements)
+
+
+def _without_a_verdict(found: CheckedJudge, run: str | None) -> Iterator[str]:
+    """A verdict of the judge that no label is beside: how often it is wrong is not known."""
+    matrix = found.matrix
+    passed, failed = matrix.true_passes + matrix.false_passes, matrix.true_failures + matrix.false_failures
+    for number, rate, verdict in ((passed, found.judge_rate[0], "passes"), (failed, 1 - found.judge_rate[0], "fails")):
+        if not number and (rate or run is None):
+            yield f"warning: no labelled answer is one that the judge {verdict}, so that TPR and TNR are hardly known"
 
 
 def _notes(found: CheckedJudge) -> Iterator[str]:
@@ -74,11 +84,11 @@ def _without_labels(found: CheckedJudge, run: str | None) -> Iterator[str]:
 
 
 def _transferred(found: CheckedJudge) -> Iterator[str]:
+    labels = plural(found.transferred_answers, "labelled answer")
     if found.transferred is not None:
-        by = f"corrected by {plural(found.transferred_labels, 'label')} of other runs"
+        by = f"corrected by {labels} of other runs"
         yield f"{_interval(found.transferred)} {by}, if the judge errs as often here as there"
-    elif found.transferred_labels:
-        labels = plural(found.transferred_labels, "label")
+    elif found.transferred_answers:
         yield f"{labels} of other runs do not show that the judge is better than chance"
 
 

@@ -26,7 +26,7 @@ def rate_words(found: CorrectedRate) -> str:
     low, high = found.interval
     labels = plural(found.labels, "labelled answer")
     if found.transferred:
-        labels = f"{plural(found.labels, 'label')} of other runs, if the judge errs as often here as there"
+        labels = f"{labels} of other runs, if the judge errs as often here as there"
     return f"{percent(found.rate)} (95% CI {percent(low)} to {percent(high)}) corrected by {labels}"
 
 

@@ -93,7 +93,7 @@ class CheckedJudge:
         accuracy, corrected, more: None without labels that were drawn.
         mean_score: None: the rubric has no scale, or there are no labels that were drawn.
         transferred: the pass rate corrected by labels of other answers; None: there are labels of these, or too few.
-        transferred_labels: number of those labels.
+        transferred_answers: number of labelled answers of other runs.
     """
 
     assertion: str
@@ -110,7 +110,7 @@ class CheckedJudge:
     more: MoreLabels | None = None
     mean_score: MeanScore | None = None
     transferred: Estimated | None = None
-    transferred_labels: int = 0
+    transferred_answers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +62,24 @@ def test_a_file_of_labels_alone_says_the_same(tmp_path):
     assert of_file.corrected.value == pytest.approx(of_run.corrected.value, abs=0.005)
 
 
+def test_labels_of_a_huge_run_take_no_more_time(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    path = Path(give("ada", agreeing_but(1, 85)).files[0])
+    lines = path.read_text().replace('"drawn_from":80', '"drawn_from":80000000')
+    path.write_text(lines.replace('"drawn_from":20', '"drawn_from":20000000'))
+    (found,) = check_judges(str(path)).judges
+    assert found.judge_rate[0] == pytest.approx(0.8, abs=0.001)
+
+
+def test_labels_beside_one_verdict_of_the_judge_are_told(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    path = Path(give("ada", agreeing_but()).files[0])
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if '"judge_pass":true' in line))
+    for named in ("last", str(path)):
+        shown = render_judge_check(check_judges(named))
+        assert "warning: no labelled answer is one that the judge fails, so that TPR and TNR are hardly known" in shown
+
+
 def test_several_people(tmp_path):
     judged_run(tmp_path, VERDICTS)
     for person, wrong in (("ada", ()), ("bob", range(0, 100, 6)), ("eve", range(1, 100, 6))):
@@ -96,7 +115,7 @@ def test_labels_of_another_run_correct_by_the_judges_errors(tmp_path):
     give("ada", agreeing_but(*range(0, 100, 10)), sample=100)
     other = judged_run(tmp_path, [True] * 60 + [False] * 40, run="other", answer="something else {}")
     (found,) = check_judges(other).judges
-    assert (found.transferred_labels, found.matrix.total) == (100, 0)
+    assert (found.transferred_answers, found.matrix.total) == (100, 0)
     assert found.transferred.low < 0.6 < found.transferred.high
     assert "if the judge errs as often here as there" in render_judge_check(check_judges(other))
 
@@ -150,11 +169,11 @@ def test_labels_of_a_run_that_shares_only_some_answers_are_no_random_part_of_thi
         (found,) = check_judges(judged_run(tmp_path, verdicts, run=run)).judges
         assert found.corrected is None, run
         assert found.counts.not_drawn == found.matrix.total > 0, run
-        assert found.transferred_labels == 40, run
+        assert found.transferred_answers == 40, run
         assert found.transferred.low < 0.8 < found.transferred.high, run
     text = render_judge_check(check_judges("longer"))
     assert "40 labels not used to correct the pass rate: not drawn at random from this run" in text
-    assert "corrected by 40 labels of other runs, if the judge errs as often here as there" in text
+    assert "corrected by 40 labelled answers of other runs, if the judge errs as often here as there" in text
 
 
 def test_points_of_people_correct_the_mean_score(tmp_path):

@@ -127,7 +127,8 @@ def test_labels_of_another_run_are_told_apart_and_outdated_ones_do_not_count(tmp
     assert found.run.transferred
     assert found.run.interval[0] < 0.45 < found.run.interval[1]
     assert any(
-        "labels of other runs, if the judge errs as often here as there" in one for one in totals(shown(other), 0, "")
+        "labelled answers of other runs, if the judge errs as often here as there" in one
+        for one in totals(shown(other), 0, "")
     )
     for changed in (
         replace(ASKED, model="openai:large"),
