@@ -85,6 +85,9 @@ def test_a_run_has_its_facts_failures_and_rates(client):
     assert (found["state"], found["indexed"], found["problem"]) == ("interrupted", 1.0, "")
     assert found["facts"]["summary"]["cases"]["failed"] == 2
     assert found["counts"]["rows"] == {"passed": 27, "failed": 2, "errored": 0, "skipped": 0, "shown": 0}
+    (listed,) = (one for one in client.get("/api/runs").json()["runs"] if one["run_id"] == NEW)
+    assert found["counts"]["cases"] == listed["cases"], "the list and the page say the same, also of what did not run"
+    assert listed["cases"]["skipped"] == 1
     assert found["rates"]["run"]["rate"] == found["facts"]["summary"]["pass_rate"]
     assert found["rates"]["run"]["interval"] == pytest.approx(found["facts"]["summary"]["pass_rate_interval"])
     members = [one for group in found["failures"]["groups"] for one in group["members"]]
@@ -163,6 +166,8 @@ def test_what_is_asked_wrongly_is_told(client):
         ("/api/runs/nothing", 404, "no-such-run"),
         (f"/api/runs/{OLD}/cases/nothing", 404, "no-such-case"),
         ("/api/runs?limit=0", 400, "bad-request"),
+        ("/api/runs?state=bogus", 400, "bad-request"),
+        ("/api/runs?order=up", 400, "bad-request"),
         ("/api/runs?limit=x", 400, "bad-request"),
         ("/api/runs?nothing=1", 400, "bad-request"),
         ("/api/runs?q=a&q=b", 400, "bad-request"),
@@ -204,7 +209,7 @@ def test_runs_are_named_and_deleted_only_where_that_is_allowed(root):
             "name": "before <b>the</b> change",
         }
         assert client.get("/api/runs?q=change").json()["runs"][0]["run_id"] == OLD
-        for wrong in ({"name": "x" * 201}, {"name": 1}, {}, {"name": "x", "other": 1}):
+        for wrong in ({"name": "x" * 201}, {"name": 1}, {}, {"name": "x", "other": 1}, {"name": "x\x00\u202e"}):
             assert client.post(f"/api/runs/{OLD}/name", json=wrong).status_code in (400, 422)
         assert client.delete("/api/runs/nothing").status_code == 404
         assert client.get(f"/api/runs/{OLD}/cases").status_code == 200

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from agentv.app.view.opened import OpenRuns
 from agentv.errors import UsageError
+from agentv.reports.text.escaping import safe
 from agentv.store.files.directory import RUN, RunDirectory, is_being_written
 from agentv.store.index.deletion import check_removable, remove_run
 
@@ -36,13 +37,15 @@ def name_run(opened: OpenRuns, run_id: str, name: str) -> NamedRun:
 
     Raises:
         NoSuchRunError: there is none.
-        UsageError: it is too long, or the run is being written.
+        UsageError: it is too long, has control characters, or the run is being written.
         StoreError: the file cannot be written.
     """
     path = opened.project.run(run_id)
     given = " ".join(name.split())
     if len(given) > LONGEST_NAME:
         raise UsageError(f"a name may have {LONGEST_NAME} characters at most")
+    if safe(given) != given:
+        raise UsageError("a name may have no control characters")
     if is_being_written(path):
         raise UsageError("the run is still being written", "wait until it ends")
     with RunDirectory.open(path) as directory:

@@ -21,6 +21,7 @@ from agentv.reports.html.report import HtmlReport
 from agentv.store.files.directory import RUN, read_document
 from agentv.store.index.case_choice import CaseChoice
 from agentv.store.index.case_index import CaseIndex
+from agentv.store.totals.tally import STATUSES
 
 _COMPARED = 50_000
 """Trials of a run whose columns are compared while somebody waits, where `summary.json` does not have that."""
@@ -49,7 +50,8 @@ class OverviewCounts(Struct, frozen=True):
 
     Attributes:
         rows: how the entries of the list ended: one for each target, prompt and variant of a case.
-        cases: how the cases ended, each once with the worst of its results.
+        cases: how the cases ended, each once with the worst of its results; once the run has ended, skipped are those
+            that did not run.
         flaky: entries whose samples disagree.
         trials: with a row.
     """
@@ -112,11 +114,13 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
     """
     record = read_document(run.path / RUN)
     listed = listed_run(run.path)
-    report = HtmlReport.of(str(record.get("run_id", run_id)), record, _totals(run, record, listed), (), run.root)
+    summary = _totals(run, record, listed)
+    report = HtmlReport.of(str(record.get("run_id", run_id)), record, summary, (), run.root)
+    ended = None if listed.state == "being written" else summary
     with run.lock:
         progress = run.progress()
         with run.index() as index:
-            tables, counts, scores = _tables(index), _counts(index), index.totals.scores()
+            tables, counts, scores = _tables(index), _counts(index, ended), index.totals.scores()
             cut = cut_of(run.path)
             whole = rate_of_cases(index, CaseChoice(), sum(index.counts), cut)
             rates = OverviewRates(whole, {}, assertion_rates(index, cut))
@@ -167,9 +171,14 @@ def _failures(run: GrowingRun, report: HtmlReport) -> dict[str, Any]:
     return found
 
 
-def _counts(index: CaseIndex) -> OverviewCounts:
+def _counts(index: CaseIndex, ended: Summary | None) -> OverviewCounts:
+    """The numbers of the rows; of a run that has ended those of its cases are of all that were planned."""
     totals = index.totals
-    rows, cases = StatusCounts.of(index.counts), StatusCounts.of(totals.worst_by_status())
+    rows = StatusCounts.of(index.counts)
+    if ended is None:
+        cases = StatusCounts.of(totals.worst_by_status())
+    else:
+        cases = StatusCounts.of([getattr(ended.cases, status) for status in STATUSES])
     return OverviewCounts(rows, cases, totals.distinct(CaseChoice()), totals.flaky(), index.trials)
 
 

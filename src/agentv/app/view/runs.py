@@ -74,9 +74,9 @@ class RunQuery(Struct, frozen=True, forbid_unknown_fields=True):
     tag: str = ""
     suite: str = ""
     target: str = ""
-    state: str = ""
+    state: ViewedState | Literal[""] = ""
     sort: RunSort = "started"
-    order: str = "desc"
+    order: Literal["asc", "desc"] = "desc"
     limit: int = 50
     after: str = ""
 
@@ -147,8 +147,6 @@ class RunList:
         """
         if not 0 < query.limit <= MOST:
             raise ValueError(f"limit must be 1 to {MOST}")
-        if query.order not in ("asc", "desc"):
-            raise ValueError("order: must be asc or desc")
         every = self.all()
         chosen = [one for one in every if _takes(query, one)]
         if query.sort != "started" or query.order == "asc":

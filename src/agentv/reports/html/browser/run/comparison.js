@@ -56,8 +56,7 @@ function sideOf(state, what, one) {
     element("span", { class: "label" }, what),
     " ",
     href ? element("a", { href }, name) : name,
-    element("span", { class: "label" }, " on "),
-    someNames(one.targets),
+    one.targets.length ? [element("span", { class: "label" }, " on "), someNames(one.targets)] : null,
   );
 }
 
