@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from agentv.cli.completion.values import runs
-from agentv.cli.share import Share
+from agentv.cli.options.share import Share
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import click
 
 from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
 from agentv.cli.completion.values import files
-from agentv.cli.formats import chosen_format, format_options
+from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json

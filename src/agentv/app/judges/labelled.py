@@ -12,7 +12,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import GradedAnswer, Label, LabelKey
+from agentv.model.run.labelled.labels import GradedAnswer, Label, LabelKey
 from agentv.model.values.formatting import plural
 from agentv.stats.judges.agreement import majority
 from agentv.stats.judges.paired_accuracy import PersonLabel

@@ -19,7 +19,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.trial import AnsweredTrial, answered
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import GradedAnswer
+from agentv.model.run.labelled.labels import GradedAnswer
 from agentv.model.run.rubric import Rubric
 from agentv.model.suite.suite import TargetSpec
 from agentv.mutation.mutant import Mutant

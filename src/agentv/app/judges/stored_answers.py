@@ -13,7 +13,7 @@ from agentv.app.planning.preparation import Prepared
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.judge.asked import asked_judge
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import GradedAnswer, LabelKey
+from agentv.model.run.labelled.labels import GradedAnswer, LabelKey
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 

@@ -12,7 +12,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.clusters import TrialCluster, cluster_of
 from agentv.model.run.grade import AskedJudge, Grade
-from agentv.model.run.labels import DrawnAnswer, GradedAnswer, PointScale
+from agentv.model.run.labelled.labels import DrawnAnswer, GradedAnswer, PointScale
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentv.app.planning.preparation import Prepared, results_of
 from agentv.errors import StoreError, UsageError
-from agentv.model.run.labels import ReadLabels
+from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.suite.suite import Suite
 
 

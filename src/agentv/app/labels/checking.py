@@ -14,7 +14,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import GradedAnswer, Label, LabelKey
+from agentv.model.run.labelled.labels import GradedAnswer, Label, LabelKey
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.stats.judges.agreement import (
     ConfusionMatrix,

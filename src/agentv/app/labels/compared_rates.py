@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agentv.app.labels.shown_rates import ENDED_EARLY, labels_of_suites, rated_trials
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
-from agentv.model.run.corrected import CorrectedComparison, CorrectedRate
+from agentv.model.run.labelled.corrected import CorrectedComparison, CorrectedRate
 from agentv.store.labels.label_files import labels_directory
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from agentv.app.labels.checking import (
 from agentv.app.labels.depending import RatedTrial
 from agentv.app.labels.labelling import latest
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.corrected import AssertionRate, CorrectedRate, CorrectedRates
-from agentv.model.run.labels import Label
+from agentv.model.run.labelled.corrected import AssertionRate, CorrectedRate, CorrectedRates
+from agentv.model.run.labelled.labels import Label
 from agentv.stats.judges.posterior import (
     Estimated,
     JudgeCounts,

@@ -15,7 +15,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import DrawnAnswer, Label, LabelItem
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem
 from agentv.reports.export.csv_rows import guarded
 from agentv.store.labels.label_files import append_labels, labels_file, read_labels
 from agentv.user_code.os_errors import store_error

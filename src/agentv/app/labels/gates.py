@@ -12,7 +12,7 @@ from agentv.app.labels.checking import CheckedAnswer, JudgeKey, calibration_of, 
 from agentv.app.labels.corrected_rates import RunLabels, counts_of, labelled_number, run_rate
 from agentv.app.labels.depending import NESTED, Part, RatedTrial
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.corrected import GateResult
+from agentv.model.run.labelled.corrected import GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
 from agentv.reports.run.corrected import rate_words
 from agentv.reports.text.escaping import percent

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agentv.app.labels.answers import draw
 from agentv.app.labels.labelling import Draw, Said, label_of, now
-from agentv.model.run.labels import LABEL_VERDICTS, DrawnAnswer, GradedAnswer, Label, LabelKey, PointScale
+from agentv.model.run.labelled.labels import LABEL_VERDICTS, DrawnAnswer, GradedAnswer, Label, LabelKey, PointScale
 from agentv.reports.export.csv_rows import unguarded
 from agentv.reports.text.escaping import one_line
 

@@ -12,7 +12,7 @@ from agentv.app.labels.labelling import latest
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.engine.plan import Plan
 from agentv.judge.asked import asked_judge
-from agentv.model.run.labels import Label
+from agentv.model.run.labelled.labels import Label
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry
 

@@ -11,7 +11,7 @@ from agentv.app.labels.answers import draw, graded_answers
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import DrawnAnswer, Label, LabelItem, LabelVerdict
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict
 from agentv.model.values.formatting import timestamp
 from agentv.store.labels.label_files import append_labels, labels_file, read_labels
 

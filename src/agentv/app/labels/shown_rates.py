@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.errors import StoreError
-from agentv.model.run.corrected import CorrectedRates
-from agentv.model.run.labels import ReadLabels
+from agentv.model.run.labelled.corrected import CorrectedRates
+from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite

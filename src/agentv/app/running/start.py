@@ -23,7 +23,7 @@ from agentv.engine.plan import without
 from agentv.engine.sequential_samples import SequentialSampler
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
-from agentv.model.run.labels import ReadLabels
+from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.store.files.directory import INDEX, KEPT_WORKSPACES, RunDirectory

@@ -95,6 +95,6 @@ class OpenRuns:
             for run in behind:
                 try:
                     run.catch_up(0)
-                except AgentvError:  # whoever asks for it next is told
+                except AgentvError:  # the next caller gets the error
                     broken.add(run)
             time.sleep(_PAUSE_S)

@@ -19,7 +19,7 @@ MOST_CLUSTERED = 50_000
 """Cases that depend on each other whose rate is computed while somebody waits."""
 
 _MOST_NAMES = 25
-"""Assertions that are told apart by name; where there are more, by type."""
+"""Assertions that are distinguished by name; where there are more, by type."""
 
 
 class Rate(Struct, frozen=True):

@@ -8,7 +8,7 @@ import click
 
 from agentv.app.settings import EvalSettings
 from agentv.cli.completion.values import files
-from agentv.cli.formats import chosen_format, format_options
+from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 
 

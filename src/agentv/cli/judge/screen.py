@@ -10,7 +10,7 @@ import click
 
 from agentv.app.labels.labelling import LabellingSession
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import DrawnAnswer, Label, LabelVerdict, PointScale
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelVerdict, PointScale
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import cells, one_line, safe
 

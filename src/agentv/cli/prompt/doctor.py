@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agentv.cli.formats import Format, chosen_format, format_options, print_as
+from agentv.cli.options.formats import Format, chosen_format, format_options, print_as
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.model.values.formatting import plural
 

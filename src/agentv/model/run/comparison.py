@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
-from agentv.model.run.corrected import CorrectedComparison
 from agentv.model.run.grade import TOLERANCE
+from agentv.model.run.labelled.corrected import CorrectedComparison
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
-from agentv.model.run.corrected import CorrectedRates, GateResult
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
+from agentv.model.run.labelled.corrected import CorrectedRates, GateResult
 from agentv.model.run.matrix import DIMENSIONS, RunMatrix
 from agentv.model.run.samples import Samples
 from agentv.model.run.sampling import EarlyStops

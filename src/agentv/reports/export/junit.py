@@ -15,7 +15,7 @@ from typing import get_args
 from xml.sax.saxutils import escape, quoteattr
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.corrected import GateResult
+from agentv.model.run.labelled.corrected import GateResult
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import money, plural

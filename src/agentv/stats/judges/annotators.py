@@ -46,7 +46,7 @@ class AlternativeAnnotator:
     """The result of the test.
 
     Attributes:
-        winning_rate: share of people whom the judge may stand in for; it passes from one half.
+        winning_rate: share of people that the judge may stand in for; it passes from one half.
         advantage: mean chance that the judge agrees with the others at least as well as a person does.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labels import Label, LabelVerdict
+from agentv.model.run.labelled.labels import Label, LabelVerdict
 from agentv.stats.judges.agreement import ConfusionMatrix, JudgeAccuracy
 from agentv.stats.judges.annotators import AlternativeAnnotator
 from agentv.stats.judges.corrected import MoreLabels

@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from agentv.cli.share import Share
+from agentv.cli.options.share import Share
 
 
 @pytest.mark.parametrize(("written", "share"), [("0.05", 0.05), ("5%", 0.05), (" 12.5 % ", 0.125), (0.05, 0.05)])
