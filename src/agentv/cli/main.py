@@ -32,6 +32,8 @@ COMMANDS = {
     "schema": "agentv.cli.schema:command",
     "explain": "agentv.cli.explain:command",
     "results": "agentv.cli.results:group",
+    "serve": "agentv.cli.serve:group",
+    "push": "agentv.cli.push:command",
     "cache": "agentv.cli.cache:command",
     "power": "agentv.cli.power:command",
     "trend": "agentv.cli.trend:command",
@@ -49,7 +51,6 @@ COMMANDS = {
 """Loaded when they are called: a command imports what it needs and no more."""
 
 NOT_YET = {
-    "serve": "",
     "view": "'agentv results show' prints a run, 'agentv results report --html run.html' writes it as a page",
 }
 """Command that is not built yet → what to use until then."""

@@ -25,6 +25,14 @@ from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Tex
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredResults(Declared):
+    """Where runs are pushed to."""
+
+    remote: Annotated[Text | None, Doc("project on a team's server: https://HOST/projects/NAME")] = None
+    token: Annotated[Text | None, Doc("API token, such as ${{ AGENTV_TOKEN }}; never the token itself")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredConfig(Declared):
     """The outermost mapping of a config file."""
 
@@ -43,6 +51,7 @@ class AuthoredConfig(Declared):
         Nonempty(),
         Doc("eval files of `eval` and `validate` without a path, relative to the directory that contains `.agentv`"),
     ] = None
+    results: Annotated[AuthoredResults | None, Doc("the server that `push` sends runs to")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,7 @@ class Config:
         prompts_dir: absolute; it may not exist.
         eval_patterns: as authored, relative to the directory of the `.agentv` whose file contains them.
         providers: targets of the configuration, with their context.
+        results: where `push` sends runs.
         path: of the first file; None if there is none.
         nodes: values by key.
     """
@@ -64,6 +74,7 @@ class Config:
     prompts_dir: str | None = None
     eval_patterns: tuple[str, ...] | None = None
     providers: tuple[Node, Reading] | None = None
+    results: AuthoredResults = field(default_factory=AuthoredResults)
     path: str | None = None
     nodes: Mapping[str, Node] = field(default_factory=dict)
 
@@ -118,6 +129,7 @@ def _read(path: str, reading: Reading) -> Config:
         prompts_dir,
         read.eval_patterns,
         providers,
+        read.results or AuthoredResults(),
         path,
         dict(root.items),
     )
@@ -190,6 +202,10 @@ def _merged(configs: list[Config]) -> Config:
             prompts_dir=one.prompts_dir if one.prompts_dir is not None else merged.prompts_dir,
             eval_patterns=one.eval_patterns if one.eval_patterns is not None else merged.eval_patterns,
             providers=one.providers if one.providers is not None else merged.providers,
+            results=AuthoredResults(
+                one.results.remote if one.results.remote is not None else merged.results.remote,
+                one.results.token if one.results.token is not None else merged.results.token,
+            ),
             path=merged.path or one.path,
             nodes={**merged.nodes, **one.nodes},
         )

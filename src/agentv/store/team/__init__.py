@@ -1,1 +1,1 @@
-"""The database that a team's servers share: projects, tokens, runs, labels and the audit log."""
+"""The database that a team's servers share: projects, tokens, runs and the audit log."""

@@ -45,7 +45,7 @@ def audit_lines(database: Database, project: str, *, before: str = "", limit: in
 
     With `before`, the id of a line, the lines before that one; `limit` of them at most.
     """
-    with database.transaction() as transaction:
+    with database.reading() as transaction:
         found = transaction.rows(
             "SELECT id, time, actor, action, project, detail FROM audit "
             "WHERE (project = :project OR project IS NULL) AND (:before = '' OR id < :before) "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -32,6 +32,10 @@ class Transaction(Protocol):
         """Run a statement once for each of these values."""
         ...
 
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Insert many rows, as fast as the database can. The names are constants of this package."""
+        ...
+
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         ...
@@ -53,6 +57,10 @@ class Database(Protocol):
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """A transaction: committed at the end of the block, rolled back where it raises."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """A transaction that changes nothing, and so waits for no other one."""
         ...
 
     def changes(self, seconds: float) -> Iterator[None]:

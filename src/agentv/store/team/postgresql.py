@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from threading import Event
 from typing import Any
@@ -56,6 +56,10 @@ class PostgresDatabase:
         with self._errors(), self._pool.connection() as connection, connection.cursor() as cursor:
             yield _PostgresTransaction(cursor)
 
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """See `Database`."""
+        return self.transaction()
+
     def changes(self, seconds: float) -> Iterator[None]:
         """See `Database`."""
         while not self._closed.is_set():
@@ -87,7 +91,7 @@ class PostgresDatabase:
             raise DatabaseUnavailableError(f"cannot reach the database: {_first_line(error)}") from error
         except psycopg.InterfaceError as error:
             raise DatabaseUnavailableError("the connection to the database was lost") from error
-        except psycopg.ProgrammingError as error:
+        except psycopg.DatabaseError as error:
             raise StoreError(f"the database refuses: {_first_line(error)}") from error
 
 
@@ -100,6 +104,13 @@ class _PostgresTransaction:
 
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         self._cursor.executemany(_translated(statement), values)
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        names = sql.SQL(", ").join(map(sql.Identifier, columns))
+        statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names)
+        with self._cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         return self._cursor.execute(_translated(query), values).fetchall()

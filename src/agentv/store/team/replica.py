@@ -81,7 +81,7 @@ class Replica:
             StoreError: a file cannot be written.
             DatabaseUnavailableError: the database cannot be reached; the next update goes on.
         """
-        with self._database.transaction() as transaction:
+        with self._database.reading() as transaction:
             projects = [name for (name,) in transaction.rows("SELECT name FROM projects")]
             rows = transaction.rows(
                 "SELECT id, project, name, revision, generation, size, writing, pushed FROM runs ORDER BY name DESC"
@@ -114,7 +114,7 @@ class Replica:
         self._copied[path] = before
         if before.revision == source.revision:
             return False
-        with self._database.transaction() as transaction:
+        with self._database.reading() as transaction:
             documents = transaction.rows("SELECT record, summary FROM runs WHERE id = :id", id=source.id)
             files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
         if not documents:
@@ -151,7 +151,7 @@ class Replica:
     def _rows(self, source: _Source, done: int) -> Iterator[bytes]:
         """The rows from a place on, in their order; none any more once rows were dropped meanwhile."""
         for start in range(done, source.size, _AT_ONCE):
-            with self._database.transaction() as transaction:
+            with self._database.reading() as transaction:
                 found = transaction.rows(
                     "SELECT rows.line FROM rows JOIN runs ON runs.id = rows.run WHERE rows.run = :run "
                     "AND runs.generation = :generation AND rows.start >= :start AND rows.start < :stop "
@@ -169,7 +169,7 @@ class Replica:
             if target.exists():  # named by its trial; another content comes only with another run
                 continue
             query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
-            with self._database.transaction() as transaction:
+            with self._database.reading() as transaction:
                 found = transaction.rows(query, project=project, sha256=digest)
             target.parent.mkdir(parents=True, exist_ok=True)
             write_private(target, found[0][0] if found else b"")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -45,13 +45,20 @@ class SqliteDatabase:
         with self.transaction():  # says what is wrong before anything is served
             pass
 
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self) -> AbstractContextManager[Transaction]:
         """See `Database`."""
+        return self._begun("BEGIN IMMEDIATE")
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """See `Database`."""
+        return self._begun("BEGIN")
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[Transaction]:
         with self._errors():
             connection = self._taken()
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(begin)
                 yield _SqliteTransaction(connection)
                 connection.execute("COMMIT")
             except BaseException:
@@ -122,6 +129,10 @@ class _SqliteTransaction:
 
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         self._connection.executemany(statement, values)
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        places = ", ".join("?" * len(columns))
+        self._connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)  # noqa: S608  # constants
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(query, values).fetchall()

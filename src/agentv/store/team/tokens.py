@@ -83,7 +83,7 @@ class Tokens:
 
     def projects(self) -> list[str]:
         """The names of all projects, sorted."""
-        with self._database.transaction() as transaction:
+        with self._database.reading() as transaction:
             return [name for (name,) in transaction.rows("SELECT name FROM projects ORDER BY name")]
 
     def create_project(self, name: str, actor: str) -> bool:
@@ -133,13 +133,13 @@ class Tokens:
 
     def find(self, text: str) -> Token | None:
         """The token with a text; whoever asks sees whether it is still valid."""
-        with self._database.transaction() as transaction:
+        with self._database.reading() as transaction:
             found = transaction.rows(f"SELECT {_COLUMNS} FROM tokens WHERE sha256 = :sha256", sha256=_hash(text))  # noqa: S608  # a constant
         return _token(found[0]) if found else None
 
     def all(self) -> list[Token]:
         """All tokens, also those that are not valid any more, in the order of their creation."""
-        with self._database.transaction() as transaction:
+        with self._database.reading() as transaction:
             return [_token(row) for row in transaction.rows(f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id")]  # noqa: S608  # as above
 
     def revoke(self, token_id: str, actor: str) -> bool:

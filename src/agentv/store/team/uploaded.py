@@ -25,6 +25,10 @@ _MOST_FILES = 1_000_000
 _LONGEST_PATH = 1_000
 
 
+Line = tuple[int, str, bytes]
+"""Where a line begins, the hash of its trial's key, and the line with its end."""
+
+
 class UploadRefusedError(StoreError):
     """An upload that is wrong in itself: sending it again changes nothing."""
 
@@ -113,8 +117,8 @@ class _RowKey(Struct, gc=False):
 _decode_row = msgspec.json.Decoder(_RowKey).decode
 
 
-def checked_rows(batch: RowBatch) -> list[dict[str, Any]]:
-    """The rows of a batch as columns.
+def checked_rows(batch: RowBatch) -> list[Line]:
+    """The lines of a batch.
 
     Raises:
         UploadRefusedError: it was cut, or a line is no row.
@@ -128,11 +132,11 @@ def checked_rows(batch: RowBatch) -> list[dict[str, Any]]:
     return list(_columns(batch))
 
 
-def _columns(batch: RowBatch) -> Iterator[dict[str, Any]]:
+def _columns(batch: RowBatch) -> Iterator[Line]:
     place = batch.start
     for text in batch.lines[:-1].split(b"\n") if batch.lines else ():
         line = text + b"\n"
-        yield {"start": place, "trial": _trial_of(line, place), "line": line}
+        yield place, _trial_of(line, place), line
         place += len(line)
 
 

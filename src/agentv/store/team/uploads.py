@@ -14,6 +14,7 @@ from msgspec import Struct
 from agentv.store.team.audit import record as audit
 from agentv.store.team.database import Database, Transaction, now, time_text
 from agentv.store.team.uploaded import (
+    Line,
     Received,
     RowBatch,
     RunName,
@@ -40,7 +41,7 @@ class Uploads:
 
     def state(self, name: RunName) -> UploadState:
         """What the server has of a run; all empty: nothing."""
-        with self._database.transaction() as transaction:
+        with self._database.reading() as transaction:
             found = transaction.rows(
                 "SELECT id, generation, size, record, summary, writing FROM runs "
                 "WHERE project = :project AND name = :run",
@@ -197,7 +198,7 @@ class Uploads:
 
     def count_trials(self, name: RunName) -> int:
         """How many trials of a run have a row."""
-        with self._database.transaction() as transaction:
+        with self._database.reading() as transaction:
             ((found,),) = transaction.rows(
                 "SELECT COUNT(DISTINCT rows.trial) FROM rows JOIN runs ON runs.id = rows.run "
                 "WHERE runs.project = :project AND runs.name = :run AND rows.trial <> ''",
@@ -237,13 +238,10 @@ class _StoredRun(Struct, frozen=True):
     summary: bytes | None
 
 
-def _store(transaction: Transaction, run: _StoredRun, batch: RowBatch, rows: list[dict[str, Any]]) -> None:
+def _store(transaction: Transaction, run: _StoredRun, batch: RowBatch, rows: list[Line]) -> None:
     if not rows:
         return
-    transaction.run_many(
-        "INSERT INTO rows (run, start, trial, line) VALUES (:run, :start, :trial, :line)",
-        ({**row, "run": run.id} for row in rows),
-    )
+    transaction.insert("rows", ("run", "start", "trial", "line"), ((run.id, *row) for row in rows))
     transaction.run(
         "INSERT INTO batches (run, start, size, sha256) VALUES (:run, :start, :size, :sha256)",
         run=run.id,

@@ -68,16 +68,6 @@ CREATE TABLE files (
   PRIMARY KEY (run, path)
 );
 
--- Lines of .agentv/labels, each once.
-CREATE TABLE labels (
-  project TEXT NOT NULL REFERENCES projects (name),
-  sha256 TEXT NOT NULL,
-  suite TEXT NOT NULL,
-  line BYTEA NOT NULL,
-  added TEXT NOT NULL,
-  PRIMARY KEY (project, sha256)
-);
-
 -- Who changed what. Its ids sort by time.
 CREATE TABLE audit (
   id TEXT PRIMARY KEY,

@@ -1,0 +1,1 @@
+"""The web application of `agentv view`: HTTP over the use cases of `app.view`."""
