@@ -21,6 +21,9 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.rows.reading import key_of_row
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 AGENTV = [sys.executable, "-m", "agentv"]
 RUN_ID = "20261121T140322Z-7f3a"
@@ -49,6 +52,15 @@ def rows(first: int, count: int, row_bytes: int) -> bytes:
     return b"".join(lines)
 
 
+def add_rows(run: Path, first: int, count: int, row_bytes: int) -> None:
+    """Append rows, and their checksums."""
+    lines = rows(first, count, row_bytes)
+    with (run / "index.jsonl").open("ab") as index, (run / "journal.jsonl").open("ab") as journal:
+        index.write(lines)
+        journal.write(b"" if first else HEADER)
+        journal.writelines(row_checksum_line(key_of_row(one) or "", one) for one in lines[:-1].split(b"\n"))
+
+
 def timed(what: str, *arguments: str, env: dict[str, str], cwd: Path) -> None:
     """Run a command and print how long it took."""
     began = time.perf_counter()
@@ -74,7 +86,7 @@ def main() -> None:
         run.mkdir(parents=True)
         record = {"schema_version": 1, "run_id": RUN_ID, "started": "2026-11-21T14:03:22.000Z"}
         (run / "run.json").write_text(json.dumps(record))
-        (run / "index.jsonl").write_bytes(rows(0, given.rows, given.row_bytes))
+        add_rows(run, 0, given.rows, given.row_bytes)
         serve = [*AGENTV, "serve", "--database", database, "--data", str(home / "copies"), "--port", "0"]
         token = subprocess.run(
             [*serve, "token", "create", "benchmark", "--project", "support"],
@@ -94,8 +106,7 @@ def main() -> None:
             time.sleep(0.01)
         print(f"{'copied':>12}  {time.perf_counter() - began:6.2f} s")
         timed("again", "push", env=env, cwd=home / "project")
-        with (run / "index.jsonl").open("ab") as file:
-            file.write(rows(given.rows, 1000, given.row_bytes))
+        add_rows(run, given.rows, 1000, given.row_bytes)
         timed("1,000 more", "push", env=env, cwd=home / "project")
         memory = Path(f"/proc/{server.pid}/status")
         if memory.exists():

@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv.errors import StoreError, UsageError
+from agentv.store.files.directory import is_being_written
+from agentv.store.journal.verification import check_rows
 from agentv.store.team.audit import audit_lines
 from agentv.store.team.database import DatabaseUnavailableError, open_database
 from agentv.store.team.migrating import Migration, migrate, migrations
@@ -172,6 +174,7 @@ def test_rows_are_stored_once_however_often_they_come(uploads, database, tmp_pat
     assert uploads.count_trials(NAME) == 3
     run = copied(database, tmp_path / "copies")
     assert (run / "index.jsonl").read_bytes() == first + second
+    check_rows(run)
     assert (run / "run.json").read_bytes() == RECORD
     assert not (run / "summary.json").exists()
 
@@ -240,7 +243,7 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     replica = Replica(database, tmp_path / "copies")
     replica.update()
     run = replica.root("support") / ".agentv/results" / RUN_ID
-    assert (run / "journal.jsonl").exists()  # locked: it is running
+    assert is_being_written(run)
     files = {"artifacts/trial/changes.diff": digest, "artifacts/other/copy": digest}
     assert uploads.put_files(NAME, files) == [digest]
     with pytest.raises(UploadRefusedError):
@@ -252,7 +255,7 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     replica.update()
     assert {path: (run / path).read_bytes() for path in files} == dict.fromkeys(files, content)
     assert (run / "summary.json").exists()
-    assert not (run / "journal.jsonl").exists()
+    assert not is_being_written(run)
     replica.close()
     replica = Replica(database, tmp_path / "copies")  # another process finds what is there
     assert replica.update() == 0

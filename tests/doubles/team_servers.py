@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
+from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.rows.reading import key_of_row
 from agentv.store.team.database import open_database
 from agentv.store.team.migrating import migrate
 from agentv.store.team.tokens import Tokens
@@ -64,5 +66,13 @@ def write_run(directory: Path, *rows: bytes, run_id: str = RUN_ID) -> Path:
     (run / "run.json").write_text(
         json.dumps({"schema_version": 1, "run_id": run_id, "started": "2026-11-21T14:03:22Z"})
     )
-    (run / "index.jsonl").write_bytes(b"".join(rows))
+    write_rows(run, *rows)
     return run
+
+
+def write_rows(run: Path, *rows: bytes) -> None:
+    """The rows of a run, with their checksums."""
+    (run / "index.jsonl").write_bytes(b"".join(rows))
+    whole = [one.rstrip(b"\n") for one in rows if one.endswith(b"\n")]
+    sums = [row_checksum_line(key_of_row(one) or "", one) for one in whole]
+    (run / "journal.jsonl").write_bytes(b"".join([HEADER, *sums]))

@@ -16,6 +16,7 @@ from agentv.errors import StoreError
 from agentv.model.run.pushed import Pushed
 from agentv.model.secrets.redaction import Redactor
 from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
+from agentv.store.journal.verification import check_rows
 from agentv.store.team.uploaded import LARGEST_BATCH, Received, UploadState
 from agentv.user_code.os_errors import store_error
 
@@ -53,6 +54,7 @@ class RunPush:
         self._redactor = redactor
         self._progress = progress
         self._rows = 0
+        self._checked = False
         self._changed = False
         self.run_id = _run_id(path)
 
@@ -61,7 +63,7 @@ class RunPush:
 
         Raises:
             PushError: the server refuses or cannot be reached, or the run must not leave this machine.
-            StoreError: a file cannot be read.
+            StoreError: a file cannot be read, or rows were changed after they had been written.
         """
         writing = is_being_written(self._path)
         conflicts, known = 0, -1
@@ -105,6 +107,9 @@ class RunPush:
         return start
 
     def _send_batch(self, start: int, generation: int, lines: bytes, *, replace: bool) -> Received:
+        if not (self._checked or is_being_written(self._path)):
+            check_rows(self._path)  # once: the server vouches for what it has received
+            self._checked = True
         self._refuse_secrets(lines, f"the rows of {self.run_id} from byte {start} on")
         digest = sha256(lines).hexdigest()
         query = {"start": start, "generation": generation, "sha256": digest, "replace": replace}

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,8 @@ from msgspec import Struct
 from agentv.errors import StoreError
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.private_files import make_private, open_private
+from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.rows.reading import key_of_row
 from agentv.store.team.database import Database
 from agentv.store.team.uploads import silent_since
 from agentv.user_code.os_errors import store_error
@@ -30,6 +33,7 @@ class _Copied(Struct):
     revision: int = 0
     generation: int = 0
     size: int = 0
+    journal: int = 0
 
 
 class _Source(Struct, frozen=True):
@@ -121,34 +125,37 @@ class Replica:
             return False  # deleted at this moment
         ((record, summary),) = documents
         path.mkdir(mode=0o700, exist_ok=True)
-        size = self._copy_rows(path, source, before)
+        size, journal = self._copy_rows(path, source, before)
         self._copy_files(path, source.project, files)
         write_private(path / RUN, record)
         if summary is None:
             (path / SUMMARY).unlink(missing_ok=True)
         else:
             write_private(path / SUMMARY, summary)
-        after = _Copied(source.revision, source.generation, size)
+        after = _Copied(source.revision, source.generation, size, journal)
         write_private(path / _COPIED, msgspec.json.encode(after))
         self._copied[path] = after
         return True
 
-    def _copy_rows(self, path: Path, source: _Source, before: _Copied) -> int:
-        """Write the rows that a copy lacks, all of them where rows were dropped; its bytes."""
-        file = path / INDEX
-        if before.generation != source.generation:
-            file.unlink(missing_ok=True)
-        done = before.size if before.generation == source.generation and file.exists() else 0
-        descriptor = open_private(file, os.O_RDWR | os.O_CREAT)
-        with open(descriptor, "r+b") as copy:  # noqa: PTH123  # a descriptor has no path
-            copy.truncate(done)  # what a process wrote that was killed then
-            copy.seek(done)
-            for lines in self._rows(source, done):
-                copy.write(lines)
-                copy.flush()
-            return copy.tell()
+    def _copy_rows(self, path: Path, source: _Source, before: _Copied) -> tuple[int, int]:
+        """Write the rows that a copy lacks, all of them where rows were dropped; the bytes of rows, and of checksums.
 
-    def _rows(self, source: _Source, done: int) -> Iterator[bytes]:
+        The journal of a copy has the checksums of its rows alone, which readers hold them against.
+        """
+        if before.generation != source.generation or not (path / INDEX).exists() or not (path / JOURNAL).exists():
+            before = _Copied()
+        with _opened(path / INDEX) as rows, _opened(path / JOURNAL) as checksums:
+            for file, size in ((rows, before.size), (checksums, before.journal)):
+                file.truncate(size)  # what a process wrote that was killed then
+                file.seek(size)
+            if not before.journal:
+                checksums.write(HEADER)
+            for lines in self._rows(source, before.size):
+                checksums.write(b"".join(map(_checksum, lines)))
+                rows.write(b"".join(lines))
+            return rows.tell(), checksums.tell()
+
+    def _rows(self, source: _Source, done: int) -> Iterator[list[bytes]]:
         """The rows from a place on, in their order; none any more once rows were dropped meanwhile."""
         for start in range(done, source.size, _AT_ONCE):
             with self._database.reading() as transaction:
@@ -161,7 +168,7 @@ class Replica:
                     start=start,
                     stop=min(start + _AT_ONCE, source.size),
                 )
-            yield b"".join(line for (line,) in found)
+            yield [line for (line,) in found]
 
     def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
         for name, digest in files:
@@ -197,8 +204,17 @@ class Replica:
     def _unlock(self, path: Path) -> None:
         descriptor = self._writing.pop(path, None)
         if descriptor is not None:
-            (path / JOURNAL).unlink(missing_ok=True)
             os.close(descriptor)
+
+
+def _opened(path: Path) -> BinaryIO:
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    return open(descriptor, "r+b")  # noqa: PTH123  # a descriptor has no path; who asks closes it
+
+
+def _checksum(line: bytes) -> bytes:
+    row = line.rstrip(b"\n")
+    return b"" if line.isspace() else row_checksum_line(key_of_row(row) or "", row)
 
 
 def _read_copied(path: Path) -> _Copied:

@@ -11,9 +11,10 @@ from agentv.app.push import pushing
 from agentv.app.push.pushing import push_run
 from agentv.app.push.remote import Connection, PushError, Remote
 from agentv.errors import StoreError, UsageError
+from agentv.store.journal.verification import check_rows
 from agentv.store.team.replica import Replica
 from agentv.store.team.uploaded import RunName
-from doubles.team_servers import RUN_ID, row, team_server_in, write_run
+from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
 
 
 @pytest.fixture(scope="module")
@@ -73,17 +74,26 @@ def test_a_file_that_grew_or_was_rewritten_is_followed(server, remote, tmp_path,
     rows = [row(number) for number in range(20)]
     run = write_run(tmp_path, *rows, b'{"test_id": "half of a r')
     assert pushed(run, remote)[0].rows == 20
-    index = run / "index.jsonl"
-    for content, sent in (
-        (b"".join(rows) + row(20), 1),
-        (b"".join([*rows[:15], row(17, "again")]), 6),  # a rerun moved rows away: what was before is not sent again
-        (b"".join(rows[:12]), 2),
-        (b"", 0),
+    for now, sent in (
+        ([*rows, row(20)], 1),
+        ([*rows[:15], row(17, "again")], 6),  # a rerun moved rows away: what was before is not sent again
+        (rows[:12], 2),
+        ([], 0),
     ):
-        index.write_bytes(content)
+        write_rows(run, *now)
         found, _ = pushed(run, remote)
         assert found.rows <= sent + 2, "about one batch more than what differs"
-        assert (copy_of(server, tmp_path) / "index.jsonl").read_bytes() == content
+        copy = copy_of(server, tmp_path)
+        assert (copy / "index.jsonl").read_bytes() == b"".join(now)
+        check_rows(copy)
+
+
+def test_rows_that_were_edited_are_not_pushed(remote, tmp_path):
+    run = write_run(tmp_path, row(1), row(2))
+    index = run / "index.jsonl"
+    index.write_bytes(index.read_bytes().replace(b'"output": "x"', b'"output": "y"', 1))
+    with pytest.raises(StoreError, match=r"index.jsonl:1: this row was changed after it was written"):
+        pushed(run, remote)
 
 
 def test_pushes_at_once_give_the_file(server, remote, tmp_path, monkeypatch):
@@ -156,7 +166,7 @@ def test_refusals_are_said_plainly_and_never_show_the_token(server, remote, tmp_
         with pytest.raises(PushError, match=message) as raised:
             pushed(run, one)
         assert one.token not in str(raised.value)
-    (run / "index.jsonl").write_bytes(row(1) + b"{}\n")
+    write_rows(run, row(1), b"{}\n")
     with pytest.raises(PushError, match="not a row of a run"):
         pushed(run, remote)
     (run / "run.json").write_text("{}")
