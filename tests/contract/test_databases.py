@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +25,8 @@ from agentv.store.team.replica import Replica
 from agentv.store.team.tokens import Tokens
 from agentv.store.team.uploaded import RowBatch, RunName, UploadConflictError, UploadRefusedError
 from agentv.store.team.uploads import Uploads
+from agentv.web.team.serving import copying
+from agentv.web.team.state import TeamState
 from doubles.postgresql import postgres_server
 
 RUN_ID = "20261121T140322Z-7f3a"
@@ -309,20 +312,56 @@ def test_any_order_and_repetition_of_batches_gives_the_file(uploads, cuts, order
     assert (uploads.state(NAME).size, uploads.count_trials(NAME)) == (len(whole), 12)
 
 
-def test_a_server_that_is_down_or_goes_away_is_said_plainly(server):
+def wait_for(condition, seconds=15):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def test_two_servers_show_the_same_at_once(address, uploads, tmp_path):
+    states = [TeamState(open_database(address)) for _ in range(2)]
+    problems = []
+    with (
+        copying(states[0], tmp_path / "one", problems.append) as one,
+        copying(states[1], tmp_path / "two", problems.append) as two,
+    ):
+        wait_for(lambda: all(state.copied for state in states))
+        first = row("a")
+        states[0].uploads.put_record(NAME, RECORD, writing=False)
+        states[0].uploads.add_rows(NAME, batch(0, first))
+        indexes = [root.root("support") / ".agentv/results" / RUN_ID / "index.jsonl" for root in (one, two)]
+        began = time.monotonic()
+        wait_for(lambda: all(index.exists() and index.read_bytes() == first for index in indexes))
+        assert time.monotonic() - began < 4  # it was told: without that it looks every five seconds
+    assert problems == []
+
+
+def test_a_server_that_is_down_or_goes_away_is_said_plainly(server, tmp_path):
     address = server.new_database()
     database = PostgresDatabase(address, waits_s=0.3)
     migrate(database)
-    server.stop()
+    state, problems = TeamState(database), []
+    with copying(state, tmp_path, problems.append) as replica:
+        wait_for(lambda: state.copied)
+        server.stop()
+        try:
+            with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):
+                Tokens(database).projects()
+            with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):
+                open_database(address)
+            wait_for(lambda: problems)
+        finally:
+            server.start()
+        wait_for(lambda: _works(database))
+        wait_for((replica.root("late") / ".agentv/results").exists)  # it goes on by itself
+
+
+def _works(database):
     try:
-        with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):
-            Tokens(database).projects()
-        with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):
-            open_database(address)
-    finally:
-        server.start()
-    assert Tokens(database).projects() == []
-    database.close()
+        return Tokens(database).create_project("late", "tester")
+    except DatabaseUnavailableError:
+        return False
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):

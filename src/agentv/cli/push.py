@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import click
 
@@ -41,7 +42,7 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
             "warning: the address is http://, so the token and the runs are not encrypted on their way", err=True
         )
     failed = 0
-    with Connection(found) as connection:
+    with Connection(found, sleep=_wait) as connection:
         for path in paths:
             try:
                 click.echo(render_pushed(push_run(path, connection, os.environ)), err=True)
@@ -55,3 +56,8 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     if failed:
         click.echo(f"{failed} of {len(paths)} runs were not pushed", err=True)
     return ExitStatus.ERRORED if failed else ExitStatus.PASSED
+
+
+def _wait(seconds: float) -> None:
+    click.echo(f"the server does not answer; trying again in {seconds:g} s (Ctrl-C to stop)", err=True)
+    time.sleep(seconds)
