@@ -108,12 +108,20 @@ def main() -> None:
         timed("again", "push", env=env, cwd=home / "project")
         add_rows(run, given.rows, 1000, given.row_bytes)
         timed("1,000 more", "push", env=env, cwd=home / "project")
-        children = Path(f"/proc/{server.pid}/task/{server.pid}/children")  # the command runs in a process of its own
-        inner = children.read_text().split() if children.exists() else []
-        memory = Path(f"/proc/{(inner or [server.pid])[0]}/status")
-        if memory.exists():
-            peak = next(line for line in memory.read_text().splitlines() if line.startswith("VmHWM"))
-            print(f"{'server':>12}  {int(peak.split()[1]) / 1024:6.0f} MB at most")
+        print(f"{'server':>12}  {max(map(peak_mb, processes_of(server.pid))):6.0f} MB at most")
+
+
+def processes_of(pid: int) -> list[int]:
+    """A command and the processes that it runs in."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    return [pid, *map(int, children.read_text().split() if children.exists() else ())]
+
+
+def peak_mb(pid: int) -> float:
+    """The most memory that a process had."""
+    status = Path(f"/proc/{pid}/status")
+    found = [one for one in status.read_text().splitlines() if one.startswith("VmHWM")] if status.exists() else []
+    return int(found[0].split()[1]) / 1024 if found else 0.0
 
 
 if __name__ == "__main__":
