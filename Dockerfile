@@ -11,7 +11,7 @@ RUN python -m venv /opt/agentv \
 
 FROM python:3.12-slim
 # The home can be written to by every user: --user gives the files of a run the owner of the project.
-RUN useradd --uid 10001 --home-dir /home/agentv agentv && install --directory --mode 1777 /home/agentv /project
+RUN useradd --uid 10001 --home-dir /home/agentv agentv && install --directory --mode 1777 /home/agentv /project /data
 COPY --from=build /opt/agentv /opt/agentv
 ENV PATH="/opt/agentv/bin:$PATH" HOME=/home/agentv
 USER 10001

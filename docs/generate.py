@@ -273,10 +273,15 @@ def commands() -> Iterator[str]:
     """Every command, with those of a group behind it: `prompt`, `prompt list` and so on."""
     context = click.Context(cli, info_name="agentv")
     for name in COMMANDS:
-        yield name
-        found = cli.get_command(context, name)
-        if isinstance(found, click.Group):
-            yield from (f"{name} {one}" for one in found.list_commands(context))
+        yield from with_inner(name, cli.get_command(context, name), context)
+
+
+def with_inner(name: str, found: click.Command | None, context: click.Context) -> Iterator[str]:
+    """A command, and those inside it."""
+    yield name
+    if isinstance(found, click.Group):
+        for one in found.list_commands(context):
+            yield from with_inner(f"{name} {one}", found.get_command(context, one), context)
 
 
 def command(name: str) -> str:
@@ -289,7 +294,10 @@ def command(name: str) -> str:
         assert inner is not None, name
         found, context = inner, click.Context(inner, info_name=word, parent=context)
     arguments = [usage_of(one) for one in found.params if isinstance(one, click.Argument)]
-    group = ["COMMAND", "[ARGS]..."] if isinstance(found, click.Group) else []
+    optional = isinstance(found, click.Group) and found.invoke_without_command
+    group = (
+        ["[OPTIONS]", "[COMMAND]"] if optional else ["COMMAND", "[ARGS]..."] if isinstance(found, click.Group) else []
+    )
     usage = " ".join(["agentv", name, *group] if group else ["agentv", name, "[OPTIONS]", *arguments])
     rows = [
         [f"`{flag_of(one)}`", one.help or ""]

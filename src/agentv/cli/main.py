@@ -33,6 +33,8 @@ COMMANDS = {
     "explain": "agentv.cli.explain:command",
     "results": "agentv.cli.results:group",
     "view": "agentv.cli.view:command",
+    "serve": "agentv.cli.serve:group",
+    "push": "agentv.cli.push:command",
     "cache": "agentv.cli.cache:command",
     "power": "agentv.cli.power:command",
     "trend": "agentv.cli.trend:command",
@@ -49,9 +51,7 @@ COMMANDS = {
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = {
-    "serve": "",
-}
+NOT_YET: dict[str, str] = {}
 """Command that is not built yet → what to use until then."""
 
 MEANT = {

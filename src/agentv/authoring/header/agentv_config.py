@@ -50,6 +50,11 @@ _DEFAULTS = {"target": "target", "provider": "target", "judge": "judge", "grader
 _RUN = RUN.canonical | RUN.older.keys()
 
 
+def _is_server(results: Node) -> bool:
+    """Whether `results` names a server that runs are pushed to; AgentV has a repository there."""
+    return isinstance(results, MapNode) and not {"remote", "token"}.isdisjoint(results.items)
+
+
 def canonical_config(root: MapNode, reading: Reading) -> MapNode:
     """A configuration by its canonical keys; one hint lists what is passed over."""
     return _Config(reading).of(root)
@@ -68,7 +73,7 @@ class _Config:
     def of(self, root: MapNode) -> MapNode:
         for key, written in root.items.items():
             at = root.keys[key]
-            if key in NO_EFFECT:
+            if key in NO_EFFECT and not (key == "results" and _is_server(written)):
                 self._passed[key] = at
                 continue
             node = written if key in {"providers", "targets"} else referenced(written, self._reading)

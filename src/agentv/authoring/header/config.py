@@ -12,6 +12,7 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, Unread
 from agentv.authoring.header.agentv_config import canonical_config
+from agentv.authoring.header.results_server import check_results
 from agentv.authoring.header.trials import read_trials
 from agentv.authoring.source.files import is_file, shown, upwards
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
@@ -43,6 +44,7 @@ class AuthoredConfig(Declared):
         Nonempty(),
         Doc("eval files of `eval` and `validate` without a path, relative to the directory that contains `.agentv`"),
     ] = None
+    results: Annotated[Unread, Doc("the server that `push` sends runs to")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Config:
         prompts_dir: absolute; it may not exist.
         eval_patterns: as authored, relative to the directory of the `.agentv` whose file contains them.
         providers: targets of the configuration, with their context.
+        results: the server that `push` sends runs to, of each file, with its context.
         path: of the first file; None if there is none.
         nodes: values by key.
     """
@@ -64,6 +67,7 @@ class Config:
     prompts_dir: str | None = None
     eval_patterns: tuple[str, ...] | None = None
     providers: tuple[Node, Reading] | None = None
+    results: tuple[tuple[Node, Reading], ...] = ()
     path: str | None = None
     nodes: Mapping[str, Node] = field(default_factory=dict)
 
@@ -110,6 +114,9 @@ def _read(path: str, reading: Reading) -> Config:
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
     prompts_dir = _directory(read.prompts_dir, reading.places.suite)
     providers = None if read.providers is None else (read.providers, reading.rendering(True))
+    results = () if read.results is None else ((read.results, reading.rendering(True)),)
+    if read.results is not None:
+        check_results(read.results, reading)
     return Config(
         read.target,
         read.judge,
@@ -118,6 +125,7 @@ def _read(path: str, reading: Reading) -> Config:
         prompts_dir,
         read.eval_patterns,
         providers,
+        results,
         path,
         dict(root.items),
     )
@@ -195,6 +203,7 @@ def _merged(configs: list[Config]) -> Config:
             prompts_dir=one.prompts_dir if one.prompts_dir is not None else merged.prompts_dir,
             eval_patterns=one.eval_patterns if one.eval_patterns is not None else merged.eval_patterns,
             providers=one.providers if one.providers is not None else merged.providers,
+            results=(*merged.results, *one.results),
             path=merged.path or one.path,
             nodes={**merged.nodes, **one.nodes},
         )

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Runs pushed to a server on this machine: 100,000 rows, the same again, and 1,000 rows more.
+
+    benchmarks/push.py                              # SQLite
+    benchmarks/push.py --postgresql                 # a PostgreSQL of its own, from Debian's packages
+    benchmarks/push.py --rows 10000 --row-bytes 4000
+
+Aims: 15 s for 100,000 rows, 2 s for the same again. `copied` is when the server's copy of the run is complete too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.rows.reading import key_of_row
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+AGENTV = [sys.executable, "-m", "agentv"]
+RUN_ID = "20261121T140322Z-7f3a"
+
+
+def rows(first: int, count: int, row_bytes: int) -> bytes:
+    """Rows whose texts compress about as answers do."""
+    words = [f"word{number}" for number in range(2000)]
+    chosen = random.Random(first)
+    lines = []
+    for number in range(first, first + count):
+        text = " ".join(chosen.choices(words, k=max(1, (row_bytes - 250) // 9)))
+        row = {
+            "test_id": f"case-{number}",
+            "suite": "benchmark",
+            "eval_path": "evals/benchmark.eval.yaml",
+            "target": "gpt",
+            "status": "passed",
+            "score": 1.0,
+            "output": text,
+            "scores": [],
+            "key": f"{chosen.getrandbits(256):064x}",
+            "schema_version": 1,
+        }
+        lines.append(json.dumps(row).encode() + b"\n")
+    return b"".join(lines)
+
+
+def add_rows(run: Path, first: int, count: int, row_bytes: int) -> None:
+    """Append rows, and their checksums."""
+    lines = rows(first, count, row_bytes)
+    with (run / "index.jsonl").open("ab") as index, (run / "journal.jsonl").open("ab") as journal:
+        index.write(lines)
+        journal.write(b"" if first else HEADER)
+        journal.writelines(row_checksum_line(key_of_row(one) or "", one) for one in lines[:-1].split(b"\n"))
+
+
+def timed(what: str, *arguments: str, env: dict[str, str], cwd: Path) -> None:
+    """Run a command and print how long it took."""
+    began = time.perf_counter()
+    done = subprocess.run([*AGENTV, *arguments], env=env, cwd=cwd, check=False, stderr=subprocess.PIPE, text=True)
+    print(f"{what:>12}  {time.perf_counter() - began:6.2f} s  {done.stderr.strip()}")
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--row-bytes", type=int, default=1_000)
+    parser.add_argument("--postgresql", action="store_true")
+    given = parser.parse_args()
+    with ExitStack() as closing:
+        home = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="agentv-push-")))
+        database = f"sqlite:///{home}/team.sqlite"
+        if given.postgresql:
+            from doubles.postgresql import postgres_server
+
+            database = closing.enter_context(postgres_server()).new_database()
+        run = home / "project" / ".agentv" / "results" / RUN_ID
+        run.mkdir(parents=True)
+        record = {"schema_version": 1, "run_id": RUN_ID, "started": "2026-11-21T14:03:22.000Z"}
+        (run / "run.json").write_text(json.dumps(record))
+        add_rows(run, 0, given.rows, given.row_bytes)
+        serve = [*AGENTV, "serve", "--database", database, "--data", str(home / "copies"), "--port", "0"]
+        token = subprocess.run(
+            [*serve, "token", "create", "benchmark", "--project", "support"],
+            check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        ).stdout.strip()  # fmt: skip
+        server = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        closing.callback(server.wait)
+        closing.callback(server.terminate)
+        assert server.stdout is not None
+        address = server.stdout.readline().strip() + "projects/support"
+        env = {**os.environ, "AGENTV_TOKEN": token, "AGENTV_REMOTE": address}
+        print(f"{given.rows:,} rows, {(run / 'index.jsonl').stat().st_size / 1e6:.0f} MB, {database.partition(':')[0]}")
+        began = time.perf_counter()
+        timed("push", "push", env=env, cwd=home / "project")
+        copy = home / "copies" / "support" / ".agentv" / "results" / RUN_ID / "index.jsonl"
+        while not copy.exists() or copy.stat().st_size < (run / "index.jsonl").stat().st_size:
+            time.sleep(0.01)
+        print(f"{'copied':>12}  {time.perf_counter() - began:6.2f} s")
+        timed("again", "push", env=env, cwd=home / "project")
+        add_rows(run, given.rows, 1000, given.row_bytes)
+        timed("1,000 more", "push", env=env, cwd=home / "project")
+        print(f"{'server':>12}  {max(map(peak_mb, processes_of(server.pid))):6.0f} MB at most")
+
+
+def processes_of(pid: int) -> list[int]:
+    """A command and the processes that it runs in."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    return [pid, *map(int, children.read_text().split() if children.exists() else ())]
+
+
+def peak_mb(pid: int) -> float:
+    """The most memory that a process had."""
+    status = Path(f"/proc/{pid}/status")
+    found = [one for one in status.read_text().splitlines() if one.startswith("VmHWM")] if status.exists() else []
+    return int(found[0].split()[1]) / 1024 if found else 0.0
+
+
+if __name__ == "__main__":
+    main()

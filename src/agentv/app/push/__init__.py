@@ -1,0 +1,1 @@
+"""`agentv push`: runs of this machine to a team's server."""

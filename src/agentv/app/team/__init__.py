@@ -1,0 +1,1 @@
+"""`agentv serve`: the database of a team's server."""

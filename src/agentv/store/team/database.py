@@ -1,0 +1,107 @@
+"""The port to the shared database. SQLite and PostgreSQL implement it; all statements are written in what both know.
+
+Parameters are written as `:name`. Times are ISO 8601 in UTC, so that they sort as texts.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from agentv.errors import StoreError, UsageError
+
+Values = Mapping[str, Any]
+
+
+class DatabaseUnavailableError(StoreError):
+    """The database cannot be reached, or went away; the same request may succeed later."""
+
+
+class Transaction(Protocol):
+    """Statements that take effect together, or not at all."""
+
+    def run(self, statement: str, **values: Any) -> int:
+        """Run a statement; the number of rows that it changed."""
+        ...
+
+    def run_many(self, statement: str, values: Iterable[Values]) -> None:
+        """Run a statement once for each of these values."""
+        ...
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Insert many rows, as fast as the database can. The names are constants of this package."""
+        ...
+
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        ...
+
+    def lock(self, name: str) -> None:
+        """Wait until no other transaction holds the lock of this name; held until the end."""
+        ...
+
+    def notify(self) -> None:
+        """Wake every process that watches the database, once this has taken effect."""
+        ...
+
+
+class Database(Protocol):
+    """A database that several threads, and several servers, use at once.
+
+    All of it raises `DatabaseUnavailableError` where the database cannot be reached.
+    """
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """A transaction: committed at the end of the block, rolled back where it raises."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """A transaction that changes nothing, and so waits for no other one."""
+        ...
+
+    def changes(self, seconds: float) -> Iterator[None]:
+        """Yield whenever something may have changed, and at least every so many seconds, until `close`."""
+        ...
+
+    def close(self) -> None:
+        """End all connections."""
+        ...
+
+
+def open_database(address: str) -> Database:
+    """The database at an address: `postgresql://…`, or `sqlite:///PATH`.
+
+    Raises:
+        UsageError: the address is of neither kind.
+        DatabaseUnavailableError: it cannot be reached.
+    """
+    scheme, _, rest = address.partition("://")
+    if scheme in ("postgresql", "postgres"):
+        from agentv.store.team.postgresql import PostgresDatabase  # the driver is an extra
+
+        return PostgresDatabase(address)
+    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        from agentv.store.team.sqlite import SqliteDatabase
+
+        return SqliteDatabase(rest[1:])
+    hint = "use postgresql://USER@HOST/NAME, or sqlite:///PATH (sqlite:////PATH for an absolute path)"
+    raise UsageError("the address of the database has an unknown form", hint)
+
+
+def now() -> str:
+    """The time as the database holds it, to the millisecond."""
+    return time_text(datetime.now(UTC))
+
+
+def time_text(moment: datetime) -> str:
+    """A time in UTC as the database holds it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def sortable_id() -> str:
+    """A new id; ids sort by the time at which they were drawn."""
+    return f"{time.time_ns():016x}{os.urandom(6).hex()}"

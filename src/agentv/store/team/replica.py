@@ -1,0 +1,223 @@
+"""Copies of the runs of a database as run directories, from which pages are read. They may be deleted at any time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from agentv.errors import StoreError
+from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
+from agentv.store.files.private_files import make_private, open_private
+from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.rows.reading import key_of_row
+from agentv.store.team.database import Database
+from agentv.store.team.uploads import silent_since
+from agentv.user_code.os_errors import store_error
+
+_AT_ONCE = 4 << 20
+"""Bytes of rows that are read from the database at once."""
+
+_COPIED = "copied.json"
+"""How far a copy is; it lies in its directory."""
+
+
+class _Copied(Struct):
+    revision: int = 0
+    generation: int = 0
+    size: int = 0
+    journal: int = 0
+
+
+class _Source(Struct, frozen=True):
+    """A run in the database."""
+
+    id: int
+    project: str
+    name: str
+    revision: int
+    generation: int
+    size: int
+    writing: int
+    pushed: str
+
+
+class Replica:
+    """The copies in one directory. Used by one process at a time, which is locked out of it by another one.
+
+    Args:
+        database: where the runs are.
+        directory: of the copies: `PROJECT/.agentv/results/RUN`.
+
+    Raises:
+        StoreError: the directory cannot be made, or another server uses it.
+    """
+
+    def __init__(self, database: Database, directory: Path) -> None:
+        self._database = database
+        self._directory = directory.absolute()
+        self._copied: dict[Path, _Copied] = {}
+        self._writing: dict[Path, int] = {}
+        try:
+            make_private(self._directory)
+            self._lock = open_private(self._directory / "lock", os.O_RDWR | os.O_CREAT)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreError(f"another server uses {self._directory}: choose another --data") from error
+        except OSError as error:
+            raise store_error("use", self._directory, error) from error
+
+    def root(self, project: str) -> Path:
+        """The directory of a project, as a checkout would be: it contains `.agentv/results`."""
+        return self._directory / project
+
+    def update(self) -> int:
+        """Copy what changed, newest runs first; how many runs did.
+
+        Raises:
+            StoreError: a file cannot be written.
+            DatabaseUnavailableError: the database cannot be reached; the next update goes on.
+        """
+        with self._database.reading() as transaction:
+            projects = [name for (name,) in transaction.rows("SELECT name FROM projects")]
+            rows = transaction.rows(
+                "SELECT id, project, name, revision, generation, size, writing, pushed FROM runs ORDER BY name DESC"
+            )
+        sources = {self._path(source): source for source in (_Source(*row) for row in rows)}
+        try:
+            for project in projects:
+                results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
+            changed = sum([self._copy(path, source) for path, source in sources.items()])
+            return changed + self._remove_others(projects, sources.keys())
+        except OSError as error:
+            raise store_error("write", self._directory, error) from error
+
+    def close(self) -> None:
+        """Let another process use the directory."""
+        for path in list(self._writing):
+            self._unlock(path)
+        os.close(self._lock)
+
+    def _path(self, source: _Source) -> Path:
+        return results_directory(self.root(source.project)) / source.name
+
+    def _copy(self, path: Path, source: _Source) -> bool:
+        """Bring one copy up to date; whether it was not."""
+        if source.writing and source.pushed > silent_since():
+            self._lock_as_running(path)
+        else:
+            self._unlock(path)
+        before = self._copied.get(path) or _read_copied(path)
+        self._copied[path] = before
+        if before.revision == source.revision:
+            return False
+        with self._database.reading() as transaction:
+            documents = transaction.rows("SELECT record, summary FROM runs WHERE id = :id", id=source.id)
+            files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
+        if not documents:
+            return False  # deleted at this moment
+        ((record, summary),) = documents
+        path.mkdir(mode=0o700, exist_ok=True)
+        size, journal = self._copy_rows(path, source, before)
+        self._copy_files(path, source.project, files)
+        write_private(path / RUN, record)
+        if summary is None:
+            (path / SUMMARY).unlink(missing_ok=True)
+        else:
+            write_private(path / SUMMARY, summary)
+        after = _Copied(source.revision, source.generation, size, journal)
+        write_private(path / _COPIED, msgspec.json.encode(after))
+        self._copied[path] = after
+        return True
+
+    def _copy_rows(self, path: Path, source: _Source, before: _Copied) -> tuple[int, int]:
+        """Write the rows that a copy lacks, all of them where rows were dropped; the bytes of rows, and of checksums.
+
+        The journal of a copy has the checksums of its rows alone, which readers hold them against.
+        """
+        if before.generation != source.generation or not (path / INDEX).exists() or not (path / JOURNAL).exists():
+            before = _Copied()
+        with _opened(path / INDEX) as rows, _opened(path / JOURNAL) as checksums:
+            for file, size in ((rows, before.size), (checksums, before.journal)):
+                file.truncate(size)  # what a process wrote that was killed then
+                file.seek(size)
+            if not before.journal:
+                checksums.write(HEADER)
+            for lines in self._rows(source, before.size):
+                checksums.write(b"".join(map(_checksum, lines)))
+                rows.write(b"".join(lines))
+            return rows.tell(), checksums.tell()
+
+    def _rows(self, source: _Source, done: int) -> Iterator[list[bytes]]:
+        """The rows from a place on, in their order; none any more once rows were dropped meanwhile."""
+        for start in range(done, source.size, _AT_ONCE):
+            with self._database.reading() as transaction:
+                found = transaction.rows(
+                    "SELECT rows.line FROM rows JOIN runs ON runs.id = rows.run WHERE rows.run = :run "
+                    "AND runs.generation = :generation AND rows.start >= :start AND rows.start < :stop "
+                    "ORDER BY rows.start",
+                    run=source.id,
+                    generation=source.generation,
+                    start=start,
+                    stop=min(start + _AT_ONCE, source.size),
+                )
+            yield [line for (line,) in found]
+
+    def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
+        for name, digest in files:
+            target = path / PurePosixPath(name)
+            if target.exists():  # named by its trial; another content comes only with another run
+                continue
+            query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
+            with self._database.reading() as transaction:
+                found = transaction.rows(query, project=project, sha256=digest)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_private(target, found[0][0] if found else b"")
+
+    def _remove_others(self, projects: list[str], known: Collection[Path]) -> int:
+        """Remove copies of runs that were deleted; how many."""
+        removed = 0
+        for project in projects:
+            for path in results_directory(self.root(project)).iterdir():
+                if path not in known and path.is_dir():
+                    self._unlock(path)
+                    self._copied.pop(path, None)
+                    shutil.rmtree(path)
+                    removed += 1
+        return removed
+
+    def _lock_as_running(self, path: Path) -> None:
+        """Lock the journal, as a process does that writes a run: then every reader takes the run as going on."""
+        if path not in self._writing:
+            path.mkdir(mode=0o700, exist_ok=True)
+            descriptor = open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._writing[path] = descriptor
+
+    def _unlock(self, path: Path) -> None:
+        descriptor = self._writing.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _opened(path: Path) -> BinaryIO:
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    return open(descriptor, "r+b")  # noqa: PTH123  # a descriptor has no path; who asks closes it
+
+
+def _checksum(line: bytes) -> bytes:
+    row = line.rstrip(b"\n")
+    return b"" if line.isspace() else row_checksum_line(key_of_row(row) or "", row)
+
+
+def _read_copied(path: Path) -> _Copied:
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode((path / _COPIED).read_bytes(), type=_Copied)
+    return _Copied()

@@ -1,0 +1,210 @@
+"""What is uploaded of a run, and what is refused because it is wrong in itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from agentv.errors import StoreError
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.trial import SCHEMA_VERSION
+from agentv.store.files.directory import ARTIFACTS
+
+LARGEST_BATCH = 64 << 20
+"""Bytes of the rows of one batch, and so of one row."""
+
+_RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MOST_FILES = 1_000_000
+_LONGEST_PATH = 1_000
+
+
+Line = tuple[int, str, bytes]
+"""Where a line begins, the hash of its trial's key, and the line with its end."""
+
+
+class UploadRefusedError(StoreError):
+    """An upload that is wrong in itself: sending it again changes nothing."""
+
+
+class UploadConflictError(StoreError):
+    """An upload that does not continue what the server has; the client asks for the state and goes on from there."""
+
+
+class UploadedBatch(Struct, frozen=True, array_like=True):
+    """Rows that came together: where they begin, in bytes of the pusher's file, and their number of bytes."""
+
+    start: int
+    size: int
+    sha256: str
+
+
+class UploadState(Struct, frozen=True):
+    """What the server has of a run.
+
+    Attributes:
+        generation: another one whenever rows were dropped.
+        size: where the next batch begins.
+        record, summary: SHA-256 of `run.json` and `summary.json`; null: they are missing.
+        files: how many files of artifacts.
+        writing: whether the run goes on.
+    """
+
+    generation: int = 0
+    size: int = 0
+    batches: tuple[UploadedBatch, ...] = ()
+    record: str | None = None
+    summary: str | None = None
+    files: int = 0
+    writing: bool = False
+
+
+class Received(Struct, frozen=True):
+    """How far the rows of a run are now. `changed`: this upload changed something."""
+
+    generation: int
+    size: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunName:
+    """A run of a project, and who uploads it, as the audit log names them."""
+
+    project: str
+    run: str
+    actor: str
+
+    @property
+    def lock(self) -> str:
+        """Name of the lock that uploads of this run wait for."""
+        return f"run {self.project}/{self.run}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowBatch:
+    """Rows to upload.
+
+    Attributes:
+        start: where they begin in the pusher's file, in bytes.
+        generation: of the state that the pusher knows.
+        lines: whole lines, with their ends.
+        sha256: of the lines, so that a batch that was cut is noticed.
+        replace: drop what the server has from `start` on.
+    """
+
+    start: int
+    generation: int
+    lines: bytes
+    sha256: str
+    replace: bool = False
+
+
+class _RowKey(Struct, gc=False):
+    key: str
+    test_id: str
+    target: str
+    eval_path: str | None = None
+    schema_version: int = SCHEMA_VERSION
+
+
+_decode_row = msgspec.json.Decoder(_RowKey).decode
+
+
+def checked_rows(batch: RowBatch) -> list[Line]:
+    """The lines of a batch.
+
+    Raises:
+        UploadRefusedError: it was cut, or a line is no row.
+    """
+    if len(batch.lines) > LARGEST_BATCH:
+        raise UploadRefusedError(f"a batch may have {LARGEST_BATCH >> 20} MB at most")
+    if sha256(batch.lines).hexdigest() != batch.sha256:
+        raise UploadRefusedError("the rows have another SHA-256 than the request says: the upload was cut or changed")
+    if batch.start < 0 or (batch.lines and not batch.lines.endswith(b"\n")):
+        raise UploadRefusedError("a batch must contain whole lines")
+    return list(_columns(batch))
+
+
+def _columns(batch: RowBatch) -> Iterator[Line]:
+    place = batch.start
+    for text in batch.lines[:-1].split(b"\n") if batch.lines else ():
+        line = text + b"\n"
+        yield place, _trial_of(line, place), line
+        place += len(line)
+
+
+def _trial_of(line: bytes, place: int) -> str:
+    if line.isspace():
+        return ""
+    try:
+        row = _decode_row(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UploadRefusedError(f"the line at byte {place} is not a row of a run: {error}") from error
+    if row.schema_version > SCHEMA_VERSION:
+        raise UploadRefusedError(
+            f"the row at byte {place} was written by a newer agentv (format {row.schema_version}; the server reads "
+            f"up to {SCHEMA_VERSION}): upgrade the server"
+        )
+    trial = f"{row.eval_path}\0{row.key}".encode(errors="surrogatepass")
+    return sha256(trial).hexdigest()[:32]
+
+
+def object_in(document: bytes, what: str) -> dict[str, Any]:
+    """The JSON object in a document.
+
+    Raises:
+        UploadRefusedError: there is none.
+    """
+    try:
+        return msgspec.json.decode(document, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UploadRefusedError(f"this is no {what}: {error}") from error
+
+
+def checked_record(run: str, record: bytes) -> Any:
+    """When the run started, as its `run.json` says.
+
+    Raises:
+        UploadRefusedError: it is no `run.json`, or that of another run.
+    """
+    if _RUN_ID.fullmatch(run) is None:
+        raise UploadRefusedError("the id of a run must look like 20261121T140322Z-7f3a")
+    found = object_in(record, "run.json")
+    version = found.get("schema_version")
+    if found.get("run_id") != run or not isinstance(version, int):
+        raise UploadRefusedError(f"the run.json is not of the run {run}")
+    if version > SCHEMA_VERSION:
+        raise UploadRefusedError(
+            f"a newer agentv wrote the run (format {version}; the server reads up to {SCHEMA_VERSION}): "
+            "upgrade the server"
+        )
+    return found.get("started")
+
+
+def started_in(record: bytes) -> Any:
+    """When the run of a stored `run.json` started."""
+    return object_in(record, "run.json").get("started")
+
+
+def check_files(files: Mapping[str, str]) -> None:
+    """Refuse paths that lead elsewhere, and what is no hash.
+
+    Raises:
+        UploadRefusedError: the text says why.
+    """
+    if len(files) > _MOST_FILES:
+        raise UploadRefusedError(f"a run may have {_MOST_FILES:,} artifacts at most")
+    for path, digest in files.items():
+        parts = PurePosixPath(path).parts
+        plain = path == "/".join(parts) and len(path) <= _LONGEST_PATH and "\0" not in path
+        if not plain or len(parts) < 2 or parts[0] != ARTIFACTS or ".." in parts:
+            raise UploadRefusedError(f"an artifact must lie below {ARTIFACTS}/")
+        if _SHA256.fullmatch(digest) is None:
+            raise UploadRefusedError("the hash of an artifact must be a SHA-256 in hexadecimal")

@@ -1,0 +1,1 @@
+"""The API of `agentv serve`: uploads, projects, tokens, the audit log, health and metrics."""

@@ -1,0 +1,70 @@
+"""Endpoints for projects, tokens and the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from agentv.store.team.audit import AuditLine, audit_lines
+from agentv.store.team.tokens import Token
+from agentv.web.team.endpoints import TeamEndpoint
+from agentv.web.team.requests import RefusedError, TeamCall
+from agentv.web.team.state import TeamState
+
+
+class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
+    """A token to create. `days`: how long it is valid; null: for ever."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    scopes: Annotated[list[Literal["push", "admin"]], Meta(min_length=1)]
+    days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
+
+
+class CreatedToken(Struct, frozen=True):
+    """A new token. `text` is shown only this once."""
+
+    text: str
+    token: Token
+
+
+class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`before`: the id of a line; `limit`: how many of those before it."""
+
+    before: str = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+def _projects(state: TeamState, call: TeamCall) -> dict[str, Any]:
+    return {"projects": [name for name in state.tokens.projects() if call.token.project in (None, name)]}
+
+
+def _tokens(state: TeamState, call: TeamCall) -> dict[str, list[Token]]:
+    return {"tokens": [token for token in state.tokens.all() if token.project in (None, call.of_project)]}
+
+
+def _create_token(state: TeamState, call: TeamCall) -> CreatedToken:
+    wanted: NewToken = call.decoded(NewToken)
+    return CreatedToken(*state.tokens.create(wanted.name, call.of_project, wanted.scopes, wanted.days, call.actor))
+
+
+def _revoke_token(state: TeamState, call: TeamCall) -> dict[str, bool]:
+    token_id = call.names["token"]
+    if not any(token.id == token_id and token.project == call.of_project for token in state.tokens.all()):
+        raise RefusedError(404, "no-such-token", "the project has no such token")
+    return {"revoked": state.tokens.revoke(token_id, call.actor)}
+
+
+def _audit(state: TeamState, call: TeamCall) -> dict[str, list[AuditLine]]:
+    query: AuditQuery = call.query
+    return {"lines": audit_lines(state.database, call.of_project, before=query.before, limit=query.limit)}
+
+
+_PROJECT = "/projects/{project}/api"
+ENDPOINTS = (
+    TeamEndpoint("GET", "/api/projects", "Names of the projects that the token is for.", "admin", _projects),
+    TeamEndpoint("GET", f"{_PROJECT}/tokens", "Tokens of a project, without their texts.", "admin", _tokens),
+    TeamEndpoint("POST", f"{_PROJECT}/tokens", "Create a token.", "admin", _create_token),
+    TeamEndpoint("DELETE", f"{_PROJECT}/tokens/{{token}}", "Revoke a token.", "admin", _revoke_token),
+    TeamEndpoint("GET", f"{_PROJECT}/audit", "The audit log, newest first.", "admin", _audit, AuditQuery),
+)

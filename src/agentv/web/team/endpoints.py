@@ -1,0 +1,106 @@
+"""Declarations of the endpoints of a team's server, and how they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agentv.errors import AgentvError
+from agentv.lazy_dataclass import dataclass
+from agentv.reports.text.escaping import safe
+from agentv.store.team.database import DatabaseUnavailableError
+from agentv.store.team.tokens import Scope
+from agentv.store.team.uploaded import UploadConflictError
+from agentv.web.team.requests import SMALL_BODY, RefusedError, TeamCall, checked_token, read_body
+from agentv.web.team.state import TeamState
+
+RETRY_S = 2.0
+"""Seconds after which a client may try again where the database was away."""
+
+
+class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Takes no parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamEndpoint:
+    """One method of one path.
+
+    Attributes:
+        summary: one sentence.
+        scope: that the token must have.
+        handler: called in a thread; what it returns is the answer, as JSON.
+        query: the type of the parameters.
+        limit: bytes of the body.
+    """
+
+    method: Literal["GET", "POST", "PUT", "DELETE"]
+    path: str
+    summary: str
+    scope: Scope
+    handler: Callable[[TeamState, TeamCall], Any]
+    query: type[Struct] = NoQuery
+    limit: int = SMALL_BODY
+
+
+def routes_of(state: TeamState, endpoints: Sequence[TeamEndpoint]) -> list[Route]:
+    """The routes of endpoints."""
+    return [Route(one.path, _handler(state, one), methods=[one.method]) for one in endpoints]
+
+
+def json_response(state: TeamState, status: int, value: Any, headers: dict[str, str] | None = None) -> Response:
+    """An answer, which the metrics count."""
+    state.answered[status] += 1
+    found = Response(msgspec.json.encode(value), status, headers, media_type="application/json")
+    found.headers["Cache-Control"] = "no-store"
+    found.headers["X-Content-Type-Options"] = "nosniff"
+    return found
+
+
+def _handler(state: TeamState, endpoint: TeamEndpoint) -> Callable[[Request], Any]:
+    async def handler(request: Request) -> Response:
+        try:
+            return json_response(state, 200, await _answered(state, endpoint, request))
+        except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
+            return failed(state, error)
+
+    return handler
+
+
+async def _answered(state: TeamState, endpoint: TeamEndpoint, request: Request) -> Any:
+    names = {name: str(value) for name, value in request.path_params.items()}
+    project = names.pop("project", None)
+    token = await run_in_threadpool(checked_token, state, request, endpoint.scope, project)
+    query = msgspec.convert(dict(request.query_params), endpoint.query, strict=False)
+    body = await read_body(request, endpoint.limit)
+    call = TeamCall(token, project, names, query, body)
+    return await run_in_threadpool(endpoint.handler, state, call)
+
+
+def failed(state: TeamState, error: Exception) -> Response:
+    """The answer where something raised."""
+    if isinstance(error, RefusedError):
+        return _error(state, error.status, error.code, str(error), error.retry_s)
+    if isinstance(error, DatabaseUnavailableError):
+        return _error(state, 503, "database-unavailable", "the server cannot reach its database", RETRY_S)
+    if isinstance(error, UploadConflictError):
+        return _error(state, 409, "conflict", str(error))
+    if isinstance(error, AgentvError):
+        return _error(state, 422, "refused", str(error))
+    if isinstance(error, msgspec.ValidationError):
+        return _error(state, 400, "bad-request", str(error))
+    return _error(state, 500, "internal-error", f"this is a bug in agentv: {type(error).__name__}")
+
+
+def _error(state: TeamState, status: int, code: str, message: str, retry_s: float | None = None) -> Response:
+    headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return json_response(state, status, {"error": {"code": code, "message": safe(message)}}, headers)

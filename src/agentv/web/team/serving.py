@@ -1,0 +1,117 @@
+"""A team's server: answers requests, and keeps the copies of runs up to date, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
+
+import uvicorn
+
+from agentv.errors import AgentvError, UsageError
+from agentv.store.team.replica import Replica
+from agentv.web.team.app import team_application
+from agentv.web.team.state import TeamState
+
+_LOOK_S = 5.0
+"""Seconds after which copies are compared with the database though nothing said that it changed."""
+
+_RETRY_S = 1.0
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        UsageError: the address cannot be used.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)[0]
+        made = socket.socket(*found[:3])
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}: {error.strerror}", "give another --host") from error
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind(found[4])
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {error.strerror}", "give another --host or --port"
+        ) from error
+    return made
+
+
+def serve_team(
+    state: TeamState, data: Path, listening: socket.socket, started: Callable[[], None], problem: Callable[[str], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        state: of the server.
+        data: directory of the copies.
+        listening: takes the connections.
+        started: called once.
+        problem: told what went wrong in the background, once for each reason.
+
+    Raises:
+        StoreError: the directory cannot be used.
+    """
+    with copying(state, data, problem):
+        started()
+        with suppress(KeyboardInterrupt):
+            team_server(state).run(sockets=[listening])
+
+
+def team_server(state: TeamState) -> uvicorn.Server:
+    """The HTTP server. It logs nothing: what a client sends is worth no line in a terminal."""
+    for name in ("uvicorn", "uvicorn.error", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    config = uvicorn.Config(
+        team_application(state),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        http="h11",
+        timeout_graceful_shutdown=3,
+        proxy_headers=False,
+    )
+    return uvicorn.Server(config)
+
+
+@contextmanager
+def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Iterator[Replica]:
+    """Keep the copies of runs up to date, for as long as the block."""
+    replica, ended = Replica(state.database, data), Event()
+    thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
+    thread.start()
+    try:
+        yield replica
+    finally:
+        ended.set()
+        state.database.close()
+        thread.join(timeout=5)
+        replica.close()
+
+
+def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
+    said = ""
+    while not ended.is_set():
+        try:
+            for _ in state.database.changes(_LOOK_S):
+                replica.update()
+                state.copied, said = time.time(), ""
+                if ended.is_set():
+                    return
+        except AgentvError as error:
+            if str(error) != said and not ended.is_set():
+                said = str(error)
+                problem(said)
+            ended.wait(_RETRY_S)

@@ -1,0 +1,58 @@
+"""What the endpoints of a team's server share."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, OrderedDict
+from threading import Lock
+
+from agentv.store.team.database import Database
+from agentv.store.team.tokens import Tokens
+from agentv.store.team.uploads import Uploads
+
+_FAILURES = 20
+"""Wrong tokens of one address within `_WINDOW_S`, after which its requests are refused."""
+
+_WINDOW_S = 60.0
+_ADDRESSES = 10_000
+
+
+class FailedSignIns:
+    """Counts wrong tokens for each address, so that nobody tries many. Forgets those that tried longest ago."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def wait_s(self, address: str) -> float:
+        """Seconds until requests of an address are taken again; 0: they are."""
+        with self._lock:
+            since, count = self._failures.get(address, (0.0, 0))
+        left = since + _WINDOW_S - time.monotonic()
+        return left if count >= _FAILURES and left > 0 else 0.0
+
+    def add(self, address: str) -> None:
+        """A request of an address had a wrong token."""
+        with self._lock:
+            since, count = self._failures.pop(address, (0.0, 0))
+            moment = time.monotonic()
+            self._failures[address] = (since, count + 1) if moment - since < _WINDOW_S else (moment, 1)
+            while len(self._failures) > _ADDRESSES:
+                self._failures.popitem(last=False)
+
+
+class TeamState:
+    """The state of a server.
+
+    Attributes:
+        answered: requests by status, for the metrics.
+        copied: `time.time()` when the copies were last brought up to date; 0: never.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.tokens = Tokens(database)
+        self.uploads = Uploads(database)
+        self.failed_sign_ins = FailedSignIns()
+        self.answered: Counter[int] = Counter()
+        self.copied = 0.0

@@ -1,0 +1,373 @@
+"""What every `agentv.store.team.database.Database` does, and what is built on it, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentv.errors import StoreError, UsageError
+from agentv.store.files.directory import is_being_written
+from agentv.store.journal.verification import check_rows
+from agentv.store.team.audit import audit_lines
+from agentv.store.team.database import DatabaseUnavailableError, open_database
+from agentv.store.team.migrating import Migration, migrate, migrations
+from agentv.store.team.postgresql import PostgresDatabase
+from agentv.store.team.replica import Replica
+from agentv.store.team.tokens import Tokens
+from agentv.store.team.uploaded import RowBatch, RunName, UploadConflictError, UploadRefusedError
+from agentv.store.team.uploads import Uploads
+from agentv.web.team.serving import copying
+from agentv.web.team.state import TeamState
+from doubles.postgresql import postgres_server
+
+RUN_ID = "20261121T140322Z-7f3a"
+NAME = RunName("support", RUN_ID, "tester")
+RECORD = json.dumps({"schema_version": 1, "run_id": RUN_ID, "started": "2026-11-21T14:03:22.000Z"}).encode()
+
+
+@pytest.fixture(scope="session")
+def server():
+    with postgres_server() as found:
+        yield found
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/team.sqlite"
+    return request.getfixturevalue("server").new_database()
+
+
+@pytest.fixture
+def database(address):
+    found = open_database(address)
+    migrate(found)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def uploads(database):
+    Tokens(database).create_project("support", "tester")
+    return Uploads(database)
+
+
+def row(trial, text="x"):
+    return (
+        json.dumps({"test_id": trial, "target": "gpt", "key": trial, "eval_path": "a.yaml", "output": text}).encode()
+        + b"\n"
+    )
+
+
+def batch(start, lines, generation=1, replace=False):
+    return RowBatch(start, generation, lines, sha256(lines).hexdigest(), replace)
+
+
+def copied(database, directory, project="support"):
+    replica = Replica(database, directory)
+    try:
+        replica.update()
+        return replica.root(project) / ".agentv/results" / RUN_ID
+    finally:
+        replica.close()
+
+
+def test_a_transaction_takes_effect_whole_or_not_at_all(database):
+    def add(name, then="SELECT 1"):
+        with database.transaction() as transaction:
+            transaction.run("INSERT INTO projects (name, created) VALUES (:name, '')", name=name)
+            transaction.run(then)
+
+    add("kept")
+    with pytest.raises(StoreError) as raised:
+        add("lost", then="SELECT * FROM nowhere")
+    assert not isinstance(raised.value, DatabaseUnavailableError)  # trying again would not help
+    assert Tokens(database).projects() == ["kept"]
+
+
+def test_migrations_are_applied_once_by_servers_that_start_at_once(address):
+    opened = [open_database(address) for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        applied = list(pool.map(migrate, opened))
+    every = tuple(f"{step.number:04} {step.name}" for step in migrations())
+    assert sorted(applied) == [(), (), every]
+    further = (*migrations(), Migration(len(every) + 1, "colours", ("CREATE TABLE colours (name TEXT)",)))
+    assert migrate(opened[0], further) == (f"{len(every) + 1:04} colours",)
+    with pytest.raises(StoreError, match=r"schema \d+ \(colours\).*a newer agentv has used it; upgrade this server"):
+        migrate(opened[1])
+    for one in opened:
+        one.close()
+
+
+def test_a_failed_migration_leaves_nothing(address):
+    database = open_database(address)
+    broken = Migration(1, "broken", ("CREATE TABLE half (name TEXT)", "CREATE TABL"))
+    with pytest.raises(StoreError):
+        migrate(database, (broken,))
+    assert migrate(database)  # the table `migrations` is empty, or not there
+    database.close()
+
+
+def test_watchers_see_changes_of_other_connections(address, database):
+    other, seen, end = open_database(address), Event(), Event()
+
+    def watch():
+        for _ in database.changes(60):
+            if Tokens(database).projects() == ["new"]:
+                seen.set()
+                return end.set()
+        return None
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    Tokens(other).create_project("new", "tester")
+    assert seen.wait(10)
+    thread.join(10)
+    other.close()
+
+
+def test_tokens_are_stored_as_hashes_and_end(database):
+    tokens = Tokens(database)
+    text, made = tokens.create("ci", "support", ("push",), 30, "tester")
+    found = tokens.find(text)
+    assert found == made
+    assert found.problem is None
+    assert found.allows("push", "support")
+    assert not found.allows("push", "other")
+    assert not found.allows("read", "support")
+    assert tokens.find(text[:-1]) is None
+    assert tokens.find("") is None
+    _, admin = tokens.create("root", None, ("admin",), None, "tester")
+    assert admin.allows("push", "other")
+    expired, _ = tokens.create("old", "support", ("push",), 0, "tester")
+    assert "expired" in tokens.find(expired).problem
+    assert tokens.revoke(made.id, "tester")
+    assert not tokens.revoke(made.id, "tester")
+    assert "revoked" in tokens.find(text).problem
+    with database.transaction() as transaction:
+        every = repr([transaction.rows(f"SELECT * FROM {table}") for table in ("tokens", "audit")])
+    assert text not in every
+    assert text.removeprefix("agentv_") not in every
+    with pytest.raises(UsageError):
+        tokens.create("x", "../etc", ("push",), None, "tester")
+
+
+def test_rows_are_stored_once_however_often_they_come(uploads, database, tmp_path):
+    first, second = row("a") + row("b"), b"\n" + row("c", "é") + row("a", "again")
+    with pytest.raises(UploadConflictError):
+        uploads.add_rows(NAME, batch(0, first))  # was not begun
+    assert uploads.put_record(NAME, RECORD, writing=True)
+    with pytest.raises(UploadConflictError):
+        uploads.add_rows(NAME, batch(len(first), second))  # out of order
+    assert uploads.add_rows(NAME, batch(0, first)).changed
+    assert not uploads.add_rows(NAME, batch(0, first)).changed  # twice
+    assert uploads.add_rows(NAME, batch(len(first), second)).changed
+    assert not uploads.add_rows(NAME, batch(0, first)).changed  # late
+    state = uploads.state(NAME)
+    assert (state.size, len(state.batches), state.writing) == (len(first + second), 2, True)
+    assert uploads.count_trials(NAME) == 3
+    run = copied(database, tmp_path / "copies")
+    assert (run / "index.jsonl").read_bytes() == first + second
+    check_rows(run)
+    assert (run / "run.json").read_bytes() == RECORD
+    assert not (run / "summary.json").exists()
+
+
+def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
+    uploads.put_record(NAME, RECORD, writing=False)
+    whole = row("a") + row("b")
+    wrong = [
+        RowBatch(0, 1, whole[:-10], sha256(whole).hexdigest()),
+        batch(0, whole[:-1]),
+        batch(0, row("a") + b'{"no": "row"}\n'),
+        batch(0, row("a")[:-2] + b',"schema_version":99}\n'),
+        batch(-5, whole),
+    ]
+    for one in wrong:
+        with pytest.raises(UploadRefusedError):
+            uploads.add_rows(NAME, one)
+    assert uploads.state(NAME).size == 0
+    for record in (b"{", b"[]", b"{}", RECORD.replace(b"7f3a", b"0000"), RECORD.replace(b"14:03", b"15:03")):
+        with pytest.raises(UploadRefusedError):
+            uploads.put_record(NAME, record, writing=False)
+    for path in (
+        "artifacts/../../etc/passwd",
+        "/etc/passwd",
+        "run.json",
+        "artifacts//x",
+        "artifacts/a\0b",
+        "artifacts",
+    ):
+        with pytest.raises(UploadRefusedError):
+            uploads.put_files(NAME, {path: "0" * 64})
+
+
+def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp_path):
+    first, second, third = row("a") + row("b"), row("c") + row("d"), row("c", "new")
+    uploads.put_record(NAME, RECORD, writing=False)
+    uploads.add_rows(NAME, batch(0, first))
+    uploads.add_rows(NAME, batch(len(first), second))
+    replica = Replica(database, tmp_path / "copies")
+    assert replica.update() == 1
+    assert replica.update() == 0
+    with pytest.raises(StoreError, match="another server uses"):
+        Replica(database, tmp_path / "copies")
+    with pytest.raises(UploadConflictError):
+        uploads.add_rows(NAME, batch(5, third, replace=True))  # no batch begins there
+    replaced = uploads.add_rows(NAME, batch(len(first), third, replace=True))
+    assert (replaced.generation, replaced.size) == (2, len(first + third))
+    with pytest.raises(UploadConflictError):  # sent again by somebody who does not know of it
+        uploads.add_rows(NAME, batch(len(first), second, replace=True))
+    index = replica.root("support") / ".agentv/results" / RUN_ID / "index.jsonl"
+    assert replica.update() == 1
+    assert index.read_bytes() == first + third
+    uploads.add_rows(NAME, batch(0, b"", generation=2, replace=True))
+    replica.update()
+    assert (index.read_bytes(), uploads.state(NAME).batches) == (b"", ())
+    uploads.delete(NAME)
+    assert replica.update() == 1
+    assert not index.parent.exists()
+    replica.close()
+
+
+def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path):
+    content = b"\x00\xffdiff"
+    digest = sha256(content).hexdigest()
+    uploads.put_record(NAME, RECORD, writing=True)
+    replica = Replica(database, tmp_path / "copies")
+    replica.update()
+    run = replica.root("support") / ".agentv/results" / RUN_ID
+    assert is_being_written(run)
+    files = {"artifacts/trial/changes.diff": digest, "artifacts/other/copy": digest}
+    assert uploads.put_files(NAME, files) == [digest]
+    with pytest.raises(UploadRefusedError):
+        uploads.put_content("support", digest, content[:-1])
+    uploads.put_content("support", digest, content)
+    assert uploads.put_files(NAME, files) == []
+    assert uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
+    assert not uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
+    replica.update()
+    assert {path: (run / path).read_bytes() for path in files} == dict.fromkeys(files, content)
+    assert (run / "summary.json").exists()
+    assert not is_being_written(run)
+    replica.close()
+    replica = Replica(database, tmp_path / "copies")  # another process finds what is there
+    assert replica.update() == 0
+    replica.close()
+
+
+def test_pushers_at_once_store_each_row_once(uploads):
+    uploads.put_record(NAME, RECORD, writing=False)
+    pieces = [row(f"{number}") for number in range(20)]
+
+    def push(_):
+        for number, piece in enumerate(pieces):
+            start = sum(map(len, pieces[:number]))
+            uploads.add_rows(NAME, batch(start, piece))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(push, range(4)))
+    assert (uploads.state(NAME).size, uploads.count_trials(NAME)) == (sum(map(len, pieces)), 20)
+
+
+def test_every_change_has_one_line_in_the_audit_log(uploads, database):
+    uploads.put_record(NAME, RECORD, writing=False)
+    for _ in range(2):
+        uploads.add_rows(NAME, batch(0, row("a")))
+    uploads.put_summary(NAME, None, writing=False)
+    Tokens(database).create("ci", "other", ("push",), None, "tester")
+    uploads.delete(NAME)
+    found = [(line.actor, line.action) for line in audit_lines(database, "support")]
+    actions = ["run deleted", "rows added", "run begun", "project created"]
+    assert found == [("tester", action) for action in actions]
+    newest = audit_lines(database, "support", limit=1)[0]
+    assert [line.action for line in audit_lines(database, "support", before=newest.id, limit=1)] == ["rows added"]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=st.lists(st.integers(0, 12), max_size=6), order=st.randoms())
+def test_any_order_and_repetition_of_batches_gives_the_file(uploads, cuts, order):
+    uploads.delete(NAME)
+    uploads.put_record(NAME, RECORD, writing=False)
+    borders = sorted({0, 12, *cuts})
+    lines = [row(f"t{number}", "é" * number) for number in range(12)]
+    pieces = [b"".join(lines[first:last]) for first, last in itertools.pairwise(borders)]
+    whole = b"".join(pieces)
+    for _ in range(len(pieces)):
+        shuffled = order.sample(range(len(pieces)), len(pieces))
+        for number in shuffled:
+            try:
+                uploads.add_rows(NAME, batch(len(b"".join(pieces[:number])), pieces[number]))
+            except UploadConflictError:
+                continue
+    assert (uploads.state(NAME).size, uploads.count_trials(NAME)) == (len(whole), 12)
+
+
+def wait_for(condition, seconds=15):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def test_two_servers_show_the_same_at_once(address, uploads, tmp_path):
+    states = [TeamState(open_database(address)) for _ in range(2)]
+    problems = []
+    with (
+        copying(states[0], tmp_path / "one", problems.append) as one,
+        copying(states[1], tmp_path / "two", problems.append) as two,
+    ):
+        wait_for(lambda: all(state.copied for state in states))
+        first = row("a")
+        states[0].uploads.put_record(NAME, RECORD, writing=False)
+        states[0].uploads.add_rows(NAME, batch(0, first))
+        indexes = [root.root("support") / ".agentv/results" / RUN_ID / "index.jsonl" for root in (one, two)]
+        began = time.monotonic()
+        wait_for(lambda: all(index.exists() and index.read_bytes() == first for index in indexes))
+        assert time.monotonic() - began < 4  # it was told: without that it looks every five seconds
+    assert problems == []
+
+
+def test_a_server_that_is_down_or_goes_away_is_said_plainly(server, tmp_path):
+    address = server.new_database()
+    database = PostgresDatabase(address, waits_s=0.3)
+    migrate(database)
+    state, problems = TeamState(database), []
+    with copying(state, tmp_path, problems.append) as replica:
+        wait_for(lambda: state.copied)
+        server.stop()
+        try:
+            with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):
+                Tokens(database).projects()
+            with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):
+                open_database(address)
+            wait_for(lambda: problems)
+        finally:
+            server.start()
+        wait_for(lambda: _works(database))
+        wait_for((replica.root("late") / ".agentv/results").exists)  # it goes on by itself
+
+
+def _works(database):
+    try:
+        return Tokens(database).create_project("late", "tester")
+    except DatabaseUnavailableError:
+        return False
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    Path(tmp_path, "x.sqlite").write_bytes(b"hello, I am no database" * 100)
+    with pytest.raises(StoreError, match=r"cannot read the database .*x\.sqlite"):
+        open_database(f"sqlite:///{tmp_path}/x.sqlite")
+    for wrong in ("mysql://host/x", "team.sqlite", "sqlite://", "sqlite:///"):
+        with pytest.raises(UsageError, match="unknown form"):
+            open_database(wrong)

@@ -1,0 +1,78 @@
+"""A team's server on a real socket, over SQLite, and runs to push to it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.rows.reading import key_of_row
+from agentv.store.team.database import open_database
+from agentv.store.team.migrating import migrate
+from agentv.store.team.tokens import Tokens
+from agentv.web.team.serving import listening_socket, team_server
+from agentv.web.team.state import TeamState
+
+RUN_ID = "20261121T140322Z-7f3a"
+
+
+class TeamServer:
+    """A server. `state` is what its endpoints see; `address` that of its project `support`."""
+
+    def __init__(self, directory: Path) -> None:
+        database = open_database(f"sqlite:///{directory}/team.sqlite")
+        migrate(database)
+        self.state = TeamState(database)
+        self._listening = listening_socket("127.0.0.1", 0)
+        self.root = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        self.address = f"{self.root}/projects/support"
+        self._server = team_server(self.state)
+        self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listening]}, daemon=True)
+        self._thread.start()
+
+    def token(self, *scopes: str, project: str | None = "support") -> str:
+        return Tokens(self.state.database).create("test", project, scopes or ("push", "read"), None, "test")[0]
+
+    def close(self) -> None:
+        self._server.should_exit = self._server.force_exit = True
+        self._thread.join(10)
+        self.state.database.close()
+
+
+@contextmanager
+def team_server_in(directory: Path) -> Iterator[TeamServer]:
+    server = TeamServer(directory)
+    try:
+        while not server._server.started:  # it listens already; this is only for its end
+            time.sleep(0.01)
+        yield server
+    finally:
+        server.close()
+
+
+def row(number: int, text: str = "x") -> bytes:
+    trial = {"test_id": f"case {number}", "target": "gpt", "key": f"key {number}", "output": text, "status": "passed"}
+    return json.dumps(trial).encode() + b"\n"
+
+
+def write_run(directory: Path, *rows: bytes, run_id: str = RUN_ID) -> Path:
+    """A run directory with rows."""
+    run = directory / ".agentv" / "results" / run_id
+    run.mkdir(parents=True, exist_ok=True)
+    (run / "run.json").write_text(
+        json.dumps({"schema_version": 1, "run_id": run_id, "started": "2026-11-21T14:03:22Z"})
+    )
+    write_rows(run, *rows)
+    return run
+
+
+def write_rows(run: Path, *rows: bytes) -> None:
+    """The rows of a run, with their checksums."""
+    (run / "index.jsonl").write_bytes(b"".join(rows))
+    whole = [one.rstrip(b"\n") for one in rows if one.endswith(b"\n")]
+    sums = [row_checksum_line(key_of_row(one) or "", one) for one in whole]
+    (run / "journal.jsonl").write_bytes(b"".join([HEADER, *sums]))

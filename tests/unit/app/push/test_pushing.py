@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from agentv.app.push import pushing
+from agentv.app.push.pushing import push_run
+from agentv.app.push.remote import Connection, PushError, Remote
+from agentv.errors import StoreError, UsageError
+from agentv.store.journal.verification import check_rows
+from agentv.store.team.replica import Replica
+from agentv.store.team.uploaded import RunName
+from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with team_server_in(tmp_path_factory.mktemp("server")) as found:
+        yield found
+
+
+@pytest.fixture
+def remote(server):
+    found = Remote.of(server.address, server.token())
+    yield found
+    server.state.uploads.delete(RunName("support", RUN_ID, "test"))
+
+
+def pushed(run, remote, env=None, **options):
+    with Connection(remote, **options) as connection:
+        return push_run(run, connection, env or {}), connection.sent
+
+
+def copy_of(server, tmp_path):
+    replica = Replica(server.state.database, tmp_path / "copies")
+    replica.update()
+    replica.close()
+    return tmp_path / "copies/support/.agentv/results" / RUN_ID
+
+
+def files_in(run):
+    names = ("run.json", "index.jsonl", "summary.json", "artifacts")
+    return {
+        str(path.relative_to(run)): path.read_bytes()
+        for name in names
+        for path in [run / name, *(run / name).rglob("*")]
+        if path.is_file()
+    }
+
+
+def test_a_run_reaches_the_server_whole_and_the_same_again_sends_nothing(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 200)
+    run = write_run(tmp_path, *(row(number, "é" * number) for number in range(40)))
+    (run / "artifacts" / "trial").mkdir(parents=True)
+    (run / "artifacts" / "trial" / "changes.diff").write_bytes(b"\x00\xff" * 1000)
+    (run / "artifacts" / "trial" / "link").symlink_to("/etc/passwd")
+    (run / "summary.json").write_text(json.dumps({"run_id": RUN_ID}))
+    first, _ = pushed(run, remote)
+    assert (first.rows, first.artifacts, first.changed) == (40, 1, True)
+    assert files_in(copy_of(server, tmp_path)) == {
+        name: content for name, content in files_in(run).items() if not name.endswith("link")
+    }
+    again, sent = pushed(run, remote)
+    assert (again.rows, again.changed) == (0, False)
+    assert sent < 500  # the list of artifacts
+
+
+def test_a_file_that_grew_or_was_rewritten_is_followed(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 200)
+    rows = [row(number) for number in range(20)]
+    run = write_run(tmp_path, *rows, b'{"test_id": "half of a r')
+    assert pushed(run, remote)[0].rows == 20
+    for now, sent in (
+        ([*rows, row(20)], 1),
+        ([*rows[:15], row(17, "again")], 6),  # a rerun moved rows away: what was before is not sent again
+        (rows[:12], 2),
+        ([], 0),
+    ):
+        write_rows(run, *now)
+        found, _ = pushed(run, remote)
+        assert found.rows <= sent + 2, "about one batch more than what differs"
+        copy = copy_of(server, tmp_path)
+        assert (copy / "index.jsonl").read_bytes() == b"".join(now)
+        check_rows(copy)
+
+
+def test_rows_that_were_edited_are_not_pushed(remote, tmp_path):
+    run = write_run(tmp_path, row(1), row(2))
+    index = run / "index.jsonl"
+    index.write_bytes(index.read_bytes().replace(b'"output": "x"', b'"output": "y"', 1))
+    with pytest.raises(StoreError, match=r"index.jsonl:1: this row was changed after it was written"):
+        pushed(run, remote)
+
+
+def test_pushes_at_once_give_the_file(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 300)
+    run = write_run(tmp_path, *(row(number) for number in range(60)))
+    with ThreadPoolExecutor(3) as pool:
+        assert len(list(pool.map(lambda _: pushed(run, remote), range(3)))) == 3
+    assert (copy_of(server, tmp_path) / "index.jsonl").read_bytes() == (run / "index.jsonl").read_bytes()
+
+
+def test_a_push_that_was_cut_goes_on_where_it_stopped(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 200)
+    run = write_run(tmp_path, *(row(number) for number in range(40)))
+
+    class Cut(httpx.HTTPTransport):
+        left = 8
+
+        def handle_request(self, request):
+            self.left -= 1
+            if self.left < 0:
+                raise httpx.ReadError("connection reset by peer")
+            return super().handle_request(request)
+
+    waited = []
+    with pytest.raises(PushError, match=r"cannot reach http://127.*connection reset by peer"):
+        pushed(run, remote, transport=Cut(), sleep=waited.append)
+    assert waited == [0.5, 1, 2, 4, 8]
+    before = server.state.uploads.state(RunName("support", RUN_ID, "test")).size
+    assert before > 0
+    rest, _ = pushed(run, remote)
+    assert 0 < rest.rows < 40
+    assert (copy_of(server, tmp_path) / "index.jsonl").read_bytes() == (run / "index.jsonl").read_bytes()
+
+
+def test_a_server_that_is_away_for_a_moment_is_tried_again(server, remote, tmp_path):
+    class Restarting(httpx.HTTPTransport):
+        left = 2
+
+        def handle_request(self, request):
+            self.left -= 1
+            return (
+                httpx.Response(503, headers={"retry-after": "3"}) if self.left >= 0 else super().handle_request(request)
+            )
+
+    waited = []
+    run = write_run(tmp_path, row(1))
+    assert pushed(run, remote, transport=Restarting(), sleep=waited.append)[0].rows == 1
+    assert waited == [3, 6]
+
+
+def test_what_must_not_leave_stays(server, remote, tmp_path):
+    secret = "hunter2-but-much-longer-93ac"
+    run = write_run(tmp_path, row(1, f"the key is {secret}"))
+    with pytest.raises(PushError, match="contains a secret of this environment") as raised:
+        pushed(run, remote, {"SUPPORT_API_KEY": secret})
+    assert secret not in str(raised.value)
+    assert server.state.uploads.state(RunName("support", RUN_ID, "test")).size == 0
+
+
+def test_refusals_are_said_plainly_and_never_show_the_token(server, remote, tmp_path):
+    run = write_run(tmp_path, row(1))
+    wrong = {
+        "does not know this token": Remote(remote.address, "agentv_wrong"),
+        "for the project 'support'": Remote(f"{server.root}/projects/other", remote.token),
+        "does not have the scope 'push'": Remote(remote.address, server.token("read")),
+        "no project 'other'": Remote(f"{server.root}/projects/other", server.token("push", project=None)),
+        "nothing at this address": Remote(f"{server.root}/x/projects/support", remote.token),
+    }
+    for message, one in wrong.items():
+        with pytest.raises(PushError, match=message) as raised:
+            pushed(run, one)
+        assert one.token not in str(raised.value)
+    write_rows(run, row(1), b"{}\n")
+    with pytest.raises(PushError, match="not a row of a run"):
+        pushed(run, remote)
+    (run / "run.json").write_text("{}")
+    with pytest.raises(StoreError, match="it has no run_id"):
+        pushed(run, remote)
+
+
+def test_certificates_and_strangers_are_named(remote, tmp_path):
+    run = write_run(tmp_path, row(1))
+
+    def untrusted(request):
+        error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+        error.verify_message = "self-signed certificate"
+        raise httpx.ConnectError("TLS") from error
+
+    with pytest.raises(PushError, match=r"certificate is not valid: self-signed certificate; .*SSL_CERT_FILE"):
+        pushed(run, remote, transport=httpx.MockTransport(untrusted))
+    for page in (b"<html>", b"[]"):
+        answer = httpx.MockTransport(lambda request, page=page: httpx.Response(200, content=page))
+        with pytest.raises(PushError, match="not an agentv server"):
+            pushed(run, remote, transport=answer)
+
+
+def test_addresses_and_tokens_are_checked_before_anything_is_sent():
+    good = "https://evals.example.org/projects/support"
+    assert Remote.of(f" {good}/ ", "agentv_x\n") == Remote(good, "agentv_x")
+    assert Remote.of(good.replace("https", "http"), "t").is_exposed
+    assert not Remote.of("http://localhost:4290/projects/a", "t").is_exposed
+    for address in (
+        "",
+        "evals.example.org",
+        "ftp://h/projects/a",
+        "https:///projects/a",
+        "https://h/",
+        "http://[x/projects/a",
+    ):
+        with pytest.raises(UsageError):
+            Remote.of(address, "agentv_x")
+    with pytest.raises(UsageError, match="contains a password") as raised:
+        Remote.of("https://me:secret@h/projects/a", "agentv_x")
+    assert "secret" not in str(raised.value)
+    for token in ("", "  ", "two words", "agentv_é", "a\nb"):
+        with pytest.raises(UsageError) as raised:
+            Remote.of(good, token)
+        assert not token.strip() or token not in str(raised.value)

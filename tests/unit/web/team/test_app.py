@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import gzip
+import json
+from hashlib import sha256
+
+import httpx
+import pytest
+
+from agentv.store.team.database import DatabaseUnavailableError
+from agentv.web.team.app import team_routes
+from agentv.web.team.state import TeamState
+from doubles.team_servers import RUN_ID, row, team_server_in
+
+RECORD = json.dumps({"schema_version": 1, "run_id": RUN_ID, "started": "2026"}).encode()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with team_server_in(tmp_path_factory.mktemp("server")) as found:
+        yield found
+
+
+@pytest.fixture
+def client(server):
+    headers = {"Authorization": f"Bearer {server.token('push', 'admin')}"}
+    with httpx.Client(base_url=server.address, headers=headers) as found:
+        yield found
+
+
+def code(response):
+    return response.status_code, response.json()["error"]["code"]
+
+
+def test_every_address_but_health_and_metrics_needs_a_token_with_its_scope(server):
+    open_addresses = set()
+    scoped = server.token("read")
+    for route in team_routes(server.state):
+        path = route.path.format(project="support", run=RUN_ID, sha256="0" * 64, token="x")
+        for method in route.methods - {"HEAD"}:
+            without = httpx.request(method, server.root + path)
+            if without.status_code == 200:
+                open_addresses.add(path)
+                continue
+            assert code(without) == (401, "no-token"), path
+            given = httpx.request(method, server.root + path, headers={"Authorization": f"Bearer {scoped}"})
+            assert given.status_code == 403, path
+    assert open_addresses == {"/health", "/metrics"}
+
+
+def test_bodies_that_are_cut_or_too_large_or_bombs_change_nothing(client, server):
+    base, lines = f"/api/uploads/{RUN_ID}", row(1) * 50
+    assert client.put(f"{base}/record", content=RECORD).json() == {"changed": True}
+    query = {"start": 0, "generation": 1, "sha256": sha256(lines).hexdigest()}
+    packed = gzip.compress(lines)
+    gz = {"content-encoding": "gzip"}
+    answers = [
+        (client.post(f"{base}/rows", params=query, content=packed[:-20], headers=gz), (400, "bad-request")),
+        (client.post(f"{base}/rows", params=query, content=lines, headers=gz), (400, "bad-request")),
+        (
+            client.post(f"{base}/rows", params=query, content=b"x", headers={"content-encoding": "br"}),
+            (415, "unknown-encoding"),
+        ),
+        (client.post(f"{base}/rows", params=query, content=lines[:-9]), (422, "refused")),
+        (client.post(f"{base}/rows", params={**query, "start": -1}, content=lines), (400, "bad-request")),
+        (client.post(f"{base}/rows", params={**query, "start": 2**70}, content=lines), (400, "bad-request")),
+        (client.post(f"{base}/rows", params={**query, "start": 7}, content=lines), (409, "conflict")),
+        (client.post(f"{base}/rows", params={**query, "more": 1}, content=lines), (400, "bad-request")),
+        (client.post(f"{base}/files", content=gzip.compress(b"[" * (70 << 20)), headers=gz), (413, "too-large")),
+        (client.post(f"{base}/files", content=b"[" * 100_000), (400, "bad-request")),
+        (client.post("/api/tokens", content=b'{"name": "x", "scopes": ["root"]}'), (400, "bad-request")),
+        (client.put("/api/uploads/..%2F..%2Fetc/record", content=RECORD), (404, "no-such-address")),
+        (client.put("/api/uploads/x%00y/record", content=RECORD), (422, "refused")),
+        (client.get("/api/uploads"), (404, "no-such-address")),
+        (client.patch(base), (405, "wrong-method")),
+    ]
+    for number, (response, expected) in enumerate(answers):
+        assert code(response) == expected, (number, response.text)
+    assert client.get(base).json()["size"] == 0
+    assert client.post(f"{base}/rows", params=query, content=packed, headers=gz).json()["size"] == len(lines)
+    assert client.delete(base).json() == {"changed": True}
+
+
+def test_tokens_are_made_and_revoked_by_admins_of_the_project(client, server):
+    made = client.post("/api/tokens", content=b'{"name": "ci", "scopes": ["push"], "days": 1}').json()
+    with httpx.Client(base_url=server.address, headers={"Authorization": f"bearer {made['text']}"}) as other:
+        assert other.get(f"/api/uploads/{RUN_ID}").status_code == 200
+        assert code(other.get("/api/tokens")) == (403, "missing-scope")
+        listed = client.get("/api/tokens")
+        assert made["token"] in listed.json()["tokens"]
+        assert made["text"] not in listed.text
+        assert client.delete(f"/api/tokens/{made['token']['id']}").json() == {"revoked": True}
+        assert code(other.get(f"/api/uploads/{RUN_ID}")) == (401, "wrong-token")
+    outside = server.state.tokens.create("all", None, ("admin",), None, "test")[1]
+    assert code(client.delete(f"/api/tokens/{outside.id}")) == (404, "no-such-token")
+    actions = [line["action"] for line in client.get("/api/audit", params={"limit": 3}).json()["lines"]]
+    assert actions == ["token created", "token revoked", "token created"]
+
+
+def test_an_address_that_tries_tokens_is_locked_out(tmp_path):
+    with team_server_in(tmp_path) as server:
+        good = {"Authorization": f"Bearer {server.token()}"}
+        wrong = {"Authorization": "Bearer agentv_guess"}
+        with httpx.Client(base_url=server.address) as client:
+            answers = [client.get(f"/api/uploads/{RUN_ID}", headers=wrong) for _ in range(21)]
+            assert [one.status_code for one in answers] == [401] * 20 + [429]
+            locked = client.get(f"/api/uploads/{RUN_ID}", headers=good)
+        assert code(locked) == (429, "too-many-attempts")
+        assert 0 < int(locked.headers["retry-after"]) <= 61
+
+
+def test_a_database_that_is_away_gives_503_and_a_time_to_try_again(server, client, monkeypatch):
+    class Away:
+        def reading(self):
+            raise DatabaseUnavailableError("cannot reach the database: password=hunter2")
+
+        transaction = reading
+
+    assert client.get("/../../health").json()["status"] == "ok"
+    monkeypatch.setattr(server.state, "database", Away())
+    monkeypatch.setattr(server.state, "tokens", TeamState(Away()).tokens)
+    for path in (f"{server.address}/api/uploads/{RUN_ID}", f"{server.root}/health"):
+        answer = client.get(path)
+        assert code(answer) == (503, "database-unavailable")
+        assert "hunter2" not in answer.text
+        assert answer.headers["retry-after"] == "3"
+    metrics = client.get(f"{server.root}/metrics").text
+    assert "agentv_database_up 0\n" in metrics
+    assert 'agentv_answers_total{status="503"} 2\n' in metrics
