@@ -28,8 +28,9 @@ from typing import NamedTuple
 import numpy as np
 
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.judges.corrected import corrected_rate, even_split, transferred_rate
+from agentv.stats.judges.corrected import corrected_rate, transferred_rate
 from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
+from agentv.stats.judges.strata import even_sizes
 
 Interval = tuple[float, float]
 DRAWS = 2000
@@ -171,7 +172,7 @@ def tables(chance: np.random.Generator, setting: Setting, truth: float, rounds: 
 
 def labelled_evenly(chance: np.random.Generator, runs: np.ndarray, labels: int) -> np.ndarray:
     """Labels drawn evenly from both verdicts."""
-    split = np.array([even_split(labels, int(one[:2].sum()), int(one[2:].sum())) for one in runs])
+    split = np.array([even_sizes(labels, [int(one[:2].sum()), int(one[2:].sum())]) for one in runs])
     found = np.empty_like(runs)
     for first, size in ((0, split[:, 0]), (2, split[:, 1])):
         found[:, first] = chance.hypergeometric(runs[:, first], runs[:, first + 1], size)
@@ -210,7 +211,7 @@ class ClusteredRun:
     def evenly(self, labels: int) -> np.ndarray:
         """Places of answers, drawn evenly from both verdicts."""
         strata = [np.flatnonzero(self.judge), np.flatnonzero(~self.judge)]
-        split = even_split(labels, len(strata[0]), len(strata[1]))
+        split = even_sizes(labels, [len(strata[0]), len(strata[1])])
         return np.concatenate([self.chance.choice(*one, replace=False) for one in zip(strata, split, strict=True)])
 
     def from_all(self, labels: int) -> np.ndarray:

@@ -15,9 +15,9 @@ from collections import Counter
 
 import numpy as np
 
-from agentv.stats.judges.corrected import even_split
 from agentv.stats.judges.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of
 from agentv.stats.judges.posterior import JudgedAnswer, judge_counts
+from agentv.stats.judges.strata import even_sizes
 
 MARGIN = 0.05
 
@@ -49,7 +49,7 @@ def one_round(
     truth = chance.random(answers) < rate
     a, b = graded(chance, truth, of_a), graded(chance, truth, of_b)
     strata = [np.flatnonzero(a), np.flatnonzero(~a)]
-    sizes = even_split(labels, *map(len, strata))
+    sizes = even_sizes(labels, [len(one) for one in strata])
     drawn = [chance.choice(stratum, size, replace=False) for stratum, size in zip(strata, sizes, strict=True)]
     known = {int(place) for places in drawn for place in places}
     counts = judge_counts(

@@ -15,6 +15,7 @@ from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.labelled.labels import DrawnAnswer, GradedAnswer, PointScale
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
+from agentv.stats.judges.strata import even_sizes
 
 JUDGED = ("llm-rubric", "factuality", "closed-qa", "answer-relevance", "context-", "trajectory:goal-success")
 """How the types begin whose grades can be labelled."""
@@ -79,20 +80,6 @@ def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnA
         drawn += [DrawnAnswer(one, size / len(members), trials) for one in members[:size]]
     _chance(seed, "order").shuffle(drawn)
     return drawn
-
-
-def even_sizes(wanted: int, available: Sequence[int]) -> list[int]:
-    """How many of `wanted` to take from each stratum: one from each in turn, as long as it has one left."""
-    sizes = [0] * len(available)
-    left = min(wanted, sum(available))
-    while left:
-        open_strata = [place for place, size in enumerate(sizes) if size < available[place]]
-        each = max(1, left // len(open_strata))
-        for place in open_strata[:left]:
-            more = min(each, available[place] - sizes[place])
-            sizes[place] += more
-            left -= more
-    return sizes
 
 
 def _chance(*seed: object) -> random.Random:

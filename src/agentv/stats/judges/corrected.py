@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agentv.lazy_dataclass import dataclass
 from agentv.stats.judges.posterior import DRAWS, LEVEL, Counted, Estimated, JudgeCounts, JudgeDraws, estimated
+from agentv.stats.judges.strata import even_sizes
 
 if TYPE_CHECKING:
     from agentv.stats.judges.posterior import Draws
@@ -115,14 +116,8 @@ def more_labels(counts: JudgeCounts, left: tuple[int, int], goal: float = NARROW
     return MoreLabels(high, then)
 
 
-def even_split(wanted: int, passed: int, failed: int) -> tuple[int, int]:
-    """How many of `wanted` to draw from each of two strata: evenly, as far as either has so many."""
-    from_passed = min(passed, max((wanted + 1) // 2, wanted - failed))
-    return from_passed, min(failed, wanted - from_passed)
-
-
 def _with_more(counts: JudgeCounts, left: tuple[int, int], more: int) -> JudgeCounts:
-    split = even_split(more, *left)
+    split = even_sizes(more, left)
     strata = (counts.of_passed, counts.of_failed)
     grown = [_grown(found, added, first=first) for found, added, first in zip(strata, split, (1.0, 0.0), strict=True)]
     return JudgeCounts(grown[0], grown[1], counts.verdicts)

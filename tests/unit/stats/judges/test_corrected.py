@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.judges.corrected import corrected_rate, even_split, more_labels, transferred_rate
+from agentv.stats.judges.corrected import corrected_rate, more_labels, transferred_rate
 from agentv.stats.judges.posterior import Counted, JudgeCounts
 
 ROUNDS = 80
@@ -63,12 +63,3 @@ def test_more_labels_narrow_the_interval_to_the_goal():
     short = more_labels(counts((5, 5), (5, 5), (20, 20)), (10, 10))
     assert (short.enough, short.labels) == (False, 20)
     assert short.reach > 0.05
-
-
-def test_labels_are_drawn_evenly_as_far_as_there_are_answers():
-    assert even_split(10, 80, 20) == (5, 5)
-    assert even_split(11, 80, 20) == (6, 5)
-    assert even_split(10, 80, 2) == (8, 2)
-    assert even_split(10, 3, 90) == (3, 7)
-    assert even_split(100, 30, 20) == (30, 20)
-    assert even_split(5, 0, 3) == (0, 3)
