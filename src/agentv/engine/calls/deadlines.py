@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable
 from typing import TypeVar
 
@@ -49,6 +50,8 @@ async def in_time(given: Awaitable[T], limit: Deadline, *, code: str, what: str,
         return Failure(code, f"{what} cancelled itself")
     finally:
         limit.end()
+        if inspect.iscoroutine(given) and inspect.getcoroutinestate(given) == inspect.CORO_CREATED:
+            given.close()  # cancelled before its first step: asyncio would warn that nobody awaited it
     return Failure("timeout", f"no {missing} after {limit.seconds:g} s{_because(limit)}", retryable=True)
 
 
