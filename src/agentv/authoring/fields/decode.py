@@ -353,7 +353,7 @@ def _union(kinds: Sequence[FieldType]) -> FieldType:
 
 def _literal(choices: Sequence[Any]) -> FieldType:
     names = [str(choice) for choice in choices]
-    wanted = "one of " + ", ".join(names)
+    wanted = "one of " + ", ".join(names) if len(names) > 1 else f"'{names[0]}'"
     by_text = dict(zip(names, choices, strict=True))
 
     def read(node: Node, reading: Reading, key: str) -> Any:

@@ -179,7 +179,7 @@ def _bare(annotation: Any, *, rendered: bool) -> Schema:
             schema |= {"minimum": marker.low} if marker.low is not None else {}
             schema |= {"maximum": marker.high} if marker.high is not None else {}
         elif isinstance(marker, declared.Nonempty):
-            schema |= _nonempty(schema)
+            schema = _nonempty(schema)
         elif isinstance(marker, declared.ValueAlias):
             older = "|".join(map(re.escape, marker.values))  # a pattern, which editors do not complete
             schema = {"anyOf": [schema, {"type": "string", "pattern": f"^(?:{older})$", **OLDER}]}
@@ -228,12 +228,17 @@ def _types(schema: Schema) -> list[str]:
 
 
 def _nonempty(schema: Schema) -> Schema:
+    """The schema without null and what else is empty."""
     keywords: Mapping[str, Schema] = {
         "string": {"pattern": r"\S"},
         "array": {"minItems": 1},
         "object": {"minProperties": 1},
     }
-    return {key: value for one in _types(schema) for key, value in keywords.get(one, {}).items()}
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_nonempty(member) for member in schema["anyOf"] if _types(member) != ["null"]]}
+    types = [one for one in _types(schema) if one != "null"]
+    filled = {key: value for one in types for key, value in keywords.get(one, {}).items()}
+    return {**schema, **({"type": types if len(types) > 1 else types[0]} if types else {}), **filled}
 
 
 def _takes_text(schema: Schema) -> bool:

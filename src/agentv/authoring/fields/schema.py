@@ -72,10 +72,16 @@ class AuthoredJudgeMinimums(Declared):
     """How well the judges of a suite must agree with people, in its `judge:`."""
 
     min_tpr: Annotated[
-        float | None, Between(0.0001, 1), Doc("minimum share of what people pass that the judge passes, by labels")
+        float | None,
+        Between(0.0001, 1),
+        Nonempty(),
+        Doc("minimum share of what people pass that the judge passes, by labels"),
     ] = None
     min_tnr: Annotated[
-        float | None, Between(0.0001, 1), Doc("minimum share of what people fail that the judge fails, by labels")
+        float | None,
+        Between(0.0001, 1),
+        Nonempty(),
+        Doc("minimum share of what people fail that the judge fails, by labels"),
     ] = None
 
 
@@ -109,10 +115,15 @@ class AuthoredRun(Declared):
     cache: Annotated[bool | None, Doc("reuse answers of earlier runs, and keep those of this run")] = None
     retry: Annotated[AuthoredRetry | None, Doc("when to retry a failed call; overridden by the target's own")] = None
     gate: Annotated[
-        Gate | None, Doc("`corrected`: the pass rate, corrected by labels, decides the run instead of every case")
+        Gate | None,
+        Nonempty(),
+        Doc("`corrected`: the pass rate, corrected by labels, decides the run instead of every case"),
     ] = None
     min_pass_rate: Annotated[
-        float | None, Between(0.0001, 1), Doc("with `gate: corrected`: minimum of its lower bound, 0.8")
+        float | None,
+        Between(0.0001, 1),
+        Nonempty(),
+        Doc("with `gate: corrected`: minimum of its lower bound, 0.8"),
     ] = None
     trust_data: Annotated[
         bool | None, Doc("allow rows of files in `tests`, and CSV files, to name code and read the environment")
