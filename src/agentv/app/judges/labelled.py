@@ -105,8 +105,8 @@ def _sorted(assertion: str, answers: Sequence[GradedAnswer], labels: Iterable[La
             found.unsure += 1
         else:
             people = found.verdicts.setdefault(label.key, {})
-            if label.person not in people or people[label.person].time <= label.time:
-                people[label.person] = label
+            if label.person_key not in people or people[label.person_key].time <= label.time:
+                people[label.person_key] = label
     return found
 
 
@@ -165,7 +165,7 @@ def _largest_draw(
         if (of_run == run and asked == judge[1:]) or same:
             members = by_judge.setdefault(asked, {})
             for label in labels:
-                members.setdefault(label.key, {})[label.person] = label
+                members.setdefault(label.key, {})[label.person_key] = label
     return max(by_judge.items(), key=lambda one: (len(one[1]), one[0] == judge[1:]), default=None)
 
 

@@ -184,7 +184,7 @@ def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
     said: dict[tuple[object, str], Label] = {}
     changed: dict[tuple[object, str], Label] = {}
     for label in sorted(labels, key=lambda one: one.time):
-        which = (label.item[:-1], label.person)
+        which = (label.item[:-1], label.person_key)
         if which in said and said[which].verdict != label.verdict:
             changed[which] = label
         said[which] = label
@@ -198,7 +198,7 @@ def _judge(
     current: Sequence[tuple[Label, bool]],
 ) -> CheckedJudge:
     """The judge of an assertion; of each label that counts, whether it is of an answer of a run that is checked."""
-    here = {(one.item, one.person): is_here for one, is_here in current}
+    here = {(one.item, one.person_key): is_here for one, is_here in current}
     of_judge: dict[LabelKey, dict[str, bool]] = {}
     drawn: dict[VerdictKey, dict[str, bool]] = {}
     scores: dict[VerdictKey, list[float]] = {}
@@ -210,9 +210,9 @@ def _judge(
             elif label.verdict == "unsure":
                 counts = replace(counts, unsure=counts.unsure + 1)
             else:
-                of_judge.setdefault(key, {})[label.person] = label.verdict == "pass"
-                if label.probability is not None and here[label.item, label.person]:
-                    drawn.setdefault((key, label.judge_passed), {})[label.person] = label.verdict == "pass"
+                of_judge.setdefault(key, {})[label.person_key] = label.verdict == "pass"
+                if label.probability is not None and here[label.item, label.person_key]:
+                    drawn.setdefault((key, label.judge_passed), {})[label.person_key] = label.verdict == "pass"
                     if label.score is not None:
                         scores.setdefault((key, label.judge_passed), []).append(label.score)
                 else:
@@ -313,7 +313,7 @@ def verdicts_of(labels: Iterable[Label]) -> dict[VerdictKey, dict[str, bool]]:
     found: dict[VerdictKey, dict[str, bool]] = {}
     for label in labels:
         if label.verdict != "unsure" and label.probability is not None:
-            found.setdefault((label.key, label.judge_passed), {})[label.person] = label.verdict == "pass"
+            found.setdefault((label.key, label.judge_passed), {})[label.person_key] = label.verdict == "pass"
     return found
 
 

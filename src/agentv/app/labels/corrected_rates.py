@@ -76,7 +76,7 @@ class RunLabels:
             verdicts: dict[VerdictKey, dict[str, bool]] = {}
             for label in usable:
                 if label.run in here and (label.key, label.judge_passed) in keys:
-                    verdicts.setdefault((label.key, label.judge_passed), {})[label.person] = label.verdict == "pass"
+                    verdicts.setdefault((label.key, label.judge_passed), {})[label.person_key] = label.verdict == "pass"
             drawn[judge] = verdicts
             elsewhere[judge] = [one for one in usable if one.run not in here and one.rubric_sha256 in rubrics]
             suites = {one.suite for one in found}

@@ -213,3 +213,14 @@ def test_labels_of_a_run_whose_judge_changed_its_mind_are_no_random_part_of_this
     (found,) = check_judges(judged_run(tmp_path, flipped, run="again")).judges
     assert (found.corrected, found.matrix.total) == (None, len(session.drawn))
     assert found.transferred is not None
+
+
+def test_a_person_is_one_person_however_the_name_is_written(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give("ada", agreeing_but())
+    path = Path(give(" Ada ", agreeing_but(*range(100))).files[0])
+    (found,) = check_judges("last").judges
+    assert (found.counts.labels, found.counts.people, found.people) == (40, 1, None)
+    assert found.matrix == ConfusionMatrix(0, 20, 20, 0), "what she said last counts"
+    assert len(check_judges("last").changed) == 40
+    assert '"person":" Ada "' in path.read_text(), "as it was written"

@@ -90,6 +90,16 @@ class Label:
         """What it is of, for the judge that it is held against: a person labels it once."""
         return self.key, self.model, self.prompt_sha256, self.judge_passed
 
+    @property
+    def person_key(self) -> str:
+        """Who says so, as persons are compared and counted."""
+        return person_key(self.person)
+
+
+def person_key(name: str) -> str:
+    """The name of a person without upper case and needless white space: `Ada ` is `ada`."""
+    return " ".join(name.split()).casefold()
+
 
 @dataclass(frozen=True, slots=True)
 class GradedAnswer:
