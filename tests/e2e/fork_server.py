@@ -14,7 +14,6 @@ import gc
 import importlib
 import json
 import os
-import platform
 import re
 import runpy
 import select
@@ -206,7 +205,6 @@ def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
             attrgetter(f"{cls}.{name}")(sys.modules[module])()
     for pattern, flags in patterns:
         re.compile(pattern, flags)
-    platform.platform()  # kept by Python, which starts a program to find it out
     for module, cls in shapes:
         decode.shape_of(attrgetter(cls)(sys.modules[module]))
 

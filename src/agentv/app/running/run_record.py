@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -39,7 +41,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "duration_before_ms": before.duration_ms,
         "agentv": __version__,
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": platform_name(),
         "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
         **({"selected": asdict(selected)} if (selected := selected_cases(prepared)) is not None else {}),
@@ -47,6 +49,14 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
         **({"agent_versions": dict(before.agent_versions)} if before.agent_versions else {}),
     }
+
+
+def platform_name() -> str:
+    """System, release, machine and C library, as `platform.platform()` has them on Linux, which starts `uname -p`."""
+    if sys.platform != "linux":
+        return platform.platform()
+    system, library = os.uname(), "".join(platform.libc_ver())
+    return "-".join((system.sysname, system.release, system.machine, *(("with", library) if library else ())))
 
 
 def with_agent_versions(record: JsonObject, versions: Mapping[str, Iterable[str]]) -> JsonObject | None:

@@ -20,13 +20,15 @@ from agentv.stats.power.drop import Drop
 Numbers = NDArray[np.float64]
 
 ROUNDS = 1000
+TOGETHER = 8
+"""Rounds whose sums are one product of matrices: of more, threads share the work, and waiting for them takes longer."""
 SIGNS = 1024
 ALL_SIGNS_UP_TO = 11
 """Number of cases whose sign patterns, except for flipping all signs, are at most `SIGNS`."""
 GRID = 256
 FINE = 4096
 NEAR = 1e-9
-"""Sums of the same numbers in another order differ by less."""
+"""Least weight of a beta distribution."""
 
 
 def rehearsed_power(cases: int, repeat: int, drop: Drop, alpha: float = 0.05) -> float:
@@ -45,21 +47,22 @@ def rehearsed_power(cases: int, repeat: int, drop: Drop, alpha: float = 0.05) ->
     also = np.where(chance.random((ROUNDS, cases)) < drop.shared, hard, other)
     before = chance.binomial(repeat, _rates(drop.rate, drop.alike, hard))
     after = chance.binomial(repeat, _rates(drop.after, drop.alike, also))
-    differences = (after - before).astype(np.float64)
+    differences = (after - before).astype(np.float32)  # whole numbers, whose sums it holds exactly
     fell = differences.sum(axis=1)
-    as_far = (np.abs(differences @ _signs(cases)) >= np.abs(fell)[:, None] - NEAR).sum(axis=1)
+    sums = (differences.reshape(-1, TOGETHER, cases) @ _signs(cases)).reshape(ROUNDS, -1)
+    as_far = (np.abs(sums) >= np.abs(fell)[:, None]).sum(axis=1)
     drawn = 0 if cases <= ALL_SIGNS_UP_TO else 1
     p = (as_far + drawn) / (_signs(cases).shape[1] + drawn)
     return float(np.mean((fell < 0) & (p <= alpha)))
 
 
 @lru_cache(maxsize=64)
-def _signs(cases: int) -> Numbers:
+def _signs(cases: int) -> NDArray[np.float32]:
     """Ways to put signs, one a column: all with the first sign kept, or as many as are drawn."""
     if cases > ALL_SIGNS_UP_TO:
-        return np.random.Generator(np.random.PCG64(1)).choice([-1.0, 1.0], (cases, SIGNS))
+        return np.random.Generator(np.random.PCG64(1)).choice(np.array([-1.0, 1.0], np.float32), (cases, SIGNS))
     numbers = np.arange(2 ** (cases - 1))
-    return np.array([1.0 - 2 * (numbers >> place & 1) for place in range(cases)])
+    return np.array([1.0 - 2 * (numbers >> place & 1) for place in range(cases)], np.float32)
 
 
 def _rates(mean: float, alike: float, hard: Numbers) -> Numbers:
@@ -68,11 +71,16 @@ def _rates(mean: float, alike: float, hard: Numbers) -> Numbers:
         return np.full(hard.shape, mean)
     if alike == 1:
         return (hard > 1 - mean).astype(np.float64)
+    found: Numbers = np.interp(hard, *_quantiles(mean, alike))
+    return np.clip(found, 0.0, 1.0)
+
+
+@lru_cache(maxsize=8)
+def _quantiles(mean: float, alike: float) -> tuple[Numbers, Numbers]:
+    """Places of 0..1 and the true rates there, of the beta distribution with this mean and share between cases."""
     weight = 1 / alike - 1
     places = (np.arange(GRID) + 0.5) / GRID
-    rates = np.nan_to_num(special.betaincinv(mean * weight, (1 - mean) * weight, places))
-    found: Numbers = np.interp(hard, places, rates)
-    return np.clip(found, 0.0, 1.0)
+    return places, np.nan_to_num(special.betaincinv(mean * weight, (1 - mean) * weight, places))
 
 
 @lru_cache(maxsize=8)
