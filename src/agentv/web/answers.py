@@ -47,12 +47,17 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 class RefusedError(Exception):
-    """A request that is refused, with the status and the code of its answer."""
+    """A request that is refused, with the status and the code of its answer.
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    Attributes:
+        retry_s: seconds after which it may be sent again; None: the answer does not say.
+    """
+
+    def __init__(self, status: int, code: str, message: str, retry_s: float | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
+        self.retry_s = retry_s
 
 
 def encoded(value: Any) -> bytes:

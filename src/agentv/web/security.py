@@ -36,8 +36,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-_SAFE = frozenset({"GET", "HEAD"})
-_METHODS = _SAFE | {"POST", "DELETE"}
+SAFE = frozenset({"GET", "HEAD"})
+_METHODS = SAFE | {"POST", "DELETE"}
 _OWN_SITES = frozenset({None, "same-origin", "none"})
 
 
@@ -88,7 +88,7 @@ class Guard:
         elsewhere = scope["path"].startswith("/api/") and headers.get("sec-fetch-site") not in _OWN_SITES
         if elsewhere or (origin is not None and origin not in self._origins):
             return error_response(403, "wrong-origin", "requests of other sites are refused")
-        return None if method in _SAFE else self._refused_change(headers)
+        return None if method in SAFE else self._refused_change(headers)
 
     def _refused_change(self, headers: Headers) -> Response | None:
         if not self._token:
