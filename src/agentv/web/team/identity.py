@@ -86,10 +86,12 @@ def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
         RefusedError: the message says which.
     """
     if not identity.knows(project):
-        own = ", ".join(f"'{name}'" for name in identity.scopes if name is not None)
-        raise RefusedError(403, "other-project", f"{identity.actor} has access to {own or 'no project'} only")
+        own = ", ".join(f"'{name}'" for name in sorted(filter(None, identity.scopes)))
+        what = "you have no access to this project" if identity.csrf else f"the token is for the project {own}"
+        raise RefusedError(403, "other-project", what)
     if not identity.allows(scope, project):
-        raise RefusedError(403, "missing-scope", f"{identity.actor} does not have the scope '{scope}'")
+        who = "you do" if identity.csrf else "the token does"
+        raise RefusedError(403, "missing-scope", f"{who} not have the scope '{scope}'")
 
 
 def check_own_page(identity: Identity, request: Request) -> None:
