@@ -44,3 +44,34 @@ def document(static: str, token: str = "", entry: str = ENTRY) -> str:
 </body>
 </html>
 """
+
+
+def message_page(static: str, title: str, message: str, home: str) -> str:
+    """A page with one message, for whoever cannot have the page that they asked for.
+
+    Args:
+        static: see `document`.
+        title: its heading.
+        message: a sentence without its capital and its full stop.
+        home: address of the page to go on with.
+    """
+    words = escape(message[:1].upper() + message[1:])
+    return f"""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{META}
+<title>{escape(title)} · agentv</title>
+<link rel="icon" href="{_ICON}">
+<link rel="stylesheet" href="{escape(static)}/style.css">
+</head>
+<body>
+<main class="screen"><article>
+<h1>{escape(title)}</h1>
+<p class="panel">{words}.</p>
+<p><a href="{escape(home)}">Projects</a></p>
+</article></main>
+</body>
+</html>
+"""
