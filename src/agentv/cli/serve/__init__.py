@@ -44,8 +44,9 @@ def group(
 ) -> int:
     """Run a server that a team pushes its runs to, and reads them on.
 
-    Its pages are those of `agentv view`, for each project at /projects/NAME/. Laptops and CI send runs with `agentv push`. The database stores them; this server's copies of them are run
-    directories: `agentv results`, `agentv compare` and the like work in DIRECTORY/PROJECT.
+    Its pages are those of `agentv view`, for each project at /projects/NAME/. Laptops and CI send runs with `agentv
+    push`. The database stores them; this server's copies of them are run directories: `agentv results`, `agentv
+    compare` and the like work in DIRECTORY/PROJECT.
 
     Create a token for each machine with `agentv serve token create`. The server speaks plain HTTP: put a proxy with TLS
     before it if it listens on more than this machine. Press Ctrl-C to stop it.

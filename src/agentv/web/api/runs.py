@@ -9,7 +9,7 @@ from agentv.app.view.project import stamp_of
 from agentv.app.view.runs import RunPage, RunQuery
 from agentv.store.files.directory import is_being_written
 from agentv.version import __version__
-from agentv.web.context import PERMISSIONS, ViewContext
+from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
 
 OFFERS = ("compare",)
@@ -41,9 +41,9 @@ class ProjectFacts(Struct, frozen=True):
 
 
 def _project(context: ViewContext, call: Call) -> ProjectFacts:
-    may = {one: one in call.viewer.permissions for one in PERMISSIONS}
+    may = call.viewer.permissions
     facts = (context.project.name, __version__, call.person, call.viewer.team)
-    return ProjectFacts(*facts, **may, offers=list(OFFERS))
+    return ProjectFacts(*facts, edit="edit" in may, label="label" in may, run="run" in may, offers=list(OFFERS))
 
 
 def _runs(context: ViewContext, call: Call) -> RunPage:

@@ -46,7 +46,7 @@ class ProjectPages:
         """Answer a request about a project. Who may not read it does not learn whether it exists."""
         request = Request(scope)
         project = scope["path_params"]["project"]
-        is_document = scope["path_params"]["path"] == "" and request.method in SAFE
+        is_document = scope["path"] == f"{scope['root_path']}/" and request.method in SAFE
         try:
             viewer = await run_in_threadpool(self._viewer, project, request)
             _, pages = await run_in_threadpool(self._application, project)
