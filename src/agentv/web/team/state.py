@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from threading import Lock
 
 from agentv.store.team.database import Database
@@ -45,14 +46,21 @@ class TeamState:
     """The state of a server.
 
     Attributes:
+        addresses: under which people reach the server, such as `https://evals.example.org`.
         answered: requests by status, for the metrics.
         copied: `time.time()` when the copies were last brought up to date; 0: never.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, addresses: Sequence[str] = ()) -> None:
         self.database = database
+        self.addresses = tuple(addresses)
         self.tokens = Tokens(database)
         self.uploads = Uploads(database)
         self.failed_sign_ins = FailedSignIns()
         self.answered: Counter[int] = Counter()
         self.copied = 0.0
+
+    @property
+    def address(self) -> str:
+        """The first of its addresses; empty: not known."""
+        return self.addresses[0] if self.addresses else ""
