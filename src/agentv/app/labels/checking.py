@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from agentv.app.labels.answers import graded_answers
+from agentv.app.labels.keeping import LabelFiles, LabelStore
 from agentv.app.labels.labelling import latest
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
@@ -36,7 +37,7 @@ from agentv.stats.judges.check_result import (
 from agentv.stats.judges.corrected import corrected_rate, more_labels, transferred_rate
 from agentv.stats.judges.mean_score import ScoredAnswer, corrected_mean
 from agentv.stats.judges.posterior import Estimated, JudgeCounts, JudgedAnswer, judge_counts
-from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
+from agentv.store.labels.label_files import read_labels
 
 JudgeKey = tuple[str, str, str]
 """An assertion, and the model and the prompt of its judge."""
@@ -46,6 +47,10 @@ _MOST_ANSWERS = 100_000
 
 VerdictKey = tuple[LabelKey, bool]
 """An answer, and the verdict of the judge beside which it was drawn."""
+
+
+class NoLabelsError(UsageError):
+    """A run without any label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +77,13 @@ class CheckedAnswer:
         return self.key, self.passed
 
 
-def check_judges(named: str, assertion: str | None = None) -> JudgeCheck:
+def check_judges(named: str, assertion: str | None = None, kept: LabelStore | None = None) -> JudgeCheck:
     """How good the judges are, in a run, or by a file of labels alone.
 
     Args:
         named: a run, or the path of a file of labels.
         assertion: only the judge of this assertion.
+        kept: where the labels of a run are kept; None: in the files of the working directory's project.
 
     Raises:
         UsageError: there is no such run or file, or no label.
@@ -85,18 +91,17 @@ def check_judges(named: str, assertion: str | None = None) -> JudgeCheck:
     """
     if named.endswith(".jsonl") and not Path(named).is_dir():
         return _of_labels(Path(named), assertion)
-    return _of_run(named, assertion)
+    return _of_run(named, assertion, kept or LabelFiles(place_holding(RESULTS)))
 
 
-def _of_run(named: str, assertion: str | None) -> JudgeCheck:
+def _of_run(named: str, assertion: str | None, kept: LabelStore) -> JudgeCheck:
     run = open_run(named, action="check")
     graded = graded_answers(run, assertion)
-    root = place_holding(RESULTS)
-    paths = sorted({labels_file(root, one.suite) for one in graded})
-    labels = read_labels(paths)
+    suites = {one.suite for one in graded}
+    labels = kept.read(suites)
     if not labels:
-        directory = labels_directory(root)
-        raise UsageError(f"no labels of the run {run.run_id} in {directory}", f"label answers: agentv label {named}")
+        places = ", ".join(kept.places(suites))
+        raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", f"label answers: agentv label {named}")
     answers = [_of_graded(one, run.run_id) for one in graded]
     return _checked(answers, labels, run.run_id)
 

@@ -97,8 +97,8 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
     finally:
         done = before - session.left
         click.echo(f"\n{plural(done, 'label')} saved, {plural(session.left, 'answer')} left", err=True)
-        for path in session.files:
-            click.echo(f"  {path}", err=True)
+        for place in session.kept.places(session.suites):
+            click.echo(f"  {place}", err=True)
         if session.left:
             click.echo("run the same command to continue", err=True)
         else:
