@@ -59,6 +59,7 @@ class CheckedAnswer:
 
     Attributes:
         score: of the judge, on a scale; None: the rubric has none, or there are labels alone.
+        found_at: target, prompt and variant of a trial with it.
     """
 
     key: LabelKey
@@ -70,6 +71,7 @@ class CheckedAnswer:
     run: str
     suite: str
     score: float | None = None
+    found_at: tuple[str | None, str | None, str | None] = (None, None, None)
 
     @property
     def verdict_key(self) -> VerdictKey:
@@ -111,7 +113,20 @@ def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:
         raise UsageError(f"no file of labels {path}", "labels are in .agentv/labels/SUITE.jsonl")
     labels = [one for one in read_labels([path]) if assertion in (None, one.assertion)]
     if not labels:
-        raise UsageError(f"{path} has no labels" + (f" of the assertion '{assertion}'" if assertion else ""))
+        raise NoLabelsError(f"{path} has no labels" + (f" of the assertion '{assertion}'" if assertion else ""))
+    return _checked(labelled_answers(labels), labels, None)
+
+
+def check_labels(kept: LabelStore, assertion: str | None = None) -> JudgeCheck:
+    """How good the judges are, by all labels alone.
+
+    Raises:
+        NoLabelsError: there are none.
+        StoreError: they cannot be read.
+    """
+    labels = [one for one in kept.read() if assertion in (None, one.assertion)]
+    if not labels:
+        raise NoLabelsError("nobody has labelled answers yet", "label answers: agentv label RUN")
     return _checked(labelled_answers(labels), labels, None)
 
 
@@ -119,8 +134,9 @@ def _of_graded(answer: GradedAnswer, run: str) -> CheckedAnswer:
     judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
     name = answer.asked.judge
     score = None if answer.scale is None else answer.score
+    found_at = (answer.target, answer.prompt, answer.variant)
     return CheckedAnswer(
-        answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite, score
+        answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite, score, found_at
     )
 
 
@@ -352,6 +368,7 @@ def _disagreements(
                 for label in by_key[answer.key]
                 if judge_of(label)[1:] == answer.judge[1:]
             ),
+            *answer.found_at,
         )
         for answer, verdict in pairs
         if answer.passed is not verdict

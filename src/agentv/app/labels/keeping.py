@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Protocol
 
 from agentv.model.run.labelled.labels import Label
-from agentv.store.labels.label_files import append_labels, labels_file, read_labels
+from agentv.store.labels.label_files import append_labels, labels_directory, labels_file, read_labels
 
 
 class LabelStore(Protocol):
     """The labels of a project. Labels are added, never changed: the latest of a person counts."""
 
-    def read(self, suites: Collection[str]) -> list[Label]:
-        """The labels of these suites, in the order in which they were added.
+    def read(self, suites: Collection[str] | None = None) -> list[Label]:
+        """The labels of these suites, or of all, in the order in which they were added.
 
         Raises:
             StoreError: they cannot be read.
@@ -37,8 +37,10 @@ class LabelFiles:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def read(self, suites: Collection[str]) -> list[Label]:
+    def read(self, suites: Collection[str] | None = None) -> list[Label]:
         """As `LabelStore.read`. Suites whose names differ only in signs share a file."""
+        if suites is None:
+            return read_labels(sorted(labels_directory(self._root).glob("*.jsonl")))
         return read_labels(self.files(suites))
 
     def add(self, labels: Sequence[Label]) -> None:

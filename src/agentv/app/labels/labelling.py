@@ -10,6 +10,7 @@ from agentv.app.labels.answers import draw, graded_answers
 from agentv.app.labels.keeping import LabelFiles, LabelStore
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
+from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict
 from agentv.model.values.formatting import timestamp
@@ -107,8 +108,9 @@ class LabellingSession:
             ValueError: neither a verdict nor points of the scale are given.
             StoreError: it cannot be kept.
         """
-        time = self.clock()
         together = [one for one in self.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]]
+        earlier = [self.given[one.answer.item].time for one in together if one.answer.item in self.given]
+        time = max([self.clock(), *earlier])  # the clock of the machine that gave an earlier one may be ahead
         found = [label_of(one, self.run_id, self.person, Said(verdict, points, note), time) for one in together]
         self.kept.add(found)
         self.given.update((one.item, one) for one in found)
@@ -143,6 +145,20 @@ def open_session(
 def given_by(person: str, labels: Sequence[Label]) -> dict[LabelItem, Label]:
     """The labels of a person that count."""
     return {label.item: label for label in latest(labels).values() if label.person == person}
+
+
+def login_name() -> str:
+    """Who labels where nobody says so.
+
+    Raises:
+        UsageError: the system does not know.
+    """
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("your login name is unknown", "say who labels with --by NAME") from error
 
 
 def label_of(drawn: DrawnAnswer, run_id: str, person: str, said: Said, time: str) -> Label:
