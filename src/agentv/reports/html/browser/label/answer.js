@@ -22,7 +22,7 @@ export function answerPage(queue, ...actions) {
         "div",
         { class: "progress" },
         element("progress", { max: total, value: done, "aria-label": "Labelled answers" }),
-        element("span", { class: "small" }, `${count(left, "answer")} left, labelled by `, inline(queue.person)),
+        element("span", { class: "small" }, `${count(left, "answer")} left, you label as `, inline(queue.person)),
       ),
     ),
     part("Input", answer.input),

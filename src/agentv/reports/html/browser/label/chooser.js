@@ -13,11 +13,12 @@ const MOST_RUNS = 100;
  * @param {AbortSignal} signal
  */
 export async function drawChooser(api, signal) {
-  const { runs } = await api.get(["runs"], { limit: MOST_RUNS, state: "finished" }, signal);
+  const { runs } = await api.get(["runs"], { limit: MOST_RUNS }, signal);
+  const ended = runs.filter(({ state }) => state === "finished" || state === "interrupted");
   const run = element(
     "select",
     {},
-    runs.map((one) => element("option", { value: one.run_id }, runWords(one))),
+    ended.map((one) => element("option", { value: one.run_id }, runWords(one))),
   );
   const sample = number(SAMPLE, 1);
   const seed = number(0, null);
@@ -37,7 +38,7 @@ export async function drawChooser(api, signal) {
       { class: "note" },
       "Answers are drawn evenly from those that the judge passed and those that it failed, in random order. What it said is hidden.",
     ),
-    runs.length
+    ended.length
       ? element(
           "div",
           { class: "panel drawchooser" },
