@@ -38,8 +38,8 @@ class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     assertion: str = ""
 
 
-def _person(context: ViewContext, call: Call) -> Person:  # noqa: ARG001  # on a server the call says who asks
-    return Person(context.person, context.labels_of(context.person))
+def _person(context: ViewContext, call: Call) -> Person:
+    return Person(call.person, context.labels_of(call.person))
 
 
 def _queue(context: ViewContext, call: Call) -> LabelQueue:
@@ -70,7 +70,7 @@ def _refusable() -> Iterator[None]:
 def _judges(context: ViewContext, call: Call) -> dict[str, Any]:
     from agentv.app.labels.checking import NoLabelsError  # imports numpy
 
-    kept, query = context.labels_of(context.person), call.query
+    kept, query = context.labels_of(call.person), call.query
     try:
         if query.run:
             return dict(judge_check_content(checked_judges(context.project, query.run, query.assertion, kept)))
