@@ -10,7 +10,9 @@ from typing import Literal, get_args
 from msgspec import Struct
 from starlette.requests import Request
 
+from agentv.app.labels.keeping import LabelFiles, LabelStore
 from agentv.app.view.editing import RunEditor, RunFiles
+from agentv.app.view.labelling import LabelQueues
 from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import Project
 from agentv.app.view.runs import RunList
@@ -59,6 +61,8 @@ class ViewContext:
     Attributes:
         opened: runs that are open.
         runs: the list of runs.
+        queues: answers of runs to label.
+        labels_of: where the labels of a person are kept.
         answers: encoded answers that take long to make, by path and ETag.
         token: what requests that change something must carry; another one at each start. On a server: empty.
         viewer: who sends a request. Called in a thread; raises RefusedError if they may not read the project.
@@ -75,6 +79,8 @@ class ViewContext:
         self.project = project
         self.opened = OpenRuns(project)
         self.runs = RunList(self.opened)
+        self.queues = LabelQueues(project)
+        self.labels_of: Callable[[str], LabelStore] = lambda _: LabelFiles(project.root)
         self.answers: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         allowed = frozenset(one for one in PERMISSIONS if getattr(options, one))
         self.token = token_urlsafe(32) if allowed else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 from agentv.app.view.overview import RunOverview, overview
@@ -12,7 +14,7 @@ from agentv.version import __version__
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
 
-OFFERS = ("compare",)
+OFFERS = ("compare", "label", "judge")
 """What there is beyond runs."""
 
 

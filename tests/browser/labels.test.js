@@ -1,0 +1,56 @@
+// Labels and judges: keys, addresses, and where a disagreement leads.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { measuresOf, shareWords } from "../../src/agentv/reports/html/browser/judge/checked.js";
+import { caseAddress } from "../../src/agentv/reports/html/browser/judge/disagreements.js";
+import { drawIn, labelAddress } from "../../src/agentv/reports/html/browser/label/draw.js";
+import { choiceOf, choicesOf, pointsIn } from "../../src/agentv/reports/html/browser/label/keys.js";
+
+test("digits are verdicts without a scale, and points with one", () => {
+  assert.deepEqual(choiceOf("1", null).said, { verdict: "pass" });
+  assert.deepEqual(choiceOf("0", null).said, { verdict: "fail" });
+  assert.deepEqual(choiceOf("P", null).said, { verdict: "pass" });
+  assert.equal(choiceOf("2", null), undefined);
+  const scale = { low: 0, high: 5 };
+  assert.deepEqual(choiceOf("1", scale).said, { points: 1 });
+  assert.deepEqual(choiceOf("0", scale).said, { points: 0 });
+  for (const key of ["p", "f", "6"]) assert.equal(choiceOf(key, scale), undefined);
+  assert.deepEqual(choiceOf("u", scale).said, { verdict: "unsure" });
+});
+
+test("points of other scales are typed", () => {
+  for (const scale of [
+    { low: 0, high: 100 },
+    { low: -2, high: 2 },
+  ]) {
+    assert.deepEqual(
+      choicesOf(scale).map(({ key }) => key),
+      ["s", "u"],
+    );
+    assert.equal(pointsIn(` ${scale.low} `, scale), scale.low);
+    for (const typed of ["", "1.5", "1e0", "101", "-3", "x"]) assert.equal(pointsIn(typed, scale), null, typed);
+  }
+});
+
+test("an address says what is drawn, and nothing that is usual", () => {
+  const draw = { run: "a b", assertion: "kind & polite", sample: 7, seed: -3 };
+  assert.deepEqual(drawIn(new URLSearchParams(labelAddress(draw, "x").split("?")[1])), draw);
+  assert.equal(labelAddress({ run: "r", assertion: "", sample: 60, seed: 0 }), "#/label?run=r");
+  assert.deepEqual(drawIn(new URLSearchParams("sample=0&seed=1e9")), { run: "", assertion: "", sample: 1, seed: 0 });
+});
+
+test("a disagreement leads to its case, whatever it is called", () => {
+  const one = { run: "r/1", suite: "s", case: "..", target: "a/b", prompt: null, variant: "v" };
+  assert.equal(caseAddress(one), "#/run/r%2F1/case/s/../a%2Fb/v");
+  assert.equal(caseAddress({ ...one, target: null }), "#/run/r%2F1/cases?q=..");
+});
+
+test("what cannot be estimated is said so", () => {
+  assert.deepEqual(measuresOf({ accuracy: null }), []);
+  const found = { value: 0.5, interval: [0.25, 0.75] };
+  const lines = measuresOf({ accuracy: found, tpr: found, tnr: null, kappa: null });
+  assert.equal(lines[0][1], shareWords(found));
+  assert.equal(lines[1][1], "cannot be estimated: no labelled answer fails");
+  assert.match(lines[3][1], /^undefined/);
+});

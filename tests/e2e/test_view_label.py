@@ -1,0 +1,245 @@
+"""Labelling in a real Chromium: keys, two people, a server that goes away, and that nothing tells what the judge said."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+
+import pytest
+
+from agentv.app.labels.keeping import LabelFiles
+from agentv.app.labels.labelling import open_session
+from doubles.browser_pages import DESKTOP, axe, barriers
+from doubles.judged_runs import judged_run
+from e2e.command import Project
+
+pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+
+PHONE = {"width": 390, "height": 844}
+EVIL = "<img src=x onerror='window.hacked = 1'> \u202e **bold**\u200b [link](javascript:window.hacked=1) of {run} {{}}"
+VERDICTS = [True, False, True, True, False, True]
+RUNS = ("shown", "keys", "held", "tabs", "people", "offline", "checked")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    made = Project(tmp_path_factory.mktemp("labelled"))
+    for run in RUNS:
+        judged_run(made.path, VERDICTS, run=run, answer=EVIL.format(run=run))
+    judged_run(made.path, [0.0, 0.5, 1.0], run="scaled", scale=(1, 5, 4), answer="scaled {}")
+    return made
+
+
+def start(project, person):
+    process = project.start("view", "--no-open", "--port", "0", "--label", "--by", person)
+    return process, re.search(r"http://\S+", process.stdout.readline())[0]
+
+
+@pytest.fixture(scope="module")
+def server(project):
+    process, address = start(project, "ada")
+    yield address
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+
+
+@pytest.fixture
+def opened(pages, server):
+    """Opens an address; at the end nobody else may have been asked, and nothing may have gone wrong."""
+    wrong, asked = [], []
+
+    def open_(at, *, view=DESKTOP, dark=False, address=server):
+        def request(one):
+            asked.append(one.url)
+            if not one.url.startswith((address, "data:")):
+                wrong.append(one.url)
+
+        tab = pages.lend(
+            view=view,
+            dark=dark,
+            console=lambda message: wrong.append(message.text),
+            pageerror=lambda error: wrong.append(str(error)),
+            request=request,
+        )
+        tab.goto(f"{address}{at}")
+        tab.wait_for_selector("html[data-ready]", state="attached")
+        return tab
+
+    open_.wrong, open_.asked = wrong, asked
+    yield open_
+    hacked = pages.take_back()
+    assert (wrong, hacked) == ([], [None] * len(hacked))
+
+
+def read(tab):
+    """Wait until the answer has been there long enough to be read; its heading."""
+    tab.wait_for_selector(".labelbar, .agreed")
+    tab.wait_for_timeout(350)
+    return tab.inner_text("h1")
+
+
+def press(tab, key):
+    before = read(tab)
+    tab.keyboard.press(key)
+    tab.wait_for_function("(before) => document.querySelector('h1').innerText !== before", arg=before)
+
+
+def kept(project, run):
+    return [one for one in LabelFiles(project.path).read() if one.run == run]
+
+
+@pytest.mark.parametrize("look", [{}, {"dark": True}, {"view": PHONE}], ids=["light", "dark", "phone"])
+def test_the_screens_are_open_to_all(opened, look):
+    if axe() is None:
+        pytest.skip("needs axe-core")
+    for at in (
+        "#/label",
+        "#/label?run=shown",
+        "#/label?run=scaled",
+        "#/judge?run=shown",
+        "#/judge",
+        "#/label?run=none",
+    ):
+        tab = opened(at, **look)
+        tab.wait_for_selector("main h1")
+        assert barriers(tab) == [], at
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), at
+    opened.wrong[:] = [one for one in opened.wrong if "404" not in one]  # of what is not there
+
+
+def test_a_run_is_labelled_by_keys_and_nothing_tells_what_the_judge_said(opened, project, monkeypatch):
+    monkeypatch.chdir(project.path)
+    wanted = [one.answer.case for one in open_session("keys", None, 60, 0, "ada").distinct]
+    tab = opened("#/label?run=keys")
+    history = tab.evaluate("history.length")
+    opened.asked.clear()
+    for place, key in enumerate("10pfu"):
+        assert read(tab) == f"Answer {place + 1} of 6"
+        assert tab.evaluate("document.activeElement.tagName") == "H1", "a screen reader goes on at the next answer"
+        page = tab.content()
+        assert "as I see it" not in page, "the reason of the judge"
+        press(tab, key)
+        assert f"Saved {wanted[place]}:" in tab.inner_text("[role=status]:not(.lost)")
+    read(tab)
+    tab.keyboard.press("n")
+    tab.keyboard.type("1 0 u are no labels here")
+    tab.keyboard.press("Escape")
+    press(tab, "b")
+    assert "Your label: unsure" in tab.inner_text(".labelbar")
+    press(tab, "j")
+    assert tab.input_value(".noteline input") == "1 0 u are no labels here", "what was typed stays"
+    press(tab, "1")
+    assert read(tab) == "All 6 answers are labelled"
+    assert tab.evaluate("history.length") == history
+    assert tab.title() == "Label · agentv"
+    assert {one.split("/api/")[1].split("?")[0] for one in opened.asked} == {"labels", "labels/queue"}
+    labels = kept(project, "keys")
+    assert [one.case for one in labels] == wanted
+    assert [one.verdict for one in labels] == ["pass", "fail", "pass", "fail", "unsure", "pass"]
+    assert labels[-1].note == "1 0 u are no labels here"
+    tab.reload()
+    assert read(tab) == "All 6 answers are labelled"
+    tab.click(".agreed button")
+    agreed = sum((one.verdict == "pass") is one.judge_passed for one in labels if one.verdict != "unsure")
+    tab.wait_for_selector(f"text=You and the judge agree on {agreed} of 5.")
+
+
+def test_points_are_digits_and_no_other_key_labels(opened, project):
+    tab = opened("#/label?run=scaled")
+    read(tab)
+    for key in "0pf6":
+        tab.keyboard.press(key)
+    assert kept(project, "scaled") == []
+    press(tab, "1")
+    press(tab, "4")
+    assert [(one.verdict, one.score) for one in kept(project, "scaled")] == [("fail", 0.0), ("pass", 0.75)]
+
+
+def test_a_key_that_is_held_or_pressed_twice_labels_one_answer(opened, project):
+    tab = opened("#/label?run=held")
+    read(tab)
+    tab.keyboard.down("1")
+    tab.wait_for_selector("text=Answer 2 of 6")
+    read(tab)
+    tab.keyboard.down("1")  # repeats, since it was not released
+    tab.keyboard.up("1")
+    tab.dblclick("button.choice >> nth=0")
+    tab.wait_for_selector("text=Answer 3 of 6")
+    tab.keyboard.press("1")  # before anybody can have read it
+    read(tab)
+    assert len(kept(project, "held")) == 2
+
+
+def test_an_old_tab_does_not_replace_a_label_that_it_did_not_show(opened, project):
+    old, new = opened("#/label?run=tabs"), opened("#/label?run=tabs")
+    read(old)
+    press(new, "0")
+    old.keyboard.press("1")
+    old.wait_for_selector("text=you labelled this answer elsewhere meanwhile: fail")
+    assert "Your label: fail" in old.inner_text(".labelbar")
+    assert [one.verdict for one in kept(project, "tabs")] == ["fail"]
+    press(old, "1")
+    assert [one.verdict for one in kept(project, "tabs")] == ["fail", "pass"]
+    shutil.rmtree(project.path / ".agentv/results/tabs")
+    judged_run(project.path, VERDICTS, run="tabs", answer="done again {}")
+    read(old)
+    old.keyboard.press("1")
+    old.wait_for_selector("text=the run was changed")
+    assert len(kept(project, "tabs")) == 2
+    opened.wrong[:] = [one for one in opened.wrong if not re.search("409|404", one)]  # as they must be
+
+
+def test_two_people_label_at_once(opened, project):
+    process, address = start(project, "bob")
+    try:
+        ada, bob = opened("#/label?run=people"), opened("#/label?run=people", address=address)
+        for key in "1100":
+            read(ada), read(bob)
+            ada.keyboard.press(key)
+            bob.keyboard.press("1")
+        read(ada), read(bob)
+        assert sorted(one.person for one in kept(project, "people")) == ["ada"] * 4 + ["bob"] * 4
+    finally:
+        opened.asked.clear()
+        bob.goto("about:blank")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=10)
+
+
+def test_a_server_that_cannot_be_reached_loses_nothing(opened, project):
+    tab = opened("#/label?run=offline")
+    read(tab)
+    tab.keyboard.press("n")
+    tab.keyboard.type("half a thought")
+    tab.keyboard.press("Enter")
+    tab.context.set_offline(True)
+    try:
+        tab.keyboard.press("1")
+        tab.wait_for_selector("text=Not saved.")
+        assert "What you typed is kept." in tab.inner_text(".labelbar")
+        assert read(tab) == "Answer 1 of 6"
+    finally:
+        tab.context.set_offline(False)
+    tab.reload()
+    read(tab)
+    assert tab.input_value(".noteline input") == "half a thought"
+    assert kept(project, "offline") == []
+    press(tab, "1")
+    assert [one.note for one in kept(project, "offline")] == ["half a thought"]
+    opened.wrong[:] = [one for one in opened.wrong if "ERR_INTERNET_DISCONNECTED" not in one]
+
+
+def test_the_judge_is_checked_and_its_disagreements_lead_to_the_cases(opened, project, monkeypatch):
+    monkeypatch.chdir(project.path)
+    session = open_session("checked", None, 60, 0, "ada")
+    for drawn in session.distinct:
+        session.label(drawn, "fail", note="<b>\u202e worse</b>")
+    tab = opened("#/judge?run=checked")
+    tab.wait_for_selector(".confusion")
+    assert "Only 6 labelled answers; the intervals say how little that shows." in tab.inner_text("main")
+    assert tab.locator(".confusion td.number").all_inner_texts() == ["0", "4", "0", "2"]
+    assert "4 disagreements: 4 false passes, 0 false failures" in tab.inner_text("main")
+    assert "U+202E" in tab.inner_text(".disagreement >> nth=0")
+    tab.click(".disagreement a >> nth=0")
+    tab.wait_for_selector(".casehead")
