@@ -54,7 +54,7 @@ def test_push_says_what_it_did_and_names_runs_that_failed(project, capsys, monke
         assert capsys.readouterr().err == f"{RUN_ID}: 2 rows pushed\n"
         assert run(["push", "--all"]) == 3
         said = capsys.readouterr().err
-        assert f"{RUN_ID}: the server has all of it\n" in said
+        assert "the server has all of 1 run already\n" in said
         assert "0000/index.jsonl:1: this row was changed after it was written" in said
         assert said.endswith("1 of 2 runs were not pushed\n")
         assert run(["push", RUN_ID, "--all"]) == 2
