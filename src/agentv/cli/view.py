@@ -14,12 +14,16 @@ from agentv.registry.extras import missing_extra
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: 4280, or the next free one).")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--edit", is_flag=True, help="Allow runs to be named and deleted.")
-def command(run: tuple[str, ...], port: int | None, *, no_open: bool, edit: bool) -> int:
+@click.option("--label", is_flag=True, help="Allow answers to be labelled.")
+@click.option("--by", metavar="NAME", help="With --label: who labels (default: your login name).")
+def command(run: tuple[str, ...], port: int | None, by: str | None, *, no_open: bool, edit: bool, label: bool) -> int:
     """Open runs in a browser, live while they run (default: all runs of the project).
 
     Starts a server on this machine that no other machine can reach, and prints its address. It changes nothing without
-    --edit. Press Ctrl-C to stop it.
+    --edit or --label. Press Ctrl-C to stop it.
     """
+    if by is not None and not label:
+        raise UsageError("--by needs --label", "use both, to label as somebody else than your login name")
     for module in ("starlette", "uvicorn", "sse_starlette"):
         missing = missing_extra(module, "view", "pages are served")
         if missing is not None:
@@ -29,10 +33,17 @@ def command(run: tuple[str, ...], port: int | None, *, no_open: bool, edit: bool
     from agentv.web.serving import listening_socket, open_browser, serve
 
     project = Project.of(run)
+    options = ViewOptions(edit=edit, label=label, person=_person(by) if label else "")
     listening = listening_socket(port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
     click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")
     if not no_open:
         open_browser(address)
-    serve(ViewContext(project, ViewOptions(edit=edit)), listening)
+    serve(ViewContext(project, options), listening)
     return ExitStatus.PASSED
+
+
+def _person(by: str | None) -> str:
+    from agentv.app.labels.labelling import login_name
+
+    return (by or "").strip() or login_name()

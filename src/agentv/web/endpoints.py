@@ -11,7 +11,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.web.context import ViewContext
 
 Method = Literal["GET", "POST", "DELETE"]
-Permission = Literal["edit"]
+Permission = Literal["edit", "label"]
 
 
 class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -92,7 +92,7 @@ class Guard:
 
     def _refused_change(self, headers: Headers) -> Response | None:
         if not self._token:
-            return error_response(403, "read-only", "start the server with --edit to change anything")
+            return error_response(403, "read-only", "start the server with --edit or --label to change anything")
         given = headers.get(TOKEN_HEADER, "").encode()
         if "origin" not in headers or not compare_digest(given, self._token.encode()):
             return error_response(403, "wrong-token", "reload the page: it belongs to another start of the server")

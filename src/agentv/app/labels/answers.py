@@ -148,6 +148,8 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
         cluster_of(TrialCluster.of(result.trial)),
         score=score.grade.score,
         scale=scale,
+        prompt=case.prompt_id,
+        variant=None if result.trial.variant is None else result.trial.variant.name,
     )
 
 

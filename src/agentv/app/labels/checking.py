@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from agentv.app.labels.answers import graded_answers
+from agentv.app.labels.keeping import LabelFiles, LabelStore
 from agentv.app.labels.labelling import latest
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
@@ -36,7 +37,7 @@ from agentv.stats.judges.check_result import (
 from agentv.stats.judges.corrected import corrected_rate, more_labels, transferred_rate
 from agentv.stats.judges.mean_score import ScoredAnswer, corrected_mean
 from agentv.stats.judges.posterior import Estimated, JudgeCounts, JudgedAnswer, judge_counts
-from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
+from agentv.store.labels.label_files import read_labels
 
 JudgeKey = tuple[str, str, str]
 """An assertion, and the model and the prompt of its judge."""
@@ -48,12 +49,17 @@ VerdictKey = tuple[LabelKey, bool]
 """An answer, and the verdict of the judge beside which it was drawn."""
 
 
+class NoLabelsError(UsageError):
+    """A run without any label."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedAnswer:
     """An answer as it is checked: of a run, or of labels alone.
 
     Attributes:
         score: of the judge, on a scale; None: the rubric has none, or there are labels alone.
+        found_at: target, prompt and variant of a trial with it.
     """
 
     key: LabelKey
@@ -65,6 +71,7 @@ class CheckedAnswer:
     run: str
     suite: str
     score: float | None = None
+    found_at: tuple[str | None, str | None, str | None] = (None, None, None)
 
     @property
     def verdict_key(self) -> VerdictKey:
@@ -72,12 +79,13 @@ class CheckedAnswer:
         return self.key, self.passed
 
 
-def check_judges(named: str, assertion: str | None = None) -> JudgeCheck:
+def check_judges(named: str, assertion: str | None = None, kept: LabelStore | None = None) -> JudgeCheck:
     """How good the judges are, in a run, or by a file of labels alone.
 
     Args:
         named: a run, or the path of a file of labels.
         assertion: only the judge of this assertion.
+        kept: where the labels of a run are kept; None: in the files of the working directory's project.
 
     Raises:
         UsageError: there is no such run or file, or no label.
@@ -85,18 +93,17 @@ def check_judges(named: str, assertion: str | None = None) -> JudgeCheck:
     """
     if named.endswith(".jsonl") and not Path(named).is_dir():
         return _of_labels(Path(named), assertion)
-    return _of_run(named, assertion)
+    return _of_run(named, assertion, kept or LabelFiles(place_holding(RESULTS)))
 
 
-def _of_run(named: str, assertion: str | None) -> JudgeCheck:
+def _of_run(named: str, assertion: str | None, kept: LabelStore) -> JudgeCheck:
     run = open_run(named, action="check")
     graded = graded_answers(run, assertion)
-    root = place_holding(RESULTS)
-    paths = sorted({labels_file(root, one.suite) for one in graded})
-    labels = read_labels(paths)
+    suites = {one.suite for one in graded}
+    labels = kept.read(suites)
     if not labels:
-        directory = labels_directory(root)
-        raise UsageError(f"no labels of the run {run.run_id} in {directory}", f"label answers: agentv label {named}")
+        places = ", ".join(kept.places(suites))
+        raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", f"label answers: agentv label {named}")
     answers = [_of_graded(one, run.run_id) for one in graded]
     return _checked(answers, labels, run.run_id)
 
@@ -106,7 +113,20 @@ def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:
         raise UsageError(f"no file of labels {path}", "labels are in .agentv/labels/SUITE.jsonl")
     labels = [one for one in read_labels([path]) if assertion in (None, one.assertion)]
     if not labels:
-        raise UsageError(f"{path} has no labels" + (f" of the assertion '{assertion}'" if assertion else ""))
+        raise NoLabelsError(f"{path} has no labels" + (f" of the assertion '{assertion}'" if assertion else ""))
+    return _checked(labelled_answers(labels), labels, None)
+
+
+def check_labels(kept: LabelStore, assertion: str | None = None) -> JudgeCheck:
+    """How good the judges are, by all labels alone.
+
+    Raises:
+        NoLabelsError: there are none.
+        StoreError: they cannot be read.
+    """
+    labels = [one for one in kept.read() if assertion in (None, one.assertion)]
+    if not labels:
+        raise NoLabelsError("nobody has labelled answers yet", "label answers: agentv label RUN")
     return _checked(labelled_answers(labels), labels, None)
 
 
@@ -114,8 +134,9 @@ def _of_graded(answer: GradedAnswer, run: str) -> CheckedAnswer:
     judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
     name = answer.asked.judge
     score = None if answer.scale is None else answer.score
+    found_at = (answer.target, answer.prompt, answer.variant)
     return CheckedAnswer(
-        answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite, score
+        answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite, score, found_at
     )
 
 
@@ -347,6 +368,7 @@ def _disagreements(
                 for label in by_key[answer.key]
                 if judge_of(label)[1:] == answer.judge[1:]
             ),
+            *answer.found_at,
         )
         for answer, verdict in pairs
         if answer.passed is not verdict

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentv.app.labels.answers import graded_answers
 from agentv.app.labels.imported_lines import ImportedLines, written_draw
+from agentv.app.labels.keeping import LabelFiles
 from agentv.app.labels.label_rows import checked_form, label_rows
 from agentv.app.labels.labelling import Draw, LabellingSession, latest
 from agentv.app.results.place import RESULTS, place_holding
@@ -17,7 +18,6 @@ from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem
 from agentv.reports.export.csv_rows import guarded
-from agentv.store.labels.label_files import append_labels, labels_file, read_labels
 from agentv.user_code.os_errors import store_error
 
 COLUMNS = (
@@ -98,7 +98,7 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
     """
     run = open_run(named, action="label")
     lines = ImportedLines(run.run_id, graded_answers(run))
-    root = place_holding(RESULTS)
+    kept = LabelFiles(place_holding(RESULTS))
     found: dict[tuple[LabelItem, str], Label] = {}
     problems: list[str] = []
     empty = lines_with_label = 0
@@ -117,11 +117,9 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
     if problems:
         more = [f"and {len(problems) - _SHOWN} more lines"] if len(problems) > _SHOWN else []
         raise UsageError("\n".join([*problems[:_SHOWN], *more]), "no label was added; correct the lines and try again")
-    files = {labels_file(root, one.suite) for one in found.values()}
-    before = latest(read_labels(sorted(files)))
+    before = latest(kept.read({one.suite for one in found.values()}))
     new = [one for which, one in found.items() if _is_new(one, before.get(which))]
-    for file in sorted(files):
-        append_labels(file, [one for one in new if labels_file(root, one.suite) == file])
+    kept.add(new)
     added = {(one.item[:-1], one.person): one for one in new}  # an answer with both verdicts is labelled once
     not_drawn = sum(one.probability is None for one in added.values())
     return ImportedLabels(len(added), lines_with_label - len(added), empty, not_drawn)

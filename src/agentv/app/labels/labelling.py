@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
-from pathlib import Path
 
 from agentv.app.labels.answers import draw, graded_answers
+from agentv.app.labels.keeping import LabelFiles, LabelStore
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
+from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict
 from agentv.model.values.formatting import timestamp
-from agentv.store.labels.label_files import append_labels, labels_file, read_labels
 
 
 def now() -> str:
@@ -48,13 +48,14 @@ class LabellingSession:
     """The drawn answers of a run, and the labels that one person gives them.
 
     Attributes:
+        kept: where labels are kept.
         drawn: the answers, in the order in which they are shown.
         given: what the person has said so far, in this session or before.
         draw: how the answers were drawn.
     """
 
     run_id: str
-    root: Path
+    kept: LabelStore
     person: str
     drawn: Sequence[DrawnAnswer]
     given: dict[LabelItem, Label] = field(default_factory=dict)
@@ -88,14 +89,14 @@ class LabellingSession:
         return sum(person is judge for person, judge in pairs), len(pairs)
 
     @property
-    def files(self) -> list[Path]:
-        """The files that labels are written to."""
-        return sorted({labels_file(self.root, one.answer.suite) for one in self.drawn})
+    def suites(self) -> set[str]:
+        """The suites of the drawn answers."""
+        return {one.answer.suite for one in self.drawn}
 
     def label(
         self, drawn: DrawnAnswer, verdict: LabelVerdict | None = None, note: str = "", *, points: int | None = None
     ) -> Label:
-        """Write a label; it is on the disk when this returns.
+        """Add a label; it is durable when this returns.
 
         Args:
             drawn: the answer.
@@ -105,32 +106,59 @@ class LabellingSession:
 
         Raises:
             ValueError: neither a verdict nor points of the scale are given.
-            StoreError: it cannot be written.
+            StoreError: it cannot be kept.
         """
-        time = self.clock()
         together = [one for one in self.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]]
+        earlier = [self.given[one.answer.item].time for one in together if one.answer.item in self.given]
+        time = max([self.clock(), *earlier])  # the clock of the machine that gave an earlier one may be ahead
         found = [label_of(one, self.run_id, self.person, Said(verdict, points, note), time) for one in together]
-        for suite in {one.suite for one in found}:
-            append_labels(labels_file(self.root, suite), [one for one in found if one.suite == suite])
+        self.kept.add(found)
         self.given.update((one.item, one) for one in found)
         return self.given[drawn.answer.item]
 
 
-def open_session(named: str, assertion: str | None, sample: int, seed: int, person: str) -> LabellingSession:
+def open_session(
+    named: str, assertion: str | None, sample: int, seed: int, person: str, *, kept: LabelStore | None = None
+) -> LabellingSession:
     """The session of a person over a run.
+
+    Args:
+        named: the run.
+        assertion: only answers of this assertion; None: of all.
+        sample: number of answers to draw.
+        seed: of the draw.
+        person: who labels.
+        kept: where labels are kept; None: in the files of the working directory's project.
 
     Raises:
         UsageError: there is no such run, or no judge graded its answers.
         StoreError: the run, or a file of labels, cannot be read.
     """
     run = open_run(named, action="label")
-    root = place_holding(RESULTS)
     drawn = draw(graded_answers(run, assertion), sample, seed)
-    session = LabellingSession(run.run_id, root, person, drawn, draw=Draw(sample, seed, one_assertion=bool(assertion)))
-    session.given = {
-        label.item: label for label in latest(read_labels(session.files)).values() if label.person == person
-    }
+    how = Draw(sample, seed, one_assertion=bool(assertion))
+    session = LabellingSession(run.run_id, kept or LabelFiles(place_holding(RESULTS)), person, drawn, draw=how)
+    session.given = given_by(person, session.kept.read(session.suites))
     return session
+
+
+def given_by(person: str, labels: Sequence[Label]) -> dict[LabelItem, Label]:
+    """The labels of a person that count."""
+    return {label.item: label for label in latest(labels).values() if label.person == person}
+
+
+def login_name() -> str:
+    """Who labels where nobody says so.
+
+    Raises:
+        UsageError: the system does not know.
+    """
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("your login name is unknown", "say who labels with --by NAME") from error
 
 
 def label_of(drawn: DrawnAnswer, run_id: str, person: str, said: Said, time: str) -> Label:

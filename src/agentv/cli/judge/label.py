@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agentv.app.labels import SAMPLE
 from agentv.cli.completion.values import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from agentv.app.labels.labelling import LabellingSession
-
-SAMPLE = 60
-"""Answers that are drawn unless --sample says otherwise: about what narrows most corrected rates to ±8 points."""
 
 
 @click.command("label", epilog="Example: agentv label last --sample 60")
@@ -97,8 +95,8 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
     finally:
         done = before - session.left
         click.echo(f"\n{plural(done, 'label')} saved, {plural(session.left, 'answer')} left", err=True)
-        for path in session.files:
-            click.echo(f"  {path}", err=True)
+        for place in session.kept.places(session.suites):
+            click.echo(f"  {place}", err=True)
         if session.left:
             click.echo("run the same command to continue", err=True)
         else:
@@ -110,11 +108,6 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
 
 def _person(by: str | None) -> str:
     """Who labels."""
-    if by is not None and by.strip():
-        return by.strip()
-    import getpass
+    from agentv.app.labels.labelling import login_name
 
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError) as error:
-        raise UsageError("your login name is unknown", "say who labels with --by NAME") from error
+    return (by or "").strip() or login_name()

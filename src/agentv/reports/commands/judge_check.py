@@ -18,6 +18,7 @@ from agentv.stats.judges.posterior import Estimated
 
 SHOWN = 20
 _LONGEST_NOTE = 120
+_NOT_DRAWN = "no label was drawn at random from this run, so that TPR, TNR and accuracy cannot be estimated"
 
 
 def render_judge_check(found: JudgeCheck) -> str:
@@ -35,9 +36,7 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
     if not found.matrix.total:
         yield from _without_labels(found, run)
         return
-    if found.matrix.total < FEW:
-        yield f"warning: only {plural(found.matrix.total, 'labelled answer')}; the intervals say how little that shows"
-    yield from _without_a_verdict(found, run)
+    yield from _certainty(found, run)
     yield ""
     yield from _rate(found)
     yield ""
@@ -50,9 +49,13 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
         yield from _disagreements(found.disagreements)
 
 
-def _without_a_verdict(found: CheckedJudge, run: str | None) -> Iterator[str]:
-    """A verdict of the judge that no label is beside: how often it is wrong is not known."""
+def _certainty(found: CheckedJudge, run: str | None) -> Iterator[str]:
+    """Warnings about few labels, and about a verdict of the judge that no label is beside: its errors are not known."""
     matrix = found.matrix
+    if not matrix.total:
+        return
+    if matrix.total < FEW:
+        yield f"warning: only {plural(matrix.total, 'labelled answer')}; the intervals say how little that shows"
     passed, failed = matrix.true_passes + matrix.false_passes, matrix.true_failures + matrix.false_failures
     for number, rate, verdict in ((passed, found.judge_rate[0], "passes"), (failed, 1 - found.judge_rate[0], "fails")):
         if not number and (rate or run is None):
@@ -121,7 +124,7 @@ def _matrix(found: CheckedJudge) -> Iterator[str]:
 def _accuracy(found: CheckedJudge) -> Iterator[str]:
     accuracy = found.accuracy
     if accuracy is None:
-        yield "no label was drawn at random from this run, so that TPR, TNR and accuracy cannot be estimated"
+        yield _NOT_DRAWN
         return
     yield ""
     yield _line("TPR", accuracy.tpr, "of what people pass, the judge passes", "no labelled answer passes")
@@ -213,22 +216,27 @@ def _number(found: Estimated) -> str:
 
 
 def judge_check_json(found: JudgeCheck) -> str:
-    """The same as one JSON object; what cannot be estimated is null."""
-    content: dict[str, Json] = {
+    """The same as one JSON object."""
+    return json.dumps(judge_check_content(found), ensure_ascii=False, indent=2)
+
+
+def judge_check_content(found: JudgeCheck) -> dict[str, Json]:
+    """What the JSON object says; what cannot be estimated is null."""
+    return {
         "run": found.run,
-        "judges": [_judge_json(one) for one in found.judges],
+        "judges": [_judge_json(one, found.run) for one in found.judges],
         "changed_labels": [{"person": one.person, "case": one.case, "label": one.verdict} for one in found.changed],
     }
-    return json.dumps(content, ensure_ascii=False, indent=2)
 
 
-def _judge_json(found: CheckedJudge) -> Json:
+def _judge_json(found: CheckedJudge, run: str | None) -> Json:
     accuracy, people, more = found.accuracy, found.people, found.more
     return {
         "assertion": found.assertion,
         "judge": found.judge or None,
         "model": found.model,
         "labels": dict(asdict(found.counts)),
+        "notes": _remarks(found, run),
         "confusion_matrix": dict(asdict(found.matrix)),
         "judge_pass_rate": found.judge_rate[0],
         "judge_pass_rate_interval": None if found.judge_rate[1] is None else list(found.judge_rate[1]),
@@ -260,11 +268,25 @@ def _judge_json(found: CheckedJudge) -> Json:
                 "case": one.case,
                 "suite": one.suite,
                 "run": one.run,
+                "target": one.target,
+                "prompt": one.prompt,
+                "variant": one.variant,
                 "labels": [{"person": person, "label": verdict, "note": note} for person, verdict, note in one.labels],
             }
             for one in found.disagreements
         ],
     }
+
+
+def _remarks(found: CheckedJudge, run: str | None) -> Json:
+    """The lines that say how far the numbers can be trusted."""
+    lines = [*_notes(found), *_certainty(found, run)]
+    if not found.matrix.total:
+        lines += list(_without_labels(found, run))[:-1]
+    elif found.accuracy is None:
+        lines += [_NOT_DRAWN, *_transferred(found)]
+    lines += [line for line in (*_people(found), *_more(found, run)) if not line.startswith(" ")]
+    return [line.removeprefix("note: ") for line in lines]
 
 
 def _estimated(found: Estimated | None) -> Json:

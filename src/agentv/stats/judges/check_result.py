@@ -74,6 +74,7 @@ class Disagreement:
 
     Attributes:
         labels: (person, verdict, note).
+        target, prompt, variant: of a trial with this answer; None: labels alone do not say.
     """
 
     case: str
@@ -81,6 +82,9 @@ class Disagreement:
     run: str
     judge_passed: bool
     labels: tuple[tuple[str, LabelVerdict, str], ...]
+    target: str | None = None
+    prompt: str | None = None
+    variant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

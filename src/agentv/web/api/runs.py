@@ -12,7 +12,7 @@ from agentv.version import __version__
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
 
-OFFERS = ("compare",)
+OFFERS = ("compare", "label", "judge")
 """What there is beyond runs."""
 
 
@@ -23,6 +23,7 @@ class ProjectFacts(Struct, frozen=True):
         name: of its directory.
         version: of agentv.
         edit: runs may be named and deleted.
+        label: answers may be labelled.
         run: cases may be run again.
         offers: the further screens that have data here.
     """
@@ -30,12 +31,13 @@ class ProjectFacts(Struct, frozen=True):
     name: str
     version: str
     edit: bool
+    label: bool
     run: bool
     offers: list[str]
 
 
 def _project(context: ViewContext, call: Call) -> ProjectFacts:  # noqa: ARG001  # every handler has this signature
-    facts = (context.project.name, __version__, context.options.edit)
+    facts = (context.project.name, __version__, context.options.edit, context.options.label)
     return ProjectFacts(*facts, run=False, offers=list(OFFERS))
 
 

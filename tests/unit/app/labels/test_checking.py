@@ -56,7 +56,7 @@ def test_a_judge_and_a_person(tmp_path):
 def test_a_file_of_labels_alone_says_the_same(tmp_path):
     judged_run(tmp_path, VERDICTS)
     session = give("ada", agreeing_but(1, 5, 9, 85))
-    (of_run,), (of_file,) = (check_judges(one).judges for one in ("last", str(session.files[0])))
+    (of_run,), (of_file,) = (check_judges(one).judges for one in ("last", str(session.kept.places(session.suites)[0])))
     assert of_file.matrix == of_run.matrix
     assert of_file.judge_rate[0] == of_run.judge_rate[0]
     assert of_file.corrected.value == pytest.approx(of_run.corrected.value, abs=0.005)
@@ -64,7 +64,8 @@ def test_a_file_of_labels_alone_says_the_same(tmp_path):
 
 def test_labels_of_a_huge_run_take_no_more_time(tmp_path):
     judged_run(tmp_path, VERDICTS)
-    path = Path(give("ada", agreeing_but(1, 85)).files[0])
+    session = give("ada", agreeing_but(1, 85))
+    path = Path(session.kept.places(session.suites)[0])
     lines = path.read_text().replace('"drawn_from":80', '"drawn_from":80000000')
     path.write_text(lines.replace('"drawn_from":20', '"drawn_from":20000000'))
     (found,) = check_judges(str(path)).judges
@@ -73,7 +74,8 @@ def test_labels_of_a_huge_run_take_no_more_time(tmp_path):
 
 def test_labels_beside_one_verdict_of_the_judge_are_told(tmp_path):
     judged_run(tmp_path, VERDICTS)
-    path = Path(give("ada", agreeing_but()).files[0])
+    session = give("ada", agreeing_but())
+    path = Path(session.kept.places(session.suites)[0])
     path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if '"judge_pass":true' in line))
     for named in ("last", str(path)):
         shown = render_judge_check(check_judges(named))
@@ -192,7 +194,7 @@ def test_points_of_people_correct_the_mean_score(tmp_path):
     assert "corrected by 40 answers with points by people" in text
     shown = json.loads(judge_check_json(check_judges("last")))["judges"][0]["mean_score"]
     assert (shown["judge"], shown["answers"]) == (0.625, 40)
-    (of_file,) = check_judges(str(session.files[0])).judges
+    (of_file,) = check_judges(str(session.kept.places(session.suites)[0])).judges
     assert of_file.mean_score is None, "labels alone do not hold the judge's scores"
 
 

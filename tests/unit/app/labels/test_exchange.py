@@ -7,7 +7,6 @@ import pytest
 from agentv.app.labels.exchange import export_answers, import_labels
 from agentv.app.labels.labelling import open_session
 from agentv.errors import StoreError, UsageError
-from agentv.store.labels.label_files import read_labels
 from doubles.judged_runs import judged_run
 
 
@@ -29,7 +28,7 @@ def test_what_is_exported_and_filled_in_comes_back(session, tmp_path, name):
     write(file, rows)
     added = import_labels("last", file, "ada")
     assert (added.added, added.known, added.empty) == (3, 0, 1)
-    labels = read_labels(session.files)
+    labels = session.kept.read(session.suites)
     assert [(one.verdict, one.person, one.note) for one in labels] == [
         ("pass", "ada", ""),
         ("fail", "bob", "rude"),
@@ -60,7 +59,7 @@ def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
     assert "ada says something else of this answer above" in told
     assert "it was cut off, or these columns were emptied" in told
     assert len(told.splitlines()) == 6
-    assert read_labels(session.files) == []
+    assert session.kept.read(session.suites) == []
 
 
 def test_answers_of_no_draw_are_labelled_and_told(session, tmp_path):
@@ -70,7 +69,7 @@ def test_answers_of_no_draw_are_labelled_and_told(session, tmp_path):
     write(file, rows)
     added = import_labels("last", file, "ada")
     assert (added.added, added.not_drawn) == (4, 4)
-    assert {(one.probability, one.drawn_from) for one in read_labels(session.files)} == {(None, None)}
+    assert {(one.probability, one.drawn_from) for one in session.kept.read(session.suites)} == {(None, None)}
 
 
 def test_files_that_are_none_are_refused(session, tmp_path):
@@ -124,7 +123,7 @@ def test_the_probability_comes_from_the_draw_and_not_from_the_file(tmp_path, mon
     write(file, rows)
     assert import_labels("last", file, "ada").not_drawn == 0
     wanted = {(one.answer.case, one.probability, one.drawn_from) for one in session.drawn}
-    assert {(one.case, one.probability, one.drawn_from) for one in read_labels(session.files)} == wanted
+    assert {(one.case, one.probability, one.drawn_from) for one in session.kept.read(session.suites)} == wanted
 
 
 def test_a_spreadsheet_may_save_the_file(tmp_path, monkeypatch):
@@ -145,7 +144,7 @@ def test_a_spreadsheet_may_save_the_file(tmp_path, monkeypatch):
     file.write_bytes(b"\xef\xbb\xbf" + out.getvalue().encode())
     added = import_labels("last", file, "ada")
     assert (added.added, added.known) == (1, 1), "the guarded note is the one that was given"
-    assert [one.note for one in read_labels(session.files)][1:] == ["=1+1"]
+    assert [one.note for one in session.kept.read(session.suites)][1:] == ["=1+1"]
 
 
 def test_points_go_out_and_come_back(tmp_path, monkeypatch):
@@ -161,7 +160,7 @@ def test_points_go_out_and_come_back(tmp_path, monkeypatch):
     rows[2].update(label="pass", score="4")
     write(file, rows)
     assert import_labels("last", file, "ada").added == 2
-    assert [(one.verdict, one.score) for one in read_labels(session.files)] == [
+    assert [(one.verdict, one.score) for one in session.kept.read(session.suites)] == [
         ("fail", 0.25),
         ("pass", 1.0),
         ("pass", 0.75),

@@ -7,7 +7,6 @@ from agentv.app.labels.checking import check_judges
 from agentv.app.labels.labelling import open_session
 from agentv.cli.judge.screen import Terminal, label_all
 from agentv.stats.judges.agreement import ConfusionMatrix
-from agentv.store.labels.label_files import read_labels
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import finished, trial
@@ -33,7 +32,7 @@ def test_each_key_does_what_it_says():
     session, shown = sit(["p", "b", "F", "?", "n", "u", "q"], lines=["odd"])
     verdicts = [session.given[one.answer.item].verdict for one in session.drawn[:2]]
     assert (verdicts, session.left) == (["fail", "unsure"], 2)
-    assert [(one.verdict, one.note) for one in read_labels(session.files)] == [
+    assert [(one.verdict, one.note) for one in session.kept.read(session.suites)] == [
         ("pass", ""),
         ("fail", ""),
         ("unsure", "odd"),
@@ -53,7 +52,7 @@ def test_nothing_shown_tells_what_the_judge_said():
 def test_points_on_a_scale_are_keys(tmp_path):
     judged_run(tmp_path, [1.0, 0.75, 0.25, 0.0], run="scaled", scale=(1, 5, 4))
     session, shown = sit(["p", "4", "1", "u", "b", "b", "5", "q"], run="scaled")
-    labels = read_labels(session.files)
+    labels = session.kept.read(session.suites)
     assert [(one.verdict, one.score) for one in labels] == [("pass", 0.75), ("fail", 0), ("unsure", None), ("pass", 1)]
     assert "1 to 5 points · u unsure" in shown[0]
     assert "no such key: p" in shown
@@ -64,7 +63,7 @@ def test_points_on_a_scale_are_keys(tmp_path):
 def test_points_of_a_long_scale_are_typed(tmp_path):
     judged_run(tmp_path, [1.0, 0.2], run="long", scale=(0, 100, 60))
     session, shown = sit(["s", "s", "s", "q"], lines=["101", "sixty", "60"], run="long")
-    assert [(one.verdict, one.score) for one in read_labels(session.files)] == [("pass", 0.6)]
+    assert [(one.verdict, one.score) for one in session.kept.read(session.suites)] == [("pass", 0.6)]
     assert shown[1].startswith("points are whole numbers from 0 to 100, found 101")
     assert "s points, 0 to 100 · u unsure" in shown[0]
 
@@ -87,7 +86,7 @@ def test_an_answer_that_the_judge_passed_and_failed_is_labelled_once(tmp_path):
     write_run(run, rows)
     session, shown = sit("f", run="both")
     assert (len(session.drawn), len(shown), session.left) == (2, 2, 0)
-    labels = read_labels(session.files)
+    labels = session.kept.read(session.suites)
     assert {(one.judge_passed, one.verdict, one.probability, one.drawn_from) for one in labels} == {
         (True, "fail", 1, 2),
         (False, "fail", 1, 1),
@@ -110,7 +109,7 @@ def test_an_interrupted_session_loses_nothing_and_goes_on_where_it_was():
         sit(["p", "\x03"])
     session, shown = sit(["f", "\x04"])
     assert shown[0].startswith("1 of 3")
-    assert [one.verdict for one in read_labels(session.files)] == ["pass", "fail"]
+    assert [one.verdict for one in session.kept.read(session.suites)] == ["pass", "fail"]
     assert (session.left, session.agreed[1]) == (2, 2)
 
 

@@ -103,6 +103,7 @@ class GradedAnswer:
         trials: how many there are.
         score: of the judge, 0..1.
         scale: of the rubric; None: it has none.
+        prompt, variant: of the trial, with its target; None: the run has one of them, or none.
     """
 
     suite: str
@@ -121,6 +122,8 @@ class GradedAnswer:
     trials: int = 1
     score: float = 0.0
     scale: PointScale | None = None
+    prompt: str | None = None
+    variant: str | None = None
 
     @property
     def key(self) -> LabelKey:

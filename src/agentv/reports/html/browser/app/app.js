@@ -5,6 +5,10 @@
 import { plainly, shortened } from "../data/texts.js";
 import { element } from "../dom/elements.js";
 import { switchMarkdown } from "../dom/markdown.js";
+import { judgeAddress } from "../judge/address.js";
+import { JudgeScreen } from "../judge/judge_screen.js";
+import { labelAddress } from "../label/draw.js";
+import { LabelScreen } from "../label/label_screen.js";
 import { Frame } from "../page/frame.js";
 import { listenToKeys } from "../page/keyboard.js";
 import { problemBox } from "../page/loading.js";
@@ -16,6 +20,22 @@ import { RunsScreen } from "./runs_screen.js";
 
 const RUN = /^\/run\/([^/]*)(.*)$/s;
 const FOUND_RUNS = 8;
+
+/**
+ * Pages beyond the runs, as far as the server offers them.
+ *
+ * @type {{ name: string, title: string, command: string, make: (app: App) => any }[]}
+ */
+const PAGES = [
+  { name: "compare", title: "Compare", command: "Compare two runs", make: ({ api }) => new CompareScreen(api) },
+  { name: "label", title: "Label", command: "Label answers", make: ({ api }) => new LabelScreen(api) },
+  {
+    name: "judge",
+    title: "Judge",
+    command: "Check the judges",
+    make: ({ api, project }) => new JudgeScreen(api, project),
+  },
+];
 
 /** @type {[string, string][]} */
 const KEYS = [
@@ -29,6 +49,8 @@ const KEYS = [
   ["m", "answers as Markdown, or as text"],
   ["t", "light, dark, or system theme"],
   ["Esc", "leave the search, then the page"],
+  ["1, 0, u", "label an answer: pass, fail, unsure; digits give points where the rubric has a scale"],
+  ["n, b", "while labelling: write a note, go back"],
   ["?", "show these keys"],
 ];
 
@@ -71,6 +93,10 @@ export class App {
     return (this.project.offers ?? []).includes(name);
   }
 
+  offered() {
+    return PAGES.filter(({ name }) => this.offers(name));
+  }
+
   follow() {
     const [path, query = ""] = location.hash.slice(1).split("?");
     const parameters = new URLSearchParams(query);
@@ -86,10 +112,15 @@ export class App {
     if (run) {
       const beside = this.besideIn(parameters);
       const id = decodedId(run[1]);
-      return [`run ${JSON.stringify([id, beside])}`, () => new RunScreen(this.api, this.frame, id, beside), run[2]];
+      return [
+        `run ${JSON.stringify([id, beside])}`,
+        () => new RunScreen(this.api, this.frame, id, beside, (name) => this.offers(name)),
+        run[2],
+      ];
     }
     if (path === "" || path === "/") return ["runs", () => new RunsScreen(this.api, this.project), ""];
-    if (path === "/compare" && this.offers("compare")) return ["compare", () => new CompareScreen(this.api), ""];
+    const page = this.offered().find(({ name }) => path === `/${name}`);
+    if (page) return [page.name, () => page.make(this), ""];
     return [`missing ${path}`, () => missingScreen(path), ""];
   }
 
@@ -113,7 +144,7 @@ export class App {
   }
 
   links() {
-    const pages = [["Runs", "#/"], ...(this.offers("compare") ? [["Compare", "#/compare"]] : [])];
+    const pages = [["Runs", "#/"], ...this.offered().map(({ name, title }) => [title, `#/${name}`])];
     return pages.map(([label, href]) => element("a", { href }, label));
   }
 
@@ -134,18 +165,23 @@ export class App {
             go("Overview of this run", page.home()),
             go("Cases that failed", page.chosen({ status: "failed errored" })),
             go("Flaky cases", page.chosen({ status: "flaky" })),
+            ...(this.offers("label") ? [go("Label answers of this run", labelAddress({ run: this.screen.id }))] : []),
+            ...(this.offers("judge")
+              ? [go("Check the judges of this run", judgeAddress({ run: this.screen.id }))]
+              : []),
             { label: "Search the cases", key: "/", run: () => page.startSearch() },
             { label: "Answers as Markdown or as text", key: "m", run: switchMarkdown },
           ]
         : []),
       go("Runs", "#/"),
-      ...(this.offers("compare") ? [go("Compare two runs", "#/compare")] : []),
+      ...this.offered().map(({ name, command }) => go(command, `#/${name}`)),
       { label: "Light, dark or system theme", key: "t", run: () => this.frame.nextTheme() },
       { label: "Keys", key: "?", run: () => this.frame.showHelp() },
     ];
   }
 
   async runs(typed) {
+    if (this.screen.hidesRuns) return [];
     const { runs } = await this.api.get(["runs"], { q: typed, limit: FOUND_RUNS });
     return runs.map((run) => ({
       label: run.name || run.suites.join(", ") || run.run_id,

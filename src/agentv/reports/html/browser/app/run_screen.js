@@ -7,6 +7,8 @@ import { ApiSource } from "../data/api_source.js";
 import { moment } from "../data/numbers.js";
 import { element } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
+import { judgeAddress } from "../judge/address.js";
+import { labelAddress } from "../label/draw.js";
 import { Loading } from "../page/loading.js";
 import { placeLinks, RunPage, whatRan } from "../page/run_page.js";
 import { runAddress } from "./run_rows.js";
@@ -20,8 +22,10 @@ export class RunScreen {
    * @param {any} frame
    * @param {string} id
    * @param {{ run: string, route: string } | null} beside
+   * @param {(name: string) => boolean} offers whether the server has a page
    */
-  constructor(api, frame, id, beside) {
+  constructor(api, frame, id, beside, offers) {
+    this.offers = offers;
     this.frame = frame;
     this.id = id;
     this.source = new ApiSource(api, id, beside);
@@ -53,6 +57,7 @@ export class RunScreen {
     this.frame.show(page.side, page.main);
     page.moved = () => this.frame.pages.replaceChildren(...placeLinks(page));
     page.runAddress = runAddress;
+    page.afterLabels = () => this.afterLabels();
     this.frame.subject.replaceChildren(...this.subject());
     if (this.asked) page.goTo(...this.asked);
     if (page.run.state === "running") this.ended = this.source.watch((news) => this.hear(news));
@@ -67,6 +72,18 @@ export class RunScreen {
       inline(run.facts.name || run.facts.run_id),
       run.facts.started ? element("span", { class: "when" }, moment(run.facts.started)) : null,
     ].filter(Boolean);
+  }
+
+  // Where answers are labelled that a judge graded, and where that says how good it is.
+  afterLabels() {
+    const run = this.id;
+    if (!this.page.run.summary?.judges?.length) return null;
+    return element(
+      "p",
+      { class: "judgelinks" },
+      this.offers("label") ? element("a", { href: labelAddress({ run }) }, "Label answers") : null,
+      this.offers("judge") ? element("a", { href: judgeAddress({ run }) }, "Check the judge") : null,
+    );
   }
 
   goTo(path, parameters) {

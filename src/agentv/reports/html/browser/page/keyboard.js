@@ -45,6 +45,6 @@ export function listenToKeys(actions) {
     const action = actions()[event.key];
     if (!action) return;
     event.preventDefault();
-    action();
+    action(event);
   });
 }

@@ -37,6 +37,8 @@ export class RunPage {
     this.opened = null;
     /** @type {(() => void) | null} */
     this.runAddress = null;
+    /** @type {(() => Node | null) | null} */
+    this.afterLabels = null; // links that stand under what labels say
     this.moved = null; // called where the address leads elsewhere
     this.sample = 0;
     this.list = new CaseList((one) => this.address(one));

@@ -115,6 +115,7 @@ function verdict(state) {
           ),
         )
       : null,
+    state.afterLabels?.() ?? null,
     run.state === "running" ? progressBar(run) : null,
     run.indexed < 1
       ? element(

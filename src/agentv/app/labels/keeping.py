@@ -1,0 +1,60 @@
+"""Where labels are kept: in the files of a project, or in what a server has in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from agentv.model.run.labelled.labels import Label
+from agentv.store.labels.label_files import append_labels, labels_directory, labels_file, read_labels
+
+
+class LabelStore(Protocol):
+    """The labels of a project. Labels are added, never changed: the latest of a person counts."""
+
+    def read(self, suites: Collection[str] | None = None) -> list[Label]:
+        """The labels of these suites, or of all, in the order in which they were added.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+
+    def add(self, labels: Sequence[Label]) -> None:
+        """Add labels; they are durable when this returns.
+
+        Raises:
+            StoreError: they cannot be kept; none of them counts then.
+        """
+
+    def places(self, suites: Collection[str]) -> list[str]:
+        """Where the labels of these suites lie, for messages."""
+
+
+class LabelFiles:
+    """The labels of a project in `.agentv/labels/SUITE.jsonl`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, suites: Collection[str] | None = None) -> list[Label]:
+        """As `LabelStore.read`. Suites whose names differ only in signs share a file."""
+        if suites is None:
+            return read_labels(sorted(labels_directory(self._root).glob("*.jsonl")))
+        return read_labels(self.files(suites))
+
+    def add(self, labels: Sequence[Label]) -> None:
+        """As `LabelStore.add`."""
+        by_file: dict[Path, list[Label]] = {}
+        for label in labels:
+            by_file.setdefault(labels_file(self._root, label.suite), []).append(label)
+        for file, found in sorted(by_file.items()):
+            append_labels(file, found)
+
+    def places(self, suites: Collection[str]) -> list[str]:
+        """As `LabelStore.places`."""
+        return list(map(str, self.files(suites)))
+
+    def files(self, suites: Collection[str]) -> list[Path]:
+        """The files of these suites; not all of them need exist."""
+        return sorted({labels_file(self._root, one) for one in suites})
