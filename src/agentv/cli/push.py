@@ -37,20 +37,29 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     A push that was interrupted continues where it stopped. The token comes from $AGENTV_TOKEN, else from
     `results.token` of .agentv/config.yaml.
 
-    Sends run.json, rows, summary.json and artifacts. The journal stays on this machine, so a run is resumed here.
+    Sends run.json, rows, summary.json, artifacts and the project's labels. The journal stays on this machine, so a run
+    is resumed here.
     """
     if run and every:
         raise UsageError("RUN and --all conflict", "use one of them")
-    from agentv.app.push.choosing import chosen_remote, chosen_runs
+    from agentv.app.push.choosing import chosen_remote, chosen_runs, project_root
     from agentv.app.push.connection import Connection
+    from agentv.app.push.labels import push_labels
     from agentv.app.push.pushing import redactor_of
+    from agentv.store.labels.label_files import labels_directory
 
     paths = chosen_runs(run, every=every)
     found = chosen_remote(remote, os.environ)
     if found.is_exposed:
         click.echo(EXPOSED, err=True)
-    with Connection(found, sleep=_wait) as connection:
-        return _pushed(paths, connection, redactor_of(os.environ, found.token))
+    with Connection(found, sleep=wait_for_server) as connection:
+        redactor = redactor_of(os.environ, found.token)
+        status = _pushed(paths, connection, redactor)
+        if labels_directory(project_root()).is_dir():
+            added = push_labels(project_root(), connection, redactor)
+            if added:
+                click.echo(f"{plural(added, 'label')} pushed", err=True)
+    return status
 
 
 def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -> int:
@@ -116,6 +125,7 @@ class PushProgress:
             self._width = 0
 
 
-def _wait(seconds: float) -> None:
+def wait_for_server(seconds: float) -> None:
+    """Wait until the server is tried again, and say so."""
     click.echo(f"the server does not answer; trying again in {seconds:g} s (Ctrl-C to stop)", err=True)
     time.sleep(seconds)

@@ -73,7 +73,7 @@ def test_where_to_push_comes_from_the_configuration(project):
     assert chosen_remote(None, {}) == Remote(ADDRESS, "agentv_local")  # so that the variable is not needed
     (project / ".agentv" / "config.local.yaml").unlink()
     configured(project, f"results:\n  remote: {ADDRESS}\n")
-    with pytest.raises(UsageError, match="no token"):
+    with pytest.raises(LoadError, match=r"config.yaml:2:11: error\[missing-key\]: there is no token"):
         chosen_remote(None, {})
     (project / ".agentv" / "config.local.yaml").write_text("results:\n  token: agentv_local\n")
     assert chosen_remote(None, {}) == Remote(ADDRESS, "agentv_local")

@@ -20,13 +20,18 @@ from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.store.files.directory import results_directory
 
 
+def project_root() -> Path:
+    """The directory whose `.agentv` holds the results and the labels of the project."""
+    return place_holding(RESULTS)
+
+
 def chosen_runs(named: Sequence[str], *, every: bool) -> tuple[Path, ...]:
     """The directories of the runs to push, oldest first where all are.
 
     Raises:
         UsageError: there is no such run.
     """
-    root = place_holding(RESULTS)
+    root = project_root()
     if not every:
         return tuple(dict.fromkeys(find_run(name, root, action="push") for name in named or ("last",)))
     found = tuple(runs_in(results_directory(root)))
@@ -114,4 +119,4 @@ class _Configured:
         """What is wrong, with what to do where a variable is not set."""
         if found.code != "unset-environment" or not self._or_else:
             return found
-        return replace(found, hint=f"{found.hint or 'set it'}{self._or_else}")
+        return replace(found, hint=f"set it{self._or_else}")

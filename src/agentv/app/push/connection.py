@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ import msgspec
 
 from agentv.app.push.remote import Remote
 from agentv.errors import AgentvError, ExitStatus
+from agentv.model.values.values import EMPTY
 from agentv.reports.text.escaping import one_line
 from agentv.version import __version__
 
@@ -25,6 +27,7 @@ _AGAIN = frozenset({429, 502, 503, 504})
 _OF_SENDER = frozenset({401, 403, 404, 405})
 """Answers that hold for whatever this sender sends there."""
 
+_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _SMALL = 512
 """Bytes of a body that is sent as it is."""
 
@@ -85,13 +88,13 @@ class Connection:
     def __exit__(self, *raised: object) -> None:
         self._client.close()
 
-    def get(self, path: str, into: Any) -> Any:
+    def get(self, path: str, into: Any, query: Mapping[str, Any] = EMPTY) -> Any:
         """The answer to a GET, of a type.
 
         Raises:
             PushError: there is none; the text says why.
         """
-        return self._answer("GET", path, {}, b"", into)
+        return self._answer("GET", path, query, b"", into)
 
     def send(self, method: str, path: str, query: Mapping[str, Any], body: bytes, into: Any) -> Any:
         """Send a body, compressed; the answer, of a type.
@@ -185,4 +188,4 @@ def _reason(error: httpx.TransportError) -> str:
         return "it does not speak TLS; is the address http:// ?"
     if isinstance(error, httpx.TimeoutException):
         return "it did not answer in time"
-    return one_line(str(error)) or type(error).__name__
+    return one_line(_NUMBER.sub("", str(error))) or type(error).__name__

@@ -157,8 +157,11 @@ class LivePush:
             try:
                 self._step(connection, rhythm)
             except AgentvError as error:
-                self._fail(str(error))
-                if not getattr(error, "passing", False):
+                passing = getattr(error, "passing", False)
+                self._fail(
+                    str(error), "trying again while the run goes on" if passing else "the run goes on without it"
+                )
+                if not passing:
                     return
                 self._run_ended.wait(retry)
                 retry = min(2 * retry, self._waits.longest_retry)
@@ -211,12 +214,12 @@ class LivePush:
     def _moved(self, *_: int) -> None:
         self._steps += 1
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, then: str = "the run goes on without it") -> None:
         if reason != self._failed:
             self._failed = reason
             if not self._run_ended.is_set() and reason not in self._told:
                 self._told.add(reason)
-                self._problem(reason)
+                self._problem(f"cannot push now: {reason}; {then}")
 
 
 class _Rhythm:

@@ -89,4 +89,4 @@ def _print_waiting() -> None:
 
 def _print_problem(reason: str) -> None:
     """Called on another thread, while a progress bar may be drawn: its stream scrolls the bar."""
-    sys.stderr.write(f"warning: {one_line(reason)}; the run goes on, and rows are pushed later\n")
+    sys.stderr.write(f"warning: {one_line(reason)}\n")
