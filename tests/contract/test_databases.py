@@ -329,7 +329,7 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     replica.update()
     assert files.read(["support"]) == labels.read(["support"])
     details = [line.detail for line in audit_lines(database, "support") if line.action == "labels added"]
-    assert details == ["support: 1", "../../etc/a b: 1", "support: 1", "support: 2"]
+    assert details == ["support: 1", "support: 1", "../../etc/a b: 1", "support: 2"]
     replica.close()
 
 
