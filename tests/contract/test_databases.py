@@ -262,6 +262,11 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     assert not uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
     replica.update()
     assert {path: (run / path).read_bytes() for path in files} == dict.fromkeys(files, content)
+    again = sha256(b"again").hexdigest()  # the trial ran again
+    uploads.put_content("support", again, b"again")
+    assert uploads.put_files(NAME, {"artifacts/other/copy": again}) == []
+    replica.update()
+    assert (run / "artifacts/other/copy").read_bytes() == b"again"
     assert (run / "summary.json").exists()
     assert not is_being_written(run)
     replica.close()

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -68,6 +69,7 @@ class Replica:
         self._copied: dict[Path, _Copied] = {}
         self._writing: dict[Path, int] = {}
         self._labels: dict[str, int] = {}
+        self._files: dict[Path, str] = {}
         try:
             make_private(self._directory)
             self._lock = open_private(self._directory / "lock", os.O_RDWR | os.O_CREAT)
@@ -193,13 +195,21 @@ class Replica:
     def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
         for name, digest in files:
             target = path / PurePosixPath(name)
-            if target.exists():  # named by its trial; another content comes only with another run
+            if target.exists() and self._digest(target) == digest:
                 continue
             query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
             with self._database.reading() as transaction:
                 found = transaction.rows(query, project=project, sha256=digest)
             target.parent.mkdir(parents=True, exist_ok=True)
             write_private(target, found[0][0] if found else b"")
+            self._files[target] = digest
+
+    def _digest(self, file: Path) -> str:
+        """The SHA-256 of a file's content, read once: only copying changes it."""
+        if file not in self._files:
+            with file.open("rb") as content:
+                self._files[file] = file_digest(content, "sha256").hexdigest()
+        return self._files[file]
 
     def _remove_others(self, projects: list[str], known: Collection[Path]) -> int:
         """Remove copies of runs that were deleted; how many."""
