@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -14,11 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentv.app.labels.keeping import LabelFiles
 from agentv.errors import StoreError, UsageError
+from agentv.model.run.labelled.labels import Label
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows
+from agentv.store.labels.label_files import labels_directory
 from agentv.store.team.audit import audit_lines
 from agentv.store.team.database import DatabaseUnavailableError, open_database
+from agentv.store.team.labels import TeamLabels
 from agentv.store.team.migrating import Migration, migrate, migrations
 from agentv.store.team.postgresql import PostgresDatabase
 from agentv.store.team.replica import Replica
@@ -100,8 +105,8 @@ def test_migrations_are_applied_once_by_servers_that_start_at_once(address):
         applied = list(pool.map(migrate, opened))
     every = tuple(f"{step.number:04} {step.name}" for step in migrations())
     assert sorted(applied) == [(), (), every]
-    further = (*migrations(), Migration(len(every) + 1, "colours", ("CREATE TABLE colours (name TEXT)",)))
-    assert migrate(opened[0], further) == (f"{len(every) + 1:04} colours",)
+    further = (*migrations(), Migration(migrations()[-1].number + 1, "colours", ("CREATE TABLE colours (name TEXT)",)))
+    assert migrate(opened[0], further) == (f"{migrations()[-1].number + 1:04} colours",)
     with pytest.raises(StoreError, match=r"schema \d+ \(colours\).*a newer agentv has used it; upgrade this server"):
         migrate(opened[1])
     for one in opened:
@@ -257,6 +262,11 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     assert not uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
     replica.update()
     assert {path: (run / path).read_bytes() for path in files} == dict.fromkeys(files, content)
+    again = sha256(b"again").hexdigest()  # the trial ran again
+    uploads.put_content("support", again, b"again")
+    assert uploads.put_files(NAME, {"artifacts/other/copy": again}) == []
+    replica.update()
+    assert (run / "artifacts/other/copy").read_bytes() == b"again"
     assert (run / "summary.json").exists()
     assert not is_being_written(run)
     replica.close()
@@ -291,6 +301,41 @@ def test_every_change_has_one_line_in_the_audit_log(uploads, database):
     assert found == [("tester", action) for action in actions]
     newest = audit_lines(database, "support", limit=1)[0]
     assert [line.action for line in audit_lines(database, "support", before=newest.id, limit=1)] == ["rows added"]
+
+
+def labelled(person, case="refund", verdict="pass", time="2026-11-21T14:03:22Z", suite="support"):
+    digests = ("0" * 64, "1" * 64)
+    return Label(case, *digests, verdict, person, time, suite, "helpful", RUN_ID, "gpt", "2" * 64, True)
+
+
+def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(database, tmp_path):
+    Tokens(database).create_project("support", "tester")
+    Tokens(database).create_project("other", "tester")
+    labels = TeamLabels(database, "support", "tester")
+    two_people, again = [labelled("ana"), labelled("ben", verdict="fail")], labelled("ana", time="2026-11-21T15:00:00Z")
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(labels.merge, [two_people, two_people[::-1], two_people, two_people])) == 2
+    labels.add([again, labelled("ana", suite="../../etc/a b")])
+    assert sorted(labels.read(["support"])[:2], key=lambda one: one.person) == two_people
+    assert labels.read(["support"])[2:] == [again]
+    assert len(labels.read()) == 4
+    assert [number for number, _ in labels.lines(1, 2)] == [2, 3]
+    assert TeamLabels(database, "other", "tester").read() == []
+    replica = Replica(database, tmp_path / "copies")
+    replica.update()
+    files = LabelFiles(replica.root("support"))
+    assert files.read(["support"]) == labels.read(["support"])
+    assert {one.name for one in labels_directory(replica.root("support")).iterdir()} == {
+        "support.jsonl",
+        "etc-a-b.jsonl",
+    }
+    labels.add([labelled("eve")])
+    shutil.rmtree(labels_directory(replica.root("support")))
+    replica.update()
+    assert files.read(["support"]) == labels.read(["support"])
+    details = [line.detail for line in audit_lines(database, "support") if line.action == "labels added"]
+    assert details == ["support: 1", "support: 1", "../../etc/a b: 1", "support: 2"]
+    replica.close()
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

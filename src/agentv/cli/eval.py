@@ -145,6 +145,7 @@ class Finite(click.FloatRange):
 @click.option("-v", "--verbose", is_flag=True, help="Print every trial as it finishes.")
 @click.option("--no-progress", is_flag=True, help="Do not show progress.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option("--no-push", is_flag=True, help="Do not push this run to the team's server that is configured.")
 @click.option("--watch", "watches", is_flag=True, help="Run, and after every save run again the cases that it changes.")
 @click.option("--watched", metavar="FILE", hidden=True)
 def command(paths: tuple[str, ...], **options: Any) -> int:
@@ -179,7 +180,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
         from agentv.cli.running.watching import watch
 
         return watch(paths, {**shown, **options, "format_name": form}, exports)
-    lists = options.pop("lists")
+    lists, pushes = options.pop("lists"), not options.pop("no_push", False)
     filters = options.pop("filters")
     options["filter"] = None if not filters else filters[0] if len(filters) == 1 else filters
     settings = EvalSettings(paths=paths, out=out, exports=exports, variables=variables, **options)
@@ -189,7 +190,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
         if form not in ("text", "json"):
             raise UsageError(f"--list prints text or json, not {form}")
         return show_listing(settings, as_json=form == "json", quiet=shown_as.quiet)
-    return follow(settings, shown_as)
+    return follow(settings, shown_as, pushes=pushes)
 
 
 def _variable(text: str) -> tuple[str, Json]:

@@ -35,6 +35,7 @@ COMMANDS = {
     "view": "agentv.cli.view:command",
     "serve": "agentv.cli.serve:group",
     "push": "agentv.cli.push:command",
+    "pull": "agentv.cli.pull:group",
     "cache": "agentv.cli.cache:command",
     "power": "agentv.cli.power:command",
     "trend": "agentv.cli.trend:command",

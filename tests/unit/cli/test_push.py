@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from agentv.app.labels.keeping import LabelFiles
 from agentv.app.push.choosing import chosen_remote
 from agentv.app.push.remote import Remote
 from agentv.cli.main import run
 from agentv.errors import LoadError, UsageError
+from agentv.model.run.labelled.labels import Label
+from agentv.store.team.uploaded import RunName
 from doubles.team_servers import RUN_ID, row, team_server_in, write_run
 
 ADDRESS = "https://evals.example.org/projects/support"
@@ -54,7 +60,7 @@ def test_push_says_what_it_did_and_names_runs_that_failed(project, capsys, monke
         assert capsys.readouterr().err == f"{RUN_ID}: 2 rows pushed\n"
         assert run(["push", "--all"]) == 3
         said = capsys.readouterr().err
-        assert f"{RUN_ID}: the server has all of it\n" in said
+        assert "the server has all of 1 run already\n" in said
         assert "0000/index.jsonl:1: this row was changed after it was written" in said
         assert said.endswith("1 of 2 runs were not pushed\n")
         assert run(["push", RUN_ID, "--all"]) == 2
@@ -73,7 +79,7 @@ def test_where_to_push_comes_from_the_configuration(project):
     assert chosen_remote(None, {}) == Remote(ADDRESS, "agentv_local")  # so that the variable is not needed
     (project / ".agentv" / "config.local.yaml").unlink()
     configured(project, f"results:\n  remote: {ADDRESS}\n")
-    with pytest.raises(UsageError, match="no token"):
+    with pytest.raises(LoadError, match=r"config.yaml:2:11: error\[missing-key\]: there is no token"):
         chosen_remote(None, {})
     (project / ".agentv" / "config.local.yaml").write_text("results:\n  token: agentv_local\n")
     assert chosen_remote(None, {}) == Remote(ADDRESS, "agentv_local")
@@ -83,3 +89,75 @@ def test_where_to_push_comes_from_the_configuration(project):
     configured(project, "results:\n  mode: github\n  repo: org/results\n")  # AgentV's, which means something else
     with pytest.raises(UsageError, match="nothing says where"):
         chosen_remote(None, {"AGENTV_TOKEN": "agentv_x"})
+
+
+SUITE = """
+name: greetings
+target: echo
+tests:
+  - {id: one, input: hello, assert: [{type: contains, value: hello}]}
+  - {id: two, input: world, assert: [{type: contains, value: moon}]}
+"""
+
+
+def test_a_run_is_pushed_while_it_goes_on_and_its_result_never_depends_on_it(project, capsys, monkeypatch):
+    (project / "evals").mkdir()
+    (project / "evals" / "a.eval.yaml").write_text(SUITE)
+
+    names = []
+
+    def evaluated(*arguments):
+        status = run(["eval", "evals", "--json", *arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    with team_server_in(project / "server") as server:
+        configured(project, f"results:\n  remote: {server.address}\n  token: ${{{{ AGENTV_TOKEN }}}}\n")
+        status, out, err = evaluated()
+        assert (status, out) == (2, "")
+        assert "config.yaml:3:10: error[unset-environment]" in err
+        assert "--no-push runs without pushing" in err
+        for arguments, token, said in (
+            (("--no-push",), None, ""),
+            ((), server.token(), f"pushed 2 rows: {server.address}/#/run/"),
+            ((), server.token("read"), "warning: 2 of 2 rows were not pushed: the server refused (403)"),
+        ):
+            if token is not None:
+                monkeypatch.setenv("AGENTV_TOKEN", token)
+            status, out, err = evaluated(*arguments)
+            assert status == 1
+            assert json.loads(out)["cases"]["failed"] == 1
+            assert said in err
+            names.append(Path(json.loads(out)["results"]).name)
+        states = [server.state.uploads.state(RunName("support", name, "test")) for name in names]
+        assert [(one.size > 0, one.writing, one.summary is not None) for one in states] == [
+            (False, False, False),
+            (True, False, True),
+            (False, False, False),
+        ]
+        monkeypatch.setenv("AGENTV_TOKEN", server.token())
+        assert evaluated("--resume", names[1])[0] == 1  # a resumed run is pushed, too
+    status, out, err = evaluated()  # the server is away
+    assert (status, json.loads(out)["cases"]["failed"]) == (1, 1)
+    assert "agentv push 2" in err
+    configured(project, "results:\n  remote: https://evals.example.org/support\n")
+    status, out, err = evaluated()
+    assert (status, out) == (2, "")
+    assert "config.yaml:2:11: error[bad-value]: 'https://evals.example.org/support' is not the address" in err
+
+
+def test_labels_go_to_the_server_and_come_back(project, capsys, monkeypatch):
+    write_run(project, row(1))
+    label = Label("c", "0" * 64, "1" * 64, "pass", "ana", "2026-11-21T14:03:22Z", "s", "a", RUN_ID, "m", "2" * 64, True)
+    LabelFiles(project).add([label])
+    with team_server_in(project / "server") as server:
+        monkeypatch.setenv("AGENTV_TOKEN", server.token())
+        monkeypatch.setenv("AGENTV_REMOTE", server.address)
+        assert run(["push"]) == 0
+        assert capsys.readouterr().err == f"{RUN_ID}: 1 row pushed\n1 label pushed\n"
+        (project / ".agentv" / "labels" / "s.jsonl").unlink()
+        assert run(["pull", "labels"]) == 0
+        assert capsys.readouterr().err == "1 new label: .agentv/labels/s.jsonl\n"
+        assert run(["pull", "labels"]) == 0
+        assert capsys.readouterr().err == "no new labels\n"
+    assert LabelFiles(project).read() == [label]

@@ -293,16 +293,17 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
 
 def results_of(suites: tuple[Suite, ...], *, of_new_run: bool = False) -> Path:
     """The directory that contains `.agentv/results` of the suites. `of_new_run`: that of a new run."""
-    directory = _directory_of(suites)
+    directory = directory_of(suites)
     return place_of(directory) if of_new_run else place_holding(RESULTS, directory)
 
 
 def root_of(suites: tuple[Suite, ...]) -> str:
     """The repository root of the first suite with a file, else that of the working directory."""
-    return repository_root(_directory_of(suites))
+    return repository_root(directory_of(suites))
 
 
-def _directory_of(suites: tuple[Suite, ...]) -> str:
+def directory_of(suites: tuple[Suite, ...]) -> str:
+    """The directory of the first suite with a file, else the working directory."""
     paths = [suite.path for suite in suites if suite.path]
     return str(Path(paths[0]).parent) if paths else str(Path.cwd())
 

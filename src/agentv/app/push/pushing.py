@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import file_digest, sha256
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from agentv.app.push.remote import ConflictError, Connection, PushError
+from agentv.app.push.artifacts import Artifacts
+from agentv.app.push.connection import ConflictError, Connection, PushError
 from agentv.authoring.source.masking import environment_secrets
 from agentv.errors import StoreError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.pushed import Pushed
 from agentv.model.secrets.redaction import Redactor
-from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
+from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
 from agentv.store.journal.verification import check_rows
 from agentv.store.team.uploaded import LARGEST_BATCH, Received, UploadState
 from agentv.user_code.os_errors import store_error
@@ -26,14 +29,22 @@ _BATCH = 1 << 20
 _CONFLICTS = 20
 """Times in a row that another push of the same run may come first without bringing the run further."""
 
+Progress = Callable[[int, int], object]
+"""Called with the bytes of rows that the server has, and how many rows were sent."""
 
-def push_run(path: Path, connection: Connection, env: Mapping[str, str]) -> Pushed:
-    """Push a run; secrets of the environment never leave it.
 
-    Raises:
-        PushError, StoreError: as `RunPush.push`.
-    """
-    return RunPush(path, connection, Redactor(environment_secrets(env))).push()
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """How far the rows of a file are on the server. `file`: device and inode; another file may lie there later."""
+
+    generation: int
+    size: int
+    file: tuple[int, int]
+
+
+def redactor_of(env: Mapping[str, str], token: str) -> Redactor:
+    """Finds the secrets of an environment, and the token of the server."""
+    return Redactor((*environment_secrets(env), token))
 
 
 class RunPush:
@@ -43,71 +54,129 @@ class RunPush:
         path: the run's directory.
         connection: to the server.
         redactor: of secrets that must not be in what is sent.
-        progress: told how many bytes of rows the server has.
+        progress: called after every batch.
     """
 
     def __init__(
-        self, path: Path, connection: Connection, redactor: Redactor, progress: Callable[[int], object] = lambda _: None
+        self, path: Path, connection: Connection, redactor: Redactor, progress: Progress = lambda *_: None
     ) -> None:
         self._path = path
         self._connection = connection
         self._redactor = redactor
         self._progress = progress
-        self._rows = 0
+        self._artifacts = Artifacts(path)
+        self._sent: _Sent | None = None
         self._checked = False
         self._changed = False
+        self.rows = 0
         self.run_id = _run_id(path)
 
-    def push(self) -> Pushed:
+    @property
+    def size(self) -> int:
+        """Bytes of rows that the server has, as far as is known."""
+        return 0 if self._sent is None else self._sent.size
+
+    def push(self, *, writing: bool | None = None) -> Pushed:
         """Send what the server lacks.
+
+        Args:
+            writing: the run goes on; None: if a process writes it.
 
         Raises:
             PushError: the server refuses or cannot be reached, or the run must not leave this machine.
             StoreError: a file cannot be read, or rows were changed after they had been written.
         """
-        writing = is_being_written(self._path)
+        writing = is_being_written(self._path) if writing is None else writing
         conflicts, known = 0, -1
         while conflicts < _CONFLICTS:
             state: UploadState = self._connection.get(f"uploads/{self.run_id}", UploadState)
             try:
                 state = self._begin(state, writing=writing)
-                size = self._send_rows(state)
-                artifacts, skipped = self._send_artifacts(state)
+                self._send_rows(state, writing=writing)
+                artifacts = self._send_artifacts(state.files)
                 self._finish(state, writing=writing)
             except ConflictError:
                 conflicts, known = (0 if state.size > known else conflicts + 1), state.size
                 continue
-            return Pushed(self.run_id, self._rows, size, artifacts, self._changed, skipped)
+            return Pushed(self.run_id, self.rows, self.size, artifacts, self._changed, self._artifacts.too_large)
         raise PushError(f"cannot push {self.run_id}: other pushes of this run always come first; try again later")
 
-    def _begin(self, state: UploadState, *, writing: bool) -> UploadState:
-        record = self._content(RUN)
-        if state.record == sha256(record).hexdigest() and state.writing == writing:
-            return state
-        self._send("PUT", "record", {"writing": writing}, record, dict[str, Any])
-        return state if state.generation else msgspec.structs.replace(state, generation=1)
+    def push_new_rows(self) -> bool:
+        """Send what was appended since the last push of a run that goes on; whether there was anything.
 
-    def _send_rows(self, state: UploadState) -> int:
-        """Send the rows behind those that the server has; the bytes that it has then."""
+        Raises:
+            PushError, StoreError: as `push`.
+        """
+        before = self.rows
+        found, sent = _file_of(self._path / INDEX), self._sent
+        if sent is None or found is None or found[0] != sent.file or found[1] < sent.size:
+            self.push(writing=True)
+        elif found[1] > sent.size:
+            try:
+                with (self._path / INDEX).open("rb") as file:
+                    self._send_from(file, sent.size, UploadState(sent.generation, sent.size), writing=True)
+            except FileNotFoundError:
+                self._sent = None
+            except ConflictError:
+                self.push(writing=True)
+        return self.rows > before
+
+    def push_new_artifacts(self) -> int:
+        """Send artifacts that are new since the last push; how many contents.
+
+        Raises:
+            PushError, StoreError: as `push`.
+        """
+        return self._send_artifacts(settled=True)
+
+    def say_that_it_goes_on(self) -> None:
+        """Let the server know that the run goes on though it has no new rows.
+
+        Raises:
+            PushError, StoreError: as `push`.
+        """
+        self._send("PUT", "record", {"writing": True}, self._content(RUN), dict[str, Any])
+
+    def _begin(self, state: UploadState, *, writing: bool) -> UploadState:
+        """Send `run.json`. A run that has ended is said to go on until its rows are sent."""
+        record = self._content(RUN)
+        if state.record == sha256(record).hexdigest() and (state.writing or not writing):
+            return state
+        going = writing or state.writing
+        self._send("PUT", "record", {"writing": going}, record, dict[str, Any])
+        return msgspec.structs.replace(state, generation=state.generation or 1, writing=going)
+
+    def _send_rows(self, state: UploadState, *, writing: bool) -> None:
+        """Send the rows behind those that the server has."""
         path = self._path / INDEX
-        generation, end = state.generation, state.size
         try:
             with path.open("rb") as file:
                 start = _agreeing(file, state)
-                file.seek(start)
-                for lines in _batches(file, path):
-                    received = self._send_batch(start, generation, lines, replace=start < end)
-                    start, generation, end = received.size, received.generation, received.size
+                self._send_from(file, start, state, writing=writing)
         except FileNotFoundError:
-            start = 0
+            self._sent = _Sent(state.generation, 0, (0, 0))
         except OSError as error:
             raise store_error("read", path, error) from error
-        if start < end:  # the file became shorter
-            start = self._send_batch(start, generation, b"", replace=True).size
-        return start
+        if self.size < state.size and self._sent is not None and self._sent.generation == state.generation:
+            received = self._send_batch(self.size, state.generation, b"", replace=True, writing=writing)
+            self._sent = replace(self._sent, generation=received.generation, size=received.size)  # it became shorter
 
-    def _send_batch(self, start: int, generation: int, lines: bytes, *, replace: bool) -> Received:
-        if not (self._checked or is_being_written(self._path)):
+    def _send_from(self, file: Any, start: int, state: UploadState, *, writing: bool) -> None:
+        found = os.fstat(file.fileno())
+        self._sent = sent = _Sent(state.generation, start, (found.st_dev, found.st_ino))
+        file.seek(start)
+        for lines in _batches(file, self._path / INDEX):
+            received = self._send_batch(
+                sent.size,
+                sent.generation,
+                lines,
+                replace=sent.generation == state.generation and sent.size < state.size,
+                writing=writing,
+            )
+            self._sent = sent = replace(sent, generation=received.generation, size=received.size)
+
+    def _send_batch(self, start: int, generation: int, lines: bytes, *, replace: bool, writing: bool) -> Received:
+        if not (self._checked or writing):
             check_rows(self._path)  # once: the server vouches for what it has received
             self._checked = True
         self._refuse_secrets(lines, f"the rows of {self.run_id} from byte {start} on")
@@ -116,15 +185,22 @@ class RunPush:
         received: Received = self._send("POST", "rows", query, lines, Received)
         if received.size != start + len(lines):  # it came before, and more with it
             raise ConflictError
-        self._rows += lines.count(b"\n")
-        self._progress(received.size)
+        self.rows += lines.count(b"\n")
+        self._progress(received.size, self.rows)
         return received
 
-    def _send_artifacts(self, state: UploadState) -> tuple[int, tuple[str, ...]]:
-        files, skipped = _artifacts(self._path)
+    def _send_artifacts(self, known: int = 0, *, settled: bool = False) -> int:
+        """Send the artifacts that were not sent before; how many contents.
+
+        Args:
+            known: how many files the server has.
+            settled: leave out files that may still be written.
+        """
+        files = self._artifacts.new(settled=settled)
         if not files:
-            return 0, skipped
+            return 0
         listed = msgspec.json.encode(files)
+        self._refuse_secrets(listed, f"the name of an artifact of {self.run_id}")
         missing = self._send("POST", "files", {}, listed, dict[str, list[str]])["missing"]
         by_hash = {digest: path for path, digest in files.items()}
         for digest in missing:
@@ -135,13 +211,14 @@ class RunPush:
             self._connection.send("PUT", f"contents/{digest}", {}, content, dict[str, Any])
         if missing:
             self._send("POST", "files", {}, listed, dict[str, list[str]])
-        self._changed = self._changed or state.files != len(files)
-        return len(missing), skipped
+        self._artifacts.were_sent(files)
+        self._changed = self._changed or known != len(files)
+        return len(missing)
 
     def _finish(self, state: UploadState, *, writing: bool) -> None:
         summary = self._content(SUMMARY) if (self._path / SUMMARY).exists() else b""
         digest = sha256(summary).hexdigest() if summary else None
-        if digest != state.summary:
+        if digest != state.summary or state.writing != writing:
             self._send("PUT", "summary", {"writing": writing}, summary, dict[str, Any])
 
     def _send(self, method: str, what: str, query: dict[str, Any], body: bytes, into: Any) -> Any:
@@ -174,6 +251,15 @@ def _run_id(path: Path) -> str:
     return found
 
 
+def _file_of(path: Path) -> tuple[tuple[int, int], int] | None:
+    """Which file lies there, and its size."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino), found.st_size
+
+
 def _agreeing(file: Any, state: UploadState) -> int:
     """Where the file and the server's rows begin to differ: behind the last batch that both have."""
     place = 0
@@ -196,23 +282,3 @@ def _batches(file: Any, path: Path) -> Iterator[bytes]:
             yield whole
         if len(whole) < len(lines) or not lines:
             return
-
-
-def _artifacts(run: Path) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Path below the run → SHA-256, of all files that agents left, and those that are too large. Links are left out."""
-    found: dict[str, str] = {}
-    skipped: list[str] = []
-    for directory, _, names in os.walk(run / ARTIFACTS):
-        for path in (Path(directory, name) for name in sorted(names)):
-            if path.is_symlink() or not path.is_file():
-                continue
-            shown = path.relative_to(run).as_posix()
-            try:
-                if path.stat().st_size > LARGEST_BATCH:
-                    skipped.append(shown)
-                    continue
-                with path.open("rb") as file:
-                    found[shown] = file_digest(file, "sha256").hexdigest()
-            except OSError as error:
-                raise store_error("read", path, error) from error
-    return found, tuple(skipped)

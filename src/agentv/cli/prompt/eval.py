@@ -31,6 +31,7 @@ TAKEN = frozenset(
         "quiet",
         "verbose",
         "no_progress",
+        "no_push",
         "strict",
     }
 )

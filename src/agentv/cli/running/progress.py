@@ -20,6 +20,7 @@ from agentv.app.wiring import redactor_for
 from agentv.cli.options.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample, takes_color
 from agentv.cli.redacted_stream import redacted
+from agentv.cli.running.pushing import Opened, pushing, remote_of
 from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
@@ -46,6 +47,7 @@ from agentv.user_code.functions.guard import apart_from_output
 from agentv.user_code.processes.supervised import note_resume
 
 if TYPE_CHECKING:
+    from agentv.app.push.remote import Remote
     from agentv.cli.exams import Exams
     from agentv.reports.run.agents import AgentsView
     from agentv.reports.run.rerun import RerunOptions
@@ -84,19 +86,26 @@ class ProgressOptions:
     promotes: bool = False
 
 
-def follow(settings: EvalSettings, options: ProgressOptions) -> int:
-    """Run what the settings say and show it; the exit status."""
+def follow(settings: EvalSettings, options: ProgressOptions, *, pushes: bool = True) -> int:
+    """Run what the settings say and show it; the exit status.
+
+    Args:
+        settings: of the run.
+        options: how it is shown.
+        pushes: push the run while it goes on, if a server is configured.
+    """
     form = options.form
     if options.quiet and options.verbose:
         raise UsageError("--quiet and --verbose conflict", "use one of them")
     if form != "text" and sys.stdout is None:
         raise UsageError(f"--format {form} cannot write to stdout: it is closed")
-    prepared = _prepared(settings, form)
-    with redacted(redactor_for(prepared.suites)):
-        return _followed(prepared, options)
+    prepared, remote = _prepared(settings, form, pushes=pushes)
+    opened = _note_resume if settings.watched is None else _note_watched(settings.watched)
+    with redacted(redactor_for(prepared.suites)), pushing(remote, opened, quiet=options.quiet) as opened:
+        return _followed(prepared, options, opened)
 
 
-def _followed(prepared: Prepared, options: ProgressOptions) -> int:
+def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> int:
     form, quiet = options.form, options.quiet
     here = str(Path.cwd())  # users' code may change it
     warnings = [found for found in prepared.diagnostics if found.severity == "warning"]
@@ -109,7 +118,6 @@ def _followed(prepared: Prepared, options: ProgressOptions) -> int:
     progress = _progress(options)
     with apart_from_output(), progress as live:
         trials = _Trials(here) if options.verbose else None
-        opened = _note_resume if prepared.settings.watched is None else _note_watched(prepared.settings.watched)
         outcome = evaluate(prepared, _sink(view, live, trials, quiet=quiet), opened=opened)
     view.rerun = _rerun_options(outcome, prepared, here)
     if form in ANNOTATED:
@@ -140,10 +148,11 @@ def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOpti
     )
 
 
-def _prepared(settings: EvalSettings, form: Format) -> Prepared:
-    """What is to be run; what is wrong with the files is reported in the format that was asked for."""
+def _prepared(settings: EvalSettings, form: Format, *, pushes: bool) -> tuple[Prepared, Remote | None]:
+    """What is to be run, and where it is pushed; wrong files are reported in the format that was asked for."""
     try:
-        return prepare(settings)
+        prepared = prepare(settings)
+        return prepared, remote_of(prepared) if pushes else None
     except LoadError as error:
         if form not in ANNOTATED:
             raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from agentv.lazy_dataclass import dataclass
 
 
@@ -23,3 +25,22 @@ class Pushed:
     artifacts: int
     changed: bool
     skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LivePushed:
+    """What was pushed of a run while it went on.
+
+    Attributes:
+        path: its directory.
+        page: address of the page that shows it.
+        rows: lines that were sent.
+        problem: why the server does not have all of it; None: it has.
+        missing: how many rows the server lacks, and how many there are.
+    """
+
+    path: Path
+    page: str
+    rows: int
+    problem: str | None = None
+    missing: tuple[int, int] = (0, 0)

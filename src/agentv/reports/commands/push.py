@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.model.run.pushed import Pushed
+from agentv.model.run.pushed import LivePushed, Pushed
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line
 
@@ -21,3 +21,12 @@ def render_pushed(pushed: Pushed) -> str:
         more = f" and {len(pushed.skipped) - _SHOWN} more" if len(pushed.skipped) > _SHOWN else ""
         lines.append(f"warning: too large to push: {named}{more}")
     return "\n".join(lines)
+
+
+def render_live_pushed(pushed: LivePushed, command: str) -> str:
+    """What became of a run that was pushed while it went on. `command` pushes the rest."""
+    if pushed.problem is None:
+        return f"pushed {plural(pushed.rows, 'row')}: {pushed.page}"
+    missing, rows = pushed.missing
+    what = f"{missing:,} of {plural(rows, 'row')} were not pushed" if missing else "the end of the run was not pushed"
+    return f"warning: {what}: {one_line(pushed.problem)}. Push the rest with:\n  {command}"

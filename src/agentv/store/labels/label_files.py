@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -66,15 +66,49 @@ def append_labels(path: Path, labels: Iterable[Label]) -> None:
     Raises:
         StoreError: the system refuses.
     """
-    text = b"".join(to_json(_line(label)) + b"\n" for label in labels)
-    if not text:
-        return
+    text = b"".join(label_line(label) + b"\n" for label in labels)
+    if text:
+        _append(path, lambda _: text)
+
+
+def merge_labels(path: Path, labels: Iterable[Label]) -> int:
+    """Append the labels that a file lacks, in their order; how many. Lines of the file stay as they are.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    wanted = {label_line(label): None for label in labels}
+    missing: list[bytes] = []
+
+    def chosen(before: Callable[[], bytes]) -> bytes:
+        known = set(map(_canonical, before().split(b"\n")))
+        missing.extend(line for line in wanted if line not in known)
+        return b"".join(line + b"\n" for line in missing)
+
+    if wanted:
+        _append(path, chosen)
+    return len(missing)
+
+
+def _canonical(line: bytes) -> bytes:
+    """A line as `label_line` writes it; what is no label stays as it is."""
+    try:
+        return label_line(label_in(line))
+    except ValueError:
+        return line
+
+
+def _append(path: Path, text_after: Callable[[Callable[[], bytes]], bytes]) -> None:
+    """Append what is chosen by the content of a file, which no other process changes meanwhile."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         with open(descriptor, "r+b", buffering=0) as file:  # noqa: PTH123  # a descriptor has no path
             fcntl.flock(file, fcntl.LOCK_EX)
             size = os.fstat(descriptor).st_size
+            text = text_after(lambda: os.pread(descriptor, size, 0))
+            if not text:
+                return
             torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
             written = b"\n" + text if torn else text
             if file.write(written) != len(written):
@@ -99,13 +133,27 @@ def read_labels(paths: Iterable[Path]) -> list[Label]:
             if not line.strip():
                 continue
             try:
-                found.append(_label(_decode(line)))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                found.append(label_in(line))
+            except ValueError as error:
                 problems.append(f"{path}:{number}: {_problem(line, error)}")
     if problems:
         more = [f"and {len(problems) - _SHOWN} more lines"] if len(problems) > _SHOWN else []
         raise StoreError("\n".join([*problems[:_SHOWN], *more]))
     return found
+
+
+def label_line(label: Label) -> bytes:
+    """The one line that a label is written as, without its end."""
+    return to_json(_line(label))
+
+
+def label_in(line: bytes) -> Label:
+    """The label of a line.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return _label(_decode(line))
 
 
 def _problem(line: bytes, error: Exception) -> str:

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -17,8 +18,10 @@ from agentv.errors import StoreError
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.private_files import make_private, open_private
 from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.labels.label_files import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import key_of_row
 from agentv.store.team.database import Database
+from agentv.store.team.labels import TeamLabels
 from agentv.store.team.uploads import silent_since
 from agentv.user_code.os_errors import store_error
 
@@ -65,6 +68,8 @@ class Replica:
         self._directory = directory.absolute()
         self._copied: dict[Path, _Copied] = {}
         self._writing: dict[Path, int] = {}
+        self._labels: dict[str, int] = {}
+        self._files: dict[Path, str] = {}
         try:
             make_private(self._directory)
             self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
@@ -94,10 +99,27 @@ class Replica:
         try:
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
+                self._copy_labels(project)
             changed = sum([self._copy(path, source) for path, source in sources.items()])
             return changed + self._remove_others(projects, sources.keys())
         except OSError as error:
             raise store_error("write", self._directory, error) from error
+
+    def _copy_labels(self, project: str) -> None:
+        """Write the label files of a project anew where labels were added."""
+        with self._database.reading() as transaction:
+            query = "SELECT COALESCE(MAX(number), 0) FROM labels WHERE project = :project"
+            ((last,),) = transaction.rows(query, project=project)
+        directory = labels_directory(self.root(project))
+        if last == self._labels.get(project, 0) and (not last or directory.is_dir()):
+            return
+        by_file: dict[Path, list[bytes]] = {}
+        for label in TeamLabels(self._database, project, "").read():
+            by_file.setdefault(labels_file(self.root(project), label.suite), []).append(label_line(label) + b"\n")
+        directory.mkdir(parents=True, exist_ok=True)
+        for path, lines in by_file.items():
+            write_private(path, b"".join(lines))
+        self._labels[project] = last
 
     def close(self) -> None:
         """Let another process use the directory."""
@@ -173,13 +195,21 @@ class Replica:
     def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
         for name, digest in files:
             target = path / PurePosixPath(name)
-            if target.exists():  # named by its trial; another content comes only with another run
+            if target.exists() and self._digest(target) == digest:
                 continue
             query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
             with self._database.reading() as transaction:
                 found = transaction.rows(query, project=project, sha256=digest)
             target.parent.mkdir(parents=True, exist_ok=True)
             write_private(target, found[0][0] if found else b"")
+            self._files[target] = digest
+
+    def _digest(self, file: Path) -> str:
+        """The SHA-256 of a file's content, read once: only copying changes it."""
+        if file not in self._files:
+            with file.open("rb") as content:
+                self._files[file] = file_digest(content, "sha256").hexdigest()
+        return self._files[file]
 
     def _remove_others(self, projects: list[str], known: Collection[Path]) -> int:
         """Remove copies of runs that were deleted; how many."""

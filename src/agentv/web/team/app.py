@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from agentv.web.answers import RefusedError
 from agentv.web.security import Guard
-from agentv.web.team import administration, uploads
+from agentv.web.team import administration, labels, uploads
 from agentv.web.team.endpoints import failed, routes_of
 from agentv.web.team.health import health_routes
 from agentv.web.team.pages import ProjectPages, page_routes
@@ -23,7 +23,10 @@ from agentv.web.team.state import TeamState
 
 def team_routes(state: TeamState) -> list[Route]:
     """The routes for uploads and administration, health and metrics."""
-    return [*routes_of(state, (*uploads.ENDPOINTS, *administration.ENDPOINTS)), *health_routes(state)]
+    return [
+        *routes_of(state, (*uploads.ENDPOINTS, *labels.ENDPOINTS, *administration.ENDPOINTS)),
+        *health_routes(state),
+    ]
 
 
 def team_application(state: TeamState, data: Path) -> Guard:

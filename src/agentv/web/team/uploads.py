@@ -44,7 +44,7 @@ class MissingContents(Struct, frozen=True):
     missing: list[str]
 
 
-def _existing(state: TeamState, call: TeamCall) -> str:
+def existing_project(state: TeamState, call: TeamCall) -> str:
     """The project, which exists: a token of all projects may name any."""
     if call.of_project not in state.tokens.projects():
         raise RefusedError(404, "no-such-project", f"the server has no project '{call.of_project}'")
@@ -52,7 +52,7 @@ def _existing(state: TeamState, call: TeamCall) -> str:
 
 
 def _name(state: TeamState, call: TeamCall) -> RunName:
-    return RunName(_existing(state, call), call.names["run"], call.actor)
+    return RunName(existing_project(state, call), call.names["run"], call.actor)
 
 
 def _state(state: TeamState, call: TeamCall) -> UploadState:
@@ -78,7 +78,7 @@ def _put_files(state: TeamState, call: TeamCall) -> MissingContents:
 
 
 def _put_content(state: TeamState, call: TeamCall) -> dict[str, Any]:
-    state.uploads.put_content(_existing(state, call), call.names["sha256"], call.body)
+    state.uploads.put_content(existing_project(state, call), call.names["sha256"], call.body)
     return {}
 
 

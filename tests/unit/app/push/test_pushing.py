@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from agentv.app.push import pushing
-from agentv.app.push.pushing import push_run
-from agentv.app.push.remote import Connection, PushError, Remote
+from agentv.app.push.connection import Connection, PushError
+from agentv.app.push.pushing import RunPush, redactor_of
+from agentv.app.push.remote import Remote
 from agentv.errors import StoreError, UsageError
 from agentv.store.journal.verification import check_rows
 from agentv.store.team.replica import Replica
@@ -32,7 +33,7 @@ def remote(server):
 
 def pushed(run, remote, env=None, **options):
     with Connection(remote, **options) as connection:
-        return push_run(run, connection, env or {}), connection.sent
+        return RunPush(run, connection, redactor_of(env or {}, remote.token)).push(), connection.sent
 
 
 def copy_of(server, tmp_path):
@@ -157,7 +158,7 @@ def test_refusals_are_said_plainly_and_never_show_the_token(server, remote, tmp_
     run = write_run(tmp_path, row(1))
     wrong = {
         "does not know this token": Remote(remote.address, "agentv_wrong"),
-        "for the project 'support'": Remote(f"{server.root}/projects/other", remote.token),
+        "has access to 'support' only": Remote(f"{server.root}/projects/other", remote.token),
         "does not have the scope 'push'": Remote(remote.address, server.token("read")),
         "no project 'other'": Remote(f"{server.root}/projects/other", server.token("push", project=None)),
         "nothing at this address": Remote(f"{server.root}/x/projects/support", remote.token),

@@ -44,7 +44,8 @@ def test_every_address_but_health_and_metrics_needs_a_token_with_its_scope(serve
                 continue
             assert code(without) == (401, "no-token"), path
             given = httpx.request(method, server.root + path, headers={"Authorization": f"Bearer {scoped}"})
-            assert given.status_code == (200 if path == "/api/projects" else 403), path
+            readable = path == "/api/projects" or (method, path) == ("GET", "/projects/support/api/labels/lines")
+            assert given.status_code == (200 if readable else 403), path
     assert open_addresses == {"/health", "/metrics"}
 
 
@@ -127,3 +128,48 @@ def test_a_database_that_is_away_gives_503_and_a_time_to_try_again(server, clien
     metrics = client.get(f"{server.root}/metrics").text
     assert "agentv_database_up 0\n" in metrics
     assert 'agentv_answers_total{status="503"} 2\n' in metrics
+
+
+def test_people_add_labels_of_their_own_and_those_who_push_add_any(server, client):
+    with httpx.Client(base_url=server.address) as other:
+        text, token = server.state.tokens.create("ana", "support", ("label", "read"), None, "test")
+        other.headers["Authorization"] = f"Bearer {text}"
+        own = label(token.actor)
+        first = other.post("/api/labels/lines", content=own + b"\n" + own + b"\n")
+        assert (first.status_code, first.json()) == (200, {"added": 1})
+        assert other.post("/api/labels/lines", content=own).json() == {"added": 0}
+        assert code(other.post("/api/labels/lines", content=label("ben"))) == (403, "other-person")
+        refused = [
+            label("ben", note="x" * (64 << 10)),
+            label("ben", suite="s" * 300),
+            label("be\0n"),
+            b"[" * 100_000,
+            b'{"case": "x"}',
+        ]
+        for number, line in enumerate(refused):
+            answer = client.post("/api/labels/lines", content=label("ben") + b"\n" + line)
+            assert code(answer) == (422, "refused"), number
+        assert client.post("/api/labels/lines", content=label("ben")).json() == {"added": 1}
+        found = other.get("/api/labels/lines", params={"after": 1}).json()
+        assert [one["person"] for one in found["labels"]] == ["ben"], "a batch with a wrong line added nothing"
+        assert (found["cursor"], found["more"]) == (2, False)
+        reader = {"Authorization": f"Bearer {server.token('read')}"}
+        assert code(other.post("/api/labels/lines", content=own, headers=reader)) == (403, "missing-scope")
+
+
+def label(person, **other):
+    line = {
+        "case": "refund",
+        "output_sha256": "0" * 64,
+        "rubric_sha256": "1" * 64,
+        "label": "pass",
+        "person": person,
+        "time": "2026-11-21T14:03:22Z",
+        "suite": "support",
+        "assertion": "helpful",
+        "run": RUN_ID,
+        "judge_model": "gpt",
+        "prompt_sha256": "2" * 64,
+        "judge_pass": True,
+    }
+    return json.dumps({**line, **other}).encode()

@@ -1,0 +1,191 @@
+"""Requests to the server that runs are pushed to, and what it answers."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from agentv.app.push.remote import Remote
+from agentv.errors import AgentvError, ExitStatus
+from agentv.model.values.values import EMPTY
+from agentv.reports.text.escaping import one_line
+from agentv.version import __version__
+
+ATTEMPTS = 6
+_LONGEST_WAIT_S = 30.0
+_TIMEOUT_S = 60.0
+_CONNECT_S = 10.0
+_AGAIN = frozenset({429, 502, 503, 504})
+_OF_SENDER = frozenset({401, 403, 404, 405})
+"""Answers that hold for whatever this sender sends there."""
+
+_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
+_SMALL = 512
+"""Bytes of a body that is sent as it is."""
+
+
+class PushError(AgentvError):
+    """A run could not be pushed. What was sent stays, and the next push goes on from there."""
+
+    status = ExitStatus.ERRORED
+
+
+class RemoteError(PushError):
+    """The server cannot be used: it cannot be reached, is none, or refuses the token. No other run can be pushed now.
+
+    Attributes:
+        passing: it cannot be reached, so that trying again later may succeed.
+    """
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
+
+
+class ConflictError(Exception):
+    """The server has other rows than this client thought; it asks again."""
+
+
+class Connection:
+    """Requests to a remote, tried again while the server is away for a moment. A context manager.
+
+    Args:
+        remote: the server.
+        transport: in place of the network.
+        sleep: waits so many seconds.
+        attempts: of a request that the server does not answer; 1: whoever calls tries again.
+        timeout_s: seconds to wait for an answer.
+    """
+
+    def __init__(
+        self,
+        remote: Remote,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        attempts: int = ATTEMPTS,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> None:
+        self._remote = remote
+        self._sleep = sleep
+        self._attempts = attempts
+        self.sent = 0
+        headers = {"Authorization": f"Bearer {remote.token}", "User-Agent": f"agentv/{__version__}"}
+        self._client = httpx.Client(
+            headers=headers, timeout=httpx.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)), transport=transport
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._client.close()
+
+    def get(self, path: str, into: Any, query: Mapping[str, Any] = EMPTY) -> Any:
+        """The answer to a GET, of a type.
+
+        Raises:
+            PushError: there is none; the text says why.
+        """
+        return self._answer("GET", path, query, b"", into)
+
+    def send(self, method: str, path: str, query: Mapping[str, Any], body: bytes, into: Any) -> Any:
+        """Send a body, compressed; the answer, of a type.
+
+        Raises:
+            ConflictError: the server has other rows.
+            PushError: it refuses, or cannot be reached.
+        """
+        return self._answer(method, path, query, body, into)
+
+    def _answer(self, method: str, path: str, query: Mapping[str, Any], body: bytes, into: Any) -> Any:
+        packed = gzip.compress(body, 1, mtime=0) if len(body) > _SMALL else body
+        headers = {"Content-Encoding": "gzip"} if len(body) > _SMALL else {}
+        texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
+        address = f"{self._remote.address}/api/{quote(path)}"
+        response = self._tried(
+            self._client.build_request(method, address, params=texts, content=packed, headers=headers)
+        )
+        self.sent += len(packed)
+        if response.status_code == 409:
+            raise ConflictError(_message(response))
+        if response.status_code != 200:
+            raise _refusal(response)
+        try:
+            return msgspec.json.decode(response.content, type=into)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            what = "what answers there is not an agentv server, or a much newer one"
+            raise RemoteError(f"cannot push to {self._remote.address}: {what}") from error
+
+    def _tried(self, request: httpx.Request) -> httpx.Response:
+        wait = 0.5
+        for attempt in range(1, self._attempts + 1):
+            try:
+                response = self._client.send(request)
+            except httpx.TransportError as error:
+                if attempt == self._attempts or _is_final(error):
+                    raise RemoteError(
+                        f"cannot reach {self._remote.address}: {_reason(error)}", passing=not _is_final(error)
+                    ) from error
+            else:
+                if response.status_code not in _AGAIN or attempt == self._attempts:
+                    return response
+                wait = max(wait, _retry_after(response))
+            self._sleep(min(wait, _LONGEST_WAIT_S))
+            wait *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _refusal(response: httpx.Response) -> PushError:
+    status = response.status_code
+    text = f"the server refused ({status}): {_message(response)}"
+    if response.has_redirect_location:
+        return RemoteError(f"{text}: it redirects to {one_line(response.headers['location'])}")
+    if status in _AGAIN or status >= 500:
+        return RemoteError(text, passing=True)
+    return RemoteError(text) if status in _OF_SENDER else PushError(text)
+
+
+def _message(response: httpx.Response) -> str:
+    try:
+        return one_line(str(msgspec.json.decode(response.content)["error"]["message"]))
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        return response.reason_phrase or "it gave no reason"
+
+
+def _retry_after(response: httpx.Response) -> float:
+    said = response.headers.get("retry-after", "")
+    return float(said) if said.isascii() and said.isdigit() else 0.0
+
+
+def _certificate_error(error: BaseException | None) -> ssl.SSLError | None:
+    """The error of TLS that is the cause of another error."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _is_final(error: httpx.TransportError) -> bool:
+    """Whether trying again cannot help."""
+    return _certificate_error(error) is not None or isinstance(error, httpx.UnsupportedProtocol)
+
+
+def _reason(error: httpx.TransportError) -> str:
+    tls = _certificate_error(error)
+    if isinstance(tls, ssl.SSLCertVerificationError):
+        return (
+            f"its certificate is not valid: {tls.verify_message}; "
+            "for a certificate authority of your own, set SSL_CERT_FILE to its certificate"
+        )
+    if tls is not None:
+        return "it does not speak TLS; is the address http:// ?"
+    if isinstance(error, httpx.TimeoutException):
+        return "it did not answer in time"
+    return one_line(_NUMBER.sub("", str(error))) or type(error).__name__

@@ -1,0 +1,96 @@
+"""Labels of a project, sent to a server and got from it. They are only ever added, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from agentv.app.push.connection import Connection, PushError
+from agentv.model.run.labelled.labels import Label
+from agentv.model.secrets.redaction import Redactor
+from agentv.store.labels.label_files import (
+    label_in,
+    label_line,
+    labels_directory,
+    labels_file,
+    merge_labels,
+    read_labels,
+)
+
+_BATCH = 1 << 20
+"""Bytes of labels after which a batch ends."""
+
+_ADDRESS = "labels/lines"
+
+
+class _Added(Struct):
+    added: int
+
+
+class _Lines(Struct):
+    labels: list[msgspec.Raw]
+    cursor: int
+    more: bool
+
+
+def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
+    """Send the labels of a project; how many the server did not have.
+
+    Raises:
+        PushError: the server refuses or cannot be reached, or a label contains a secret.
+        StoreError: a file of labels cannot be read.
+    """
+    added = 0
+    for lines in _batches(root, redactor):
+        found: _Added = connection.send("POST", _ADDRESS, {}, lines, _Added)
+        added += found.added
+    return added
+
+
+def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ...]]:
+    """Append the labels of the server that a project lacks; how many, and the files that they were added to.
+
+    Raises:
+        PushError: the server refuses or cannot be reached, or sends what is no label.
+        StoreError: a file cannot be written.
+    """
+    by_file: dict[Path, list[Label]] = {}
+    for label in _of_server(connection):
+        by_file.setdefault(labels_file(root, label.suite), []).append(label)
+    added = {path: merge_labels(path, labels) for path, labels in sorted(by_file.items())}
+    return sum(added.values()), tuple(path for path, count in added.items() if count)
+
+
+def _batches(root: Path, redactor: Redactor) -> Iterator[bytes]:
+    batch = b""
+    for path in sorted(labels_directory(root).glob("*.jsonl")):
+        for label in read_labels([path]):
+            line = label_line(label) + b"\n"
+            if redactor.found_in(line):
+                raise PushError(
+                    f"{path}: a label contains a secret of this environment, so the labels were not pushed: "
+                    "remove the secret from its line"
+                )
+            if batch and len(batch) + len(line) > _BATCH:
+                yield batch
+                batch = b""
+            batch += line
+    if batch:
+        yield batch
+
+
+def _of_server(connection: Connection) -> Iterator[Label]:
+    after, more = 0, True
+    while more:
+        found: _Lines = connection.get(_ADDRESS, _Lines, {"after": after})
+        if found.more and found.cursor <= after:
+            raise PushError("the server sends the same labels again and again: upgrade it")
+        after, more = found.cursor, found.more
+        for line in found.labels:
+            try:
+                yield label_in(bytes(line))
+            except (ValueError, RecursionError) as error:
+                raise PushError(f"the server sent what is no label: {error}") from error

@@ -1,0 +1,262 @@
+"""A run is pushed while it goes on: a thread reads its files as they grow. The run never waits for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from agentv.app.push.remote import Remote
+from agentv.errors import AgentvError
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.pushed import LivePushed
+from agentv.model.values.response import Failure
+from agentv.store.files.directory import INDEX, RUN
+from agentv.user_code.functions.guard import attempt
+
+if TYPE_CHECKING:
+    from agentv.app.push.pushing import RunPush
+
+_REQUEST_S = 20.0
+"""Seconds to wait for one answer of the server."""
+
+_GOES_ON_S = 45.0
+"""Seconds without news after which the server is told that the run goes on; it takes one for ended after 120."""
+
+_ARTIFACTS_SHARE = 20
+"""Artifacts are looked for so rarely that this takes no more than one part of so many of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long a live push waits, in seconds.
+
+    Attributes:
+        first, longest: between two looks at the files; looks become rarer in a long run, so that batches stay few.
+        retry, longest_retry: until the server is tried again; each time twice as long.
+        idle, end: after the run, for the last rows: without progress, and altogether.
+        away: after the run, if the server was away before.
+    """
+
+    first: float = 0.4
+    longest: float = 2.0
+    retry: float = 1.0
+    longest_retry: float = 15.0
+    idle: float = 5.0
+    end: float = 30.0
+    away: float = 1.5
+
+
+WAITS = Waits()
+
+
+class LivePush:
+    """The push of one run while it goes on. Nothing that goes wrong in it is raised.
+
+    Args:
+        remote: the server.
+        env: the environment, whose secrets are not sent.
+        problem: told why rows cannot be pushed now, once for each reason; called on another thread.
+        waits: how long to wait.
+        options: of the connection.
+    """
+
+    def __init__(
+        self,
+        remote: Remote,
+        env: Mapping[str, str],
+        problem: Callable[[str], None],
+        waits: Waits = WAITS,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._remote = remote
+        self._env = env
+        self._problem = problem
+        self._waits = waits
+        self._options = options or {}
+        self._path: Path | None = None
+        self._push: RunPush | None = None
+        self._failed: str | None = None
+        self._told: set[str] = set()
+        self._steps = 0
+        self._run_ended = Event()
+        self._given_up = Event()
+        self._done = Event()
+        self._complete = False
+
+    def start(self, path: Path) -> None:
+        """Begin to push the run in a directory, which has been opened."""
+        self._path = path
+        Thread(target=self._work, name="agentv-push", daemon=True).start()
+
+    def finish(self, waiting: Callable[[], object] = lambda: None) -> LivePushed | None:
+        """Wait for the last rows, for a bounded time; what was pushed. None: the run has not begun.
+
+        Ctrl-C ends the waiting.
+
+        Args:
+            waiting: called once if it takes a moment.
+        """
+        if self._path is None:
+            return None
+        with suppress(KeyboardInterrupt):
+            self._wait(waiting)
+        self._given_up.set()
+        return self._pushed(self._path)
+
+    def _wait(self, waiting: Callable[[], object]) -> None:
+        began = moved = time.monotonic()
+        idle = self._waits.idle if self._failed is None else self._waits.away
+        steps, told = self._steps, False
+        self._run_ended.set()
+        while not self._done.wait(0.05):
+            now = time.monotonic()
+            if self._steps != steps:
+                steps, moved = self._steps, now
+            if now - moved > idle or now - began > self._waits.end:
+                return
+            if not told and now - began > 1:
+                told = True
+                waiting()
+
+    def _pushed(self, path: Path) -> LivePushed:
+        push = self._push
+        run_id, rows = (path.name, 0) if push is None else (push.run_id, push.rows)
+        page = self._remote.page_of(run_id)
+        if self._complete:
+            return LivePushed(path, page, rows)
+        problem = self._failed or f"{self._remote.address} did not take them in time"
+        return LivePushed(path, page, rows, problem, _rows_behind(path, 0 if push is None else push.size))
+
+    def _work(self) -> None:
+        try:
+            failure = attempt(self._pushes, None, "internal-error", "the push")
+            if isinstance(failure, Failure):
+                self._fail(failure.message)
+        finally:
+            self._done.set()
+
+    def _pushes(self, _: None) -> None:
+        from agentv.app.push.connection import Connection  # the client of HTTP takes a moment to load
+
+        options = {"attempts": 1, "timeout_s": _REQUEST_S, **self._options}
+        with Connection(self._remote, **options) as connection:
+            self._follow(connection)
+            self._run_ended.wait()
+            self._end(connection)
+
+    def _follow(self, connection: Any) -> None:
+        """Push what is new until the run ends, or trying again is of no use."""
+        began = time.monotonic()
+        retry = self._waits.retry
+        rhythm = _Rhythm()
+        while not self._run_ended.is_set():
+            try:
+                self._step(connection, rhythm)
+            except AgentvError as error:
+                passing = getattr(error, "passing", False)
+                self._fail(
+                    str(error), "trying again while the run goes on" if passing else "the run goes on without it"
+                )
+                if not passing:
+                    return
+                self._run_ended.wait(retry)
+                retry = min(2 * retry, self._waits.longest_retry)
+                continue
+            self._failed, retry = None, self._waits.retry
+            age = time.monotonic() - began
+            self._run_ended.wait(min(self._waits.longest, max(self._waits.first, age / 100)))
+
+    def _step(self, connection: Any, rhythm: _Rhythm) -> None:
+        assert self._path is not None  # noqa: S101  # it was started
+        if not (self._path / RUN).exists():
+            return  # the run is about to write it
+        push = self._opened(connection)
+        if push.push_new_rows():
+            rhythm.has_news()
+        if rhythm.artifacts_are_due:
+            with rhythm.measuring():
+                push.push_new_artifacts()
+        if rhythm.is_silent:
+            push.say_that_it_goes_on()
+            rhythm.has_news()
+
+    def _end(self, connection: Any) -> None:
+        """Push the rest of a run that has ended, until it is complete or nobody waits any more."""
+        retry = self._waits.retry / 4
+        was_away = self._failed is not None
+        while not self._given_up.is_set():
+            try:
+                self._opened(connection).push()
+            except AgentvError as error:
+                self._fail(str(error))
+                if was_away or not getattr(error, "passing", False):
+                    return
+                self._given_up.wait(retry)
+                retry *= 2
+                continue
+            self._complete = True
+            return
+
+    def _opened(self, connection: Any) -> RunPush:
+        """The push of the run, which has its `run.json`."""
+        if self._push is None:
+            from agentv.app.push.pushing import RunPush, redactor_of
+
+            assert self._path is not None  # noqa: S101  # it was started
+            redactor = redactor_of(self._env, self._remote.token)
+            self._push = RunPush(self._path, connection, redactor, self._moved)
+        return self._push
+
+    def _moved(self, *_: int) -> None:
+        self._steps += 1
+
+    def _fail(self, reason: str, then: str = "the run goes on without it") -> None:
+        if reason != self._failed:
+            self._failed = reason
+            if not self._run_ended.is_set() and reason not in self._told:
+                self._told.add(reason)
+                self._problem(f"cannot push now: {reason}; {then}")
+
+
+class _Rhythm:
+    """When artifacts are looked for, and when the server last heard of the run."""
+
+    def __init__(self) -> None:
+        self._news = time.monotonic()
+        self._next = 0.0
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the server heard nothing for a while."""
+        return time.monotonic() - self._news > _GOES_ON_S
+
+    @property
+    def artifacts_are_due(self) -> bool:
+        """Whether to look for artifacts."""
+        return time.monotonic() >= self._next
+
+    def has_news(self) -> None:
+        """The server heard of the run."""
+        self._news = time.monotonic()
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """The body looks for artifacts: the longer it takes, the later is the next time."""
+        began = time.monotonic()
+        yield
+        took = time.monotonic() - began
+        self._next = began + max(1.0, _ARTIFACTS_SHARE * took)
+
+
+def _rows_behind(path: Path, size: int) -> tuple[int, int]:
+    """How many rows of a run lie behind so many bytes, and how many there are."""
+    missing = number = 0
+    with suppress(OSError), (path / INDEX).open("rb") as file:
+        for number, line in enumerate(file, 1):  # noqa: B007  # the last one counts
+            missing += size <= 0
+            size -= len(line)
+    return missing, number

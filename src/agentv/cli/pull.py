@@ -1,0 +1,46 @@
+"""`agentv pull`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from agentv.errors import ExitStatus
+from agentv.model.values.formatting import plural
+
+
+@click.group("pull", epilog="Example: agentv pull labels")
+def group() -> None:
+    """Get what people did on a team's server."""
+
+
+@group.command("labels", epilog="Example: agentv pull labels --remote https://evals.example.org/projects/support")
+@click.option(
+    "--remote",
+    metavar="URL",
+    help="Project on the server, such as https://HOST/projects/NAME (default: $AGENTV_REMOTE, else `results.remote` of "
+    ".agentv/config.yaml).",
+)
+def labels(remote: str | None) -> int:
+    """Add the server's labels to .agentv/labels. Labels that are there stay; `agentv push` sends them.
+
+    The token comes from $AGENTV_TOKEN, else from `results.token` of .agentv/config.yaml. It needs the scope `read`.
+    """
+    from agentv.app.push.choosing import chosen_remote, project_root
+    from agentv.app.push.connection import Connection
+    from agentv.app.push.labels import pull_labels
+    from agentv.cli.push import wait_for_server
+    from agentv.cli.running.pushing import EXPOSED
+    from agentv.reports.text.paths import shown_from
+
+    found = chosen_remote(remote, os.environ)
+    if found.is_exposed:
+        click.echo(EXPOSED, err=True)
+    with Connection(found, sleep=wait_for_server) as connection:
+        added, files = pull_labels(project_root(), connection)
+    here = str(Path.cwd())
+    named = ", ".join(shown_from(str(path.absolute()), here) for path in files)
+    click.echo(f"{plural(added, 'new label')}: {named}" if added else "no new labels", err=True)
+    return ExitStatus.PASSED
