@@ -3,6 +3,7 @@
 from agentv.web.api.cases import ENDPOINTS as CASES
 from agentv.web.api.comparison import ENDPOINTS as COMPARISON
 from agentv.web.api.editing import ENDPOINTS as EDITING
+from agentv.web.api.prompts import ENDPOINTS as PROMPTS
 from agentv.web.api.runs import ENDPOINTS as RUNS
 
-ENDPOINTS = (*RUNS, *CASES, *COMPARISON, *EDITING)
+ENDPOINTS = (*RUNS, *CASES, *COMPARISON, *EDITING, *PROMPTS)

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from agentv.app.view.overview import RunOverview, overview
 from agentv.app.view.project import stamp_of
+from agentv.app.view.prompts import has_library
 from agentv.app.view.runs import RunPage, RunQuery
 from agentv.store.files.directory import is_being_written
 from agentv.version import __version__
@@ -13,7 +14,7 @@ from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
 
 OFFERS = ("compare",)
-"""What there is beyond runs."""
+"""What there always is beyond runs."""
 
 
 class ProjectFacts(Struct, frozen=True):
@@ -36,7 +37,8 @@ class ProjectFacts(Struct, frozen=True):
 
 def _project(context: ViewContext, call: Call) -> ProjectFacts:  # noqa: ARG001  # every handler has this signature
     facts = (context.project.name, __version__, context.options.edit)
-    return ProjectFacts(*facts, run=False, offers=list(OFFERS))
+    offers = [*OFFERS, *(["prompts"] if has_library(context.project) else [])]
+    return ProjectFacts(*facts, run=False, offers=offers)
 
 
 def _runs(context: ViewContext, call: Call) -> RunPage:

@@ -8,6 +8,8 @@ import { switchMarkdown } from "../dom/markdown.js";
 import { Frame } from "../page/frame.js";
 import { listenToKeys } from "../page/keyboard.js";
 import { problemBox } from "../page/loading.js";
+import { PromptScreen } from "../prompts/prompt_screen.js";
+import { PromptsScreen } from "../prompts/prompts_screen.js";
 import { CompareScreen } from "./compare_screen.js";
 import { Palette } from "./palette.js";
 import { runAddress } from "./run_rows.js";
@@ -15,7 +17,14 @@ import { RunScreen } from "./run_screen.js";
 import { RunsScreen } from "./runs_screen.js";
 
 const RUN = /^\/run\/([^/]*)(.*)$/s;
+const PROMPT = /^\/prompts\/([^/]+)$/;
 const FOUND_RUNS = 8;
+
+// Pages beside those of runs, of which a server offers some.
+const SCREENS = [
+  { name: "compare", label: "Compare", command: "Compare runs", make: (api) => new CompareScreen(api) },
+  { name: "prompts", label: "Prompts", command: "Prompts", make: (api) => new PromptsScreen(api) },
+];
 
 /** @type {[string, string][]} */
 const KEYS = [
@@ -89,7 +98,13 @@ export class App {
       return [`run ${JSON.stringify([id, beside])}`, () => new RunScreen(this.api, this.frame, id, beside), run[2]];
     }
     if (path === "" || path === "/") return ["runs", () => new RunsScreen(this.api, this.project), ""];
-    if (path === "/compare" && this.offers("compare")) return ["compare", () => new CompareScreen(this.api), ""];
+    const found = SCREENS.find(({ name }) => path === `/${name}` && this.offers(name));
+    if (found) return [found.name, () => found.make(this.api), ""];
+    const prompt = PROMPT.exec(path);
+    if (prompt && this.offers("prompts")) {
+      const name = decodedId(prompt[1]);
+      return [`prompt ${name}`, () => new PromptScreen(this.api, name, runAddress), ""];
+    }
     return [`missing ${path}`, () => missingScreen(path), ""];
   }
 
@@ -113,15 +128,16 @@ export class App {
   }
 
   links() {
-    const pages = [["Runs", "#/"], ...(this.offers("compare") ? [["Compare", "#/compare"]] : [])];
-    return pages.map(([label, href]) => element("a", { href }, label));
+    const pages = SCREENS.filter(({ name }) => this.offers(name)).map(({ name, label }) => [label, `#/${name}`]);
+    return [["Runs", "#/"], ...pages].map(([label, href]) => element("a", { href }, label));
   }
 
   mark() {
     const [path] = location.hash.split("?");
     if (this.key.startsWith("run ")) return;
     for (const link of this.frame.pages.querySelectorAll("a"))
-      if (link.getAttribute("href") === (path || "#/")) link.setAttribute("aria-current", "page");
+      if (link.getAttribute("href") === (path.startsWith("#/prompts/") ? "#/prompts" : path || "#/"))
+        link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
   }
 
@@ -139,7 +155,7 @@ export class App {
           ]
         : []),
       go("Runs", "#/"),
-      ...(this.offers("compare") ? [go("Compare two runs", "#/compare")] : []),
+      ...SCREENS.filter(({ name }) => this.offers(name)).map(({ name, command }) => go(command, `#/${name}`)),
       { label: "Light, dark or system theme", key: "t", run: () => this.frame.nextTheme() },
       { label: "Keys", key: "?", run: () => this.frame.showHelp() },
     ];
