@@ -16,11 +16,12 @@ _ICON = "data:image/svg+xml," + quote(
 )
 
 
-def document(static: str, token: str = "") -> str:
+def document(static: str, token: str = "", entry: str = ENTRY) -> str:
     """The document.
 
     Args:
-        static: address of the folder of modules, without a slash at its end, such as `/static/ab12cd`.
+        static: address of the folder of modules, without a slash at its end, such as `static/ab12cd`.
+        entry: path of the module that the page begins with.
         token: what requests that change something prove with that they come from this page; empty: none can.
     """
     told = f'<meta name="agentv-token" content="{escape(token)}">\n' if token else ""
@@ -35,7 +36,7 @@ def document(static: str, token: str = "") -> str:
 <link rel="icon" href="{_ICON}">
 <link rel="stylesheet" href="{at}/style.css">
 <script src="{at}/vendor/markdown-it.js" defer></script>
-<script type="module" src="{at}/{ENTRY}"></script>
+<script type="module" src="{at}/{entry}"></script>
 </head>
 <body>
 <noscript><p class="plain">This page needs JavaScript.</p></noscript>

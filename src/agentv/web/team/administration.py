@@ -8,8 +8,9 @@ from msgspec import Meta, Struct
 
 from agentv.store.team.audit import AuditLine, audit_lines
 from agentv.store.team.tokens import Token
+from agentv.web.answers import RefusedError
 from agentv.web.team.endpoints import TeamEndpoint
-from agentv.web.team.requests import RefusedError, TeamCall
+from agentv.web.team.requests import TeamCall
 from agentv.web.team.state import TeamState
 
 
@@ -36,7 +37,7 @@ class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _projects(state: TeamState, call: TeamCall) -> dict[str, Any]:
-    return {"projects": [name for name in state.tokens.projects() if call.token.project in (None, name)]}
+    return {"projects": call.identity.projects(state.tokens.projects())}
 
 
 def _tokens(state: TeamState, call: TeamCall) -> dict[str, list[Token]]:
@@ -62,7 +63,7 @@ def _audit(state: TeamState, call: TeamCall) -> dict[str, list[AuditLine]]:
 
 _PROJECT = "/projects/{project}/api"
 ENDPOINTS = (
-    TeamEndpoint("GET", "/api/projects", "Names of the projects that the token is for.", "admin", _projects),
+    TeamEndpoint("GET", "/api/projects", "Names of the projects that the sender may read.", None, _projects),
     TeamEndpoint("GET", f"{_PROJECT}/tokens", "Tokens of a project, without their texts.", "admin", _tokens),
     TeamEndpoint("POST", f"{_PROJECT}/tokens", "Create a token.", "admin", _create_token),
     TeamEndpoint("DELETE", f"{_PROJECT}/tokens/{{token}}", "Revoke a token.", "admin", _revoke_token),

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agentv.web.answers import RefusedError
 from agentv.web.team import administration, uploads
 from agentv.web.team.endpoints import failed, routes_of
 from agentv.web.team.health import health_routes
-from agentv.web.team.requests import RefusedError
 from agentv.web.team.state import TeamState
 
 

@@ -18,7 +18,9 @@ from agentv.reports.text.escaping import safe
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.tokens import Scope
 from agentv.store.team.uploaded import UploadConflictError
-from agentv.web.team.requests import SMALL_BODY, RefusedError, TeamCall, checked_token, read_body
+from agentv.web.answers import RefusedError
+from agentv.web.team.identity import checked_identity
+from agentv.web.team.requests import SMALL_BODY, TeamCall, read_body
 from agentv.web.team.state import TeamState
 
 RETRY_S = 2.0
@@ -35,7 +37,7 @@ class TeamEndpoint:
 
     Attributes:
         summary: one sentence.
-        scope: that the token must have.
+        scope: that the sender must have; None: whoever is known may.
         handler: called in a thread; what it returns is the answer, as JSON.
         query: the type of the parameters.
         limit: bytes of the body.
@@ -44,7 +46,7 @@ class TeamEndpoint:
     method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
     summary: str
-    scope: Scope
+    scope: Scope | None
     handler: Callable[[TeamState, TeamCall], Any]
     query: type[Struct] = NoQuery
     limit: int = SMALL_BODY
@@ -77,10 +79,10 @@ def _handler(state: TeamState, endpoint: TeamEndpoint) -> Callable[[Request], An
 async def _answered(state: TeamState, endpoint: TeamEndpoint, request: Request) -> Any:
     names = {name: str(value) for name, value in request.path_params.items()}
     project = names.pop("project", None)
-    token = await run_in_threadpool(checked_token, state, request, endpoint.scope, project)
+    sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
     query = msgspec.convert(dict(request.query_params), endpoint.query, strict=False)
     body = await read_body(request, endpoint.limit)
-    call = TeamCall(token, project, names, query, body)
+    call = TeamCall(sender, project, names, query, body)
     return await run_in_threadpool(endpoint.handler, state, call)
 
 

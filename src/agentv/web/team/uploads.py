@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from agentv.store.team.uploaded import LARGEST_BATCH, Received, RowBatch, RunName, UploadState
+from agentv.web.answers import RefusedError
 from agentv.web.team.endpoints import TeamEndpoint
-from agentv.web.team.requests import RefusedError, TeamCall
+from agentv.web.team.requests import TeamCall
 from agentv.web.team.state import TeamState
 
 _UPLOAD = "/projects/{project}/api/uploads/{run}"
