@@ -5,5 +5,6 @@ from agentv.web.api.comparison import ENDPOINTS as COMPARISON
 from agentv.web.api.editing import ENDPOINTS as EDITING
 from agentv.web.api.prompts import ENDPOINTS as PROMPTS
 from agentv.web.api.runs import ENDPOINTS as RUNS
+from agentv.web.api.trend import ENDPOINTS as TREND
 
-ENDPOINTS = (*RUNS, *CASES, *COMPARISON, *EDITING, *PROMPTS)
+ENDPOINTS = (*RUNS, *CASES, *COMPARISON, *EDITING, *PROMPTS, *TREND)

@@ -44,7 +44,8 @@ class ProjectFacts(Struct, frozen=True):
 def _project(context: ViewContext, call: Call) -> ProjectFacts:
     may = {one: one in call.viewer.permissions for one in PERMISSIONS}
     facts = (context.project.name, __version__, call.person, call.viewer.team)
-    offers = [*OFFERS, *(["prompts"] if has_library(context.project) else [])]
+    trend = [] if context.project.named else ["trend"]  # it is of all runs
+    offers = [*OFFERS, *trend, *(["prompts"] if has_library(context.project) else [])]
     return ProjectFacts(*facts, **may, offers=offers)
 
 

@@ -10,6 +10,7 @@ import { listenToKeys } from "../page/keyboard.js";
 import { problemBox } from "../page/loading.js";
 import { PromptScreen } from "../prompts/prompt_screen.js";
 import { PromptsScreen } from "../prompts/prompts_screen.js";
+import { TrendScreen } from "../trend/trend_screen.js";
 import { CompareScreen } from "./compare_screen.js";
 import { Palette } from "./palette.js";
 import { runAddress } from "./run_rows.js";
@@ -23,6 +24,7 @@ const FOUND_RUNS = 8;
 // Pages beside those of runs, of which a server offers some.
 const SCREENS = [
   { name: "compare", label: "Compare", command: "Compare runs", make: (api) => new CompareScreen(api) },
+  { name: "trend", label: "Trend", command: "Trend over runs", make: (api) => new TrendScreen(api, runAddress) },
   { name: "prompts", label: "Prompts", command: "Prompts", make: (api) => new PromptsScreen(api) },
 ];
 
