@@ -20,8 +20,17 @@ from agentv.store.journal.run_inputs import InputsCache, SuiteInputs, read_suite
 from agentv.store.journal.verification import check_rows
 
 
-def trend(suite: str | None, last: int, measure: Measure) -> Trend:
-    """The last runs of a suite, out of those of the working directory's repository, and how they moved.
+def suites_with_runs(root: Path) -> list[str]:
+    """Names of the suites that a project's runs have results of, sorted.
+
+    Raises:
+        StoreError: the files of a run cannot be read.
+    """
+    return sorted(_Runs(results_directory(root)).suites())
+
+
+def trend(suite: str | None, last: int, measure: Measure, root: Path | None = None) -> Trend:
+    """The last runs of a suite, out of those of a project, and how they moved.
 
     Runs that are still being written, were killed, or judged nothing are passed over and counted; so are those whose
     answers were there before, those of `--last-failed`, and of mean scores those whose samples ended early.
@@ -30,12 +39,13 @@ def trend(suite: str | None, last: int, measure: Measure) -> Trend:
         suite: its name; None: the only one that there is.
         last: how many runs at most.
         measure: what of a run is followed.
+        root: of the project; None: that of the working directory.
 
     Raises:
         UsageError: there is no run of the suite, or it must be named.
         StoreError: the files of a run cannot be read.
     """
-    results = results_directory(place_holding(RESULTS))
+    results = results_directory(root or place_holding(RESULTS))
     runs = _Runs(results)
     name = suite if suite is not None else _only_suite(runs, results)
     found = list(islice(runs.points(name, measure), last))

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from agentv.app.view.cases import NoSuchCaseError
 from agentv.app.view.growing import DamagedIndexError
 from agentv.app.view.project import NoSuchRunError
+from agentv.app.view.prompts import NoSuchPromptError
 from agentv.errors import AgentvError, UsageError
 from agentv.reports.html.embedded import to_json
 from agentv.reports.text.escaping import safe
@@ -106,6 +107,7 @@ _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     DatabaseUnavailableError: (503, "database-unavailable"),
     NoSuchRunError: (404, "no-such-run"),
     NoSuchCaseError: (404, "no-such-case"),
+    NoSuchPromptError: (404, "no-such-prompt"),
     UsageError: (422, "not-possible"),
     AgentvError: (422, "unreadable"),
     ValueError: (400, "bad-request"),
@@ -130,10 +132,21 @@ def _answered(context: ViewContext, endpoint: Endpoint, call: Call, request: Req
     except DamagedIndexError:
         found = endpoint.handler(context, call)  # with an index that is built again
     response = Response(encoded(found), media_type="application/json")
+    if endpoint.method == "GET" and endpoint.state is None:
+        return _unless_known(response, request)
     if tag is not None and getattr(found, "indexed", 1.0) >= 1:
         response.headers["ETag"] = tag
         if endpoint.kept:
             _keep(context, (endpoint.path, tag), bytes(response.body))
+    return response
+
+
+def _unless_known(response: Response, request: Request) -> Response:
+    """The answer, tagged by its content; nothing but the tag where the page has it."""
+    tag = f'W/"{hashlib.blake2b(bytes(response.body), digest_size=12).hexdigest()}"'
+    if tag in (one.strip() for one in request.headers.get("if-none-match", "").split(",")):
+        return Response(status_code=304, headers={"ETag": tag})
+    response.headers["ETag"] = tag
     return response
 
 

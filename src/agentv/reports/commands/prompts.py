@@ -39,7 +39,7 @@ def render_list(prompts: Sequence[ListedPrompt], *, width: int, color: bool = Fa
     if not any(row[-1][0] for row in rows[1:]):
         rows = [row[:-1] for row in rows]
     lines = aligned(rows, width, color=color)
-    return "\n".join([*lines, "", _totals(prompts)])
+    return "\n".join([*lines, "", totals(prompts)])
 
 
 def _row(prompt: ListedPrompt) -> list[Cell]:
@@ -49,7 +49,7 @@ def _row(prompt: ListedPrompt) -> list[Cell]:
         (status_of(prompt), _style(prompt)),
         (result(last), None if last is None or last.all_passed else "wrong"),
         (when(last), "dim"),
-        _changed(prompt),
+        changed(prompt),
     ]
 
 
@@ -64,7 +64,7 @@ def _style(prompt: ListedPrompt) -> str | None:
     return prompt.status if prompt.status != "draft" else None
 
 
-def _changed(prompt: ListedPrompt) -> Cell:
+def changed(prompt: ListedPrompt) -> Cell:
     """What changed since the last exam."""
     if prompt.wrong:
         return ("partly unreadable: see doctor", "wrong")
@@ -76,7 +76,7 @@ def _changed(prompt: ListedPrompt) -> Cell:
     return (f"{', '.join(map(one_line, names[:NAMED]))} and {len(names) - NAMED} more", None)
 
 
-def _totals(prompts: Sequence[ListedPrompt]) -> str:
+def totals(prompts: Sequence[ListedPrompt]) -> str:
     """`12 prompts: 7 ready (1 edited), 3 tested, 2 draft`."""
     parts = []
     for status in ("ready", "tested", "draft"):
@@ -89,10 +89,11 @@ def _totals(prompts: Sequence[ListedPrompt]) -> str:
 
 def list_json(prompts: Iterable[ListedPrompt], *, here: str) -> str:
     """A JSON array of objects: what the table says, and where each prompt is."""
-    return json.dumps([_listed_json(one, here) for one in prompts], indent=2)
+    return json.dumps([listed_data(one, here) for one in prompts], indent=2)
 
 
-def _listed_json(prompt: ListedPrompt, here: str) -> dict[str, Json]:
+def listed_data(prompt: ListedPrompt, here: str) -> dict[str, Json]:
+    """What the list tells of a prompt, as data."""
     return {
         "id": prompt.id,
         "path": shown_from(prompt.directory, here),
@@ -181,20 +182,21 @@ def _of(exam_row: ExamRow) -> str:
 
 def prompt_json(shown: ShownPrompt, *, here: str) -> str:
     """One JSON object: the fields of the list, and all others."""
-    return json.dumps(
-        {
-            **_listed_json(shown.listed, here),
-            "description": shown.description,
-            "owner": shown.owner,
-            "tags": list(shown.tags),
-            "others": dict(shown.others),
-            "files": dict(shown.texts),
-            "cases": list(shown.cases),
-            "queries": [{"query": query, "should_trigger": should} for query, should in shown.queries.items()],
-            "sittings": [exam_row_json(one) for one in shown.exam_rows],
-            "findings": shown.findings,
-            "promotion": gate_json(shown.gate),
-        },
-        indent=2,
-        default=str,
-    )
+    return json.dumps(prompt_data(shown, here), indent=2, default=str)
+
+
+def prompt_data(shown: ShownPrompt, here: str) -> dict[str, Json]:
+    """All that is known of a prompt, as data."""
+    return {
+        **listed_data(shown.listed, here),
+        "description": shown.description,
+        "owner": shown.owner,
+        "tags": list(shown.tags),
+        "others": dict(shown.others),
+        "files": dict(shown.texts),
+        "cases": list(shown.cases),
+        "queries": [{"query": query, "should_trigger": should} for query, should in shown.queries.items()],
+        "sittings": [exam_row_json(one) for one in shown.exam_rows],
+        "findings": shown.findings,
+        "promotion": gate_json(shown.gate),
+    }

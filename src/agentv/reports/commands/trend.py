@@ -36,7 +36,17 @@ def render_trend(trend: Trend, *, width: int) -> str:
     """
     head = f"{one_line(trend.suite)}: {trend.measure} over {plural(len(trend.points), 'run')}"
     drawn = [*_drawing(trend, width), ""] if len(trend.points) > 1 else []
-    return "\n".join([head, "", *drawn, _last(trend.points[-1]), *_slopes(trend), *_notes(trend)])
+    return "\n".join([head, "", *drawn, *findings(trend), *notes(trend)])
+
+
+def findings(trend: Trend) -> list[str]:
+    """What the runs show, in sentences: the last run, the slope or the step, and whether that is a trend."""
+    return [_last(trend.points[-1]), *_slopes(trend)]
+
+
+def notes(trend: Trend) -> list[str]:
+    """What weakens that."""
+    return list(_notes(trend))
 
 
 def _last(point: Point) -> str:
@@ -48,9 +58,14 @@ def _last(point: Point) -> str:
 
 
 def trend_json(trend: Trend) -> str:
+    """The data of a trend as text."""
+    return json.dumps(trend_data(trend), indent=2)
+
+
+def trend_data(trend: Trend) -> dict[str, Json]:
     """The runs, the line and the step with their intervals, and what they show; null is an interval not known."""
     since = None if trend.since is None else trend.points[trend.since].run_id
-    shown: dict[str, Json] = {
+    return {
         "suite": trend.suite,
         "measure": trend.measure.replace(" ", "_"),
         "direction": trend.direction,
@@ -66,7 +81,6 @@ def trend_json(trend: Trend) -> str:
         "changes": [asdict(change) for change in trend.context.changes],
         "runs": [asdict(point) for point in trend.points],
     }
-    return json.dumps(shown, indent=2)
 
 
 def _effect_json(effect: Effect | None, name: str) -> dict[str, Json] | None:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from agentv.app.view.overview import RunOverview, overview
 from agentv.app.view.project import stamp_of
+from agentv.app.view.prompts import has_library
 from agentv.app.view.runs import RunPage, RunQuery
 from agentv.store.files.directory import is_being_written
 from agentv.version import __version__
@@ -15,7 +16,7 @@ from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
 
 OFFERS = ("compare", "label", "judge")
-"""What there is beyond runs."""
+"""What there always is beyond runs."""
 
 
 class ProjectFacts(Struct, frozen=True):
@@ -45,7 +46,9 @@ class ProjectFacts(Struct, frozen=True):
 def _project(context: ViewContext, call: Call) -> ProjectFacts:
     may = call.viewer.permissions
     facts = (context.project.name, __version__, call.person, call.viewer.team)
-    return ProjectFacts(*facts, edit="edit" in may, label="label" in may, run="run" in may, offers=list(OFFERS))
+    trend = [] if context.project.named else ["trend"]  # it is of all runs
+    offers = [*OFFERS, *trend, *(["prompts"] if has_library(context.project) else [])]
+    return ProjectFacts(*facts, edit="edit" in may, label="label" in may, run="run" in may, offers=offers)
 
 
 def _runs(context: ViewContext, call: Call) -> RunPage:

@@ -12,6 +12,9 @@ import { LabelScreen } from "../label/label_screen.js";
 import { Frame } from "../page/frame.js";
 import { listenToKeys } from "../page/keyboard.js";
 import { problemBox } from "../page/loading.js";
+import { PromptScreen } from "../prompts/prompt_screen.js";
+import { PromptsScreen } from "../prompts/prompts_screen.js";
+import { TrendScreen } from "../trend/trend_screen.js";
 import { CompareScreen } from "./compare_screen.js";
 import { Palette } from "./palette.js";
 import { runAddress } from "./run_rows.js";
@@ -19,6 +22,7 @@ import { RunScreen } from "./run_screen.js";
 import { RunsScreen } from "./runs_screen.js";
 
 const RUN = /^\/run\/([^/]*)(.*)$/s;
+const PROMPT = /^\/prompts\/([^/]+)$/;
 const FOUND_RUNS = 8;
 
 /**
@@ -35,6 +39,8 @@ const PAGES = [
     command: "Check the judges",
     make: ({ api, project }) => new JudgeScreen(api, project),
   },
+  { name: "trend", title: "Trend", command: "Trend over runs", make: ({ api }) => new TrendScreen(api, runAddress) },
+  { name: "prompts", title: "Prompts", command: "Prompts", make: ({ api }) => new PromptsScreen(api) },
 ];
 
 /** @type {[string, string][]} */
@@ -122,6 +128,11 @@ export class App {
     if (path === "" || path === "/") return ["runs", () => new RunsScreen(this.api, this.project), ""];
     const page = this.offered().find(({ name }) => path === `/${name}`);
     if (page) return [page.name, () => page.make(this), ""];
+    const prompt = PROMPT.exec(path);
+    if (prompt && this.offers("prompts")) {
+      const name = decodedId(prompt[1]);
+      return [`prompt ${name}`, () => new PromptScreen(this.api, name, runAddress), ""];
+    }
     return [`missing ${path}`, () => missingScreen(path), ""];
   }
 
@@ -153,7 +164,8 @@ export class App {
     const [path] = location.hash.split("?");
     if (this.key.startsWith("run ")) return;
     for (const link of this.frame.pages.querySelectorAll("a"))
-      if (link.getAttribute("href") === (path || "#/")) link.setAttribute("aria-current", "page");
+      if (link.getAttribute("href") === (path.startsWith("#/prompts/") ? "#/prompts" : path || "#/"))
+        link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
   }
 

@@ -1,0 +1,40 @@
+"""The trend of a suite as the pages ask for it: that of the command."""
+
+from __future__ import annotations
+
+import json
+
+from agentv.app.trend import trend
+from agentv.reports.commands.trend import render_trend, trend_json
+from doubles.stored_runs import scoring
+from doubles.viewed_project import add_run, viewed
+
+
+def test_a_trend_is_what_the_command_says(tmp_path):
+    for day in range(4):
+        scores = {f"case-{at}": 1.0 if at < 3 + day else 0.0 for at in range(10)}
+        suites = [{"name": "refunds", "targets": [{"name": "gpt"}]}]
+        path = add_run(tmp_path, f"2026112{day}T140322Z-7f3a", scoring(scores), suites=suites)
+        counts = {"passed": 3 + day, "failed": 7 - day, "errored": 0, "skipped": 0, "shown": 0, "total": 10}
+        group = {"cases": counts, "pass_rate": (3 + day) / 10, "mean_score": (3 + day) / 10}
+        (path / "summary.json").write_text(json.dumps({"by_suite": {"refunds": group}}))
+    with viewed(tmp_path) as client:
+        assert "trend" in client.get("/api/project").json()["offers"]
+        found = client.get("/api/trend?last=3").json()
+        told = trend("refunds", 3, "pass rate", tmp_path)
+        assert (found["suites"], found["suite"]) == (["refunds"], "refunds")
+        assert found["data"] == json.loads(trend_json(told))
+        text = render_trend(told, width=80)
+        assert all(line in text for line in [*found["findings"], *found["notes"]])
+        assert len(found["data"]["runs"]) == 3
+        tag = client.get("/api/trend").headers["ETag"]
+        assert client.get("/api/trend", headers={"If-None-Match": tag}).status_code == 304
+        assert "did you mean" in client.get("/api/trend?suite=refund").json()["problem"]
+        for query in ("last=0", "last=x", "measure=rate", "suites=refunds"):
+            assert client.get(f"/api/trend?{query}").status_code == 400, query
+    with viewed(tmp_path, named=(path,)) as client:
+        assert "trend" not in client.get("/api/project").json()["offers"]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with viewed(empty) as client:
+        assert client.get("/api/trend").json()["problem"] == "no run has ended yet"
