@@ -50,7 +50,8 @@ def library() -> ModuleType:
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     _guard_clients()
-    return litellm
+    loaded: ModuleType = litellm
+    return loaded
 
 
 def _guard_clients() -> None:
