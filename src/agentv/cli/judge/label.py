@@ -48,8 +48,8 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
 
     Keys: p pass, f fail, u unsure, n note, b back, q quit. Where the rubric has a scale, a digit gives points.
 
-    To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass, fail or unsure), or `score` where the rubric
-    has a scale, and `note`, and --import.
+    To label in a browser: agentv view --label. To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass,
+    fail or unsure), or `score` where the rubric has a scale, and `note`, and --import.
     """
     export_to, import_from = files["export_to"], files["import_from"]
     if export_to is not None and import_from is not None:

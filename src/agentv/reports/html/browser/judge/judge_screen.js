@@ -3,6 +3,7 @@
 /** @import { Api } from "../data/api.js" */
 
 import { element } from "../dom/elements.js";
+import { inline } from "../dom/text.js";
 import { runWords } from "../label/chooser.js";
 import { labelAddress } from "../label/draw.js";
 import { Loading, problemBox } from "../page/loading.js";
@@ -125,7 +126,7 @@ function changed(labels) {
     element(
       "ul",
       { class: "panel" },
-      labels.map((one) => element("li", {}, `${one.person} on ${one.case}: ${one.label}`)),
+      labels.map((one) => element("li", {}, inline(one.person), " on ", inline(one.case), `: ${one.label}`)),
     ),
   );
 }
