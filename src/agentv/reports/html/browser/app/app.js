@@ -30,7 +30,7 @@ const FOUND_RUNS = 8;
  *
  * @type {{ name: string, title: string, command: string, make: (app: App) => any }[]}
  */
-const PAGES = [
+const OFFERED = [
   { name: "compare", title: "Compare", command: "Compare two runs", make: ({ api }) => new CompareScreen(api) },
   { name: "label", title: "Label", command: "Label answers", make: ({ api }) => new LabelScreen(api) },
   {
@@ -101,7 +101,7 @@ export class App {
   }
 
   offered() {
-    return PAGES.filter(({ name }) => this.offers(name));
+    return OFFERED.filter(({ name }) => this.offers(name));
   }
 
   follow() {
