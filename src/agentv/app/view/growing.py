@@ -236,7 +236,7 @@ class GrowingRun:
             failures, problem = self._collected.failures, self._problem
             made = index.twin(copy)
         try:
-            finish(made, seen, problem, failures or self._failures_of(made))
+            finish(made, self.path, seen, problem, failures or self._failures_of(made))
             made.close()
             with self.lock:
                 if self._index is index and self._seen == seen and not self.changed():
@@ -264,7 +264,7 @@ class GrowingRun:
         state = state_of(self._file)
         if state is None or self._is_being_written() or self._is_another(state, index):
             return
-        finish(index, state, self._problem, None)
+        finish(index, self.path, state, self._problem, None)
         put_beside_rows(self._temporary, self.path)
 
     def _is_being_written(self) -> bool:

@@ -8,17 +8,20 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
+from agentv.app.results.listing import interrupted_in
 from agentv.app.view.index_facts import save_facts
 from agentv.app.view.saved_failures import written_groups
 from agentv.reports.run.failures import FailureGroups
-from agentv.store.files.appended import FileState
-from agentv.store.files.directory import VIEWED
+from agentv.store.files.appended import FileState, state_of
+from agentv.store.files.directory import INDEX, VIEWED
 from agentv.store.index.case_index import CaseIndex
 
 _ROWS_FILE = "rows file"
 """What an index keeps of the file that it was made of."""
 
 _PROBLEM = "problem"
+_LARGE = 8_000_000
+"""Bytes of rows that are not read for the list of runs."""
 
 
 def kept_index(run: Path, state: FileState | None) -> tuple[CaseIndex, str] | None:
@@ -36,11 +39,28 @@ def kept_index(run: Path, state: FileState | None) -> tuple[CaseIndex, str] | No
     return None
 
 
-def finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGroups | None) -> None:
+def interrupted_rows(run: Path) -> int:
+    """How many rows of a run are of agents that were interrupted; of many rows, what their index keeps.
+
+    Raises:
+        StoreError: the rows cannot be read.
+    """
+    state = state_of(run / INDEX)
+    kept = kept_index(run, state) if state is not None and state.size > _LARGE else None
+    if kept is not None and state is not None:
+        saved = kept[0].saved(_interrupted_name(state))
+        kept[0].close()
+        if saved is not None:
+            return int(saved)
+    return interrupted_in(run)
+
+
+def finish(index: CaseIndex, run: Path, state: FileState, problem: str, failures: FailureGroups | None) -> None:
     """Add to an index what it is kept with, and seal it.
 
     Args:
         index: writable.
+        run: directory of the rows.
         state: of the file of rows.
         problem: why some of them are left out; empty: none is.
         failures: by cause; None: not all rows are read yet.
@@ -48,6 +68,7 @@ def finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGr
     if failures is not None:
         index.save(failures_name(index), written_groups(failures.groups()))
         save_facts(index)
+        index.save(_interrupted_name(state), str(interrupted_in(run)).encode())
         index.save_orders()
     index.save(_ROWS_FILE, _stamp(state))
     index.save(_PROBLEM, problem.encode(errors="replace"))
@@ -71,6 +92,10 @@ def put_beside_rows(index: Path, run: Path) -> bool:
 def failures_name(index: CaseIndex) -> str:
     """The name under which an index keeps the failures by cause."""
     return f"failures {index.read.next_trial}"
+
+
+def _interrupted_name(state: FileState) -> str:
+    return f"interrupted {_stamp(state).decode()}"
 
 
 def _stamp(state: FileState) -> bytes:

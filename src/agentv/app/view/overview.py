@@ -11,6 +11,7 @@ from agentv.app.results.listing import compared_totals_of, listed_run, totals_of
 from agentv.app.view.cases import StatusCounts, cut_of
 from agentv.app.view.growing import GrowingRun
 from agentv.app.view.index_facts import IndexFacts
+from agentv.app.view.keeping import interrupted_rows
 from agentv.app.view.rates import AssertionRate, Rate
 from agentv.app.view.runs import ViewedState, name_of, state_in_views
 from agentv.errors import StoreError
@@ -113,7 +114,7 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
         StoreError: its files cannot be read.
     """
     record = read_document(run.path / RUN)
-    listed = listed_run(run.path)
+    listed = listed_run(run.path, interrupted_rows)
     summary = _totals(run, record, listed)
     report = HtmlReport.of(str(record.get("run_id", run_id)), record, summary, (), run.root)
     ended = None if listed.state == "being written" else summary
