@@ -14,7 +14,7 @@ from agentv.app.view.saved_failures import written_groups
 from agentv.reports.run.failures import FailureGroups
 from agentv.store.files.appended import FileState, state_of
 from agentv.store.files.directory import INDEX, VIEWED
-from agentv.store.index.case_index import CaseIndex
+from agentv.store.index.case_index import CaseIndex, kept_value
 
 _ROWS_FILE = "rows file"
 """What an index keeps of the file that it was made of."""
@@ -46,10 +46,8 @@ def interrupted_rows(run: Path) -> int:
         StoreError: the rows cannot be read.
     """
     state = state_of(run / INDEX)
-    kept = kept_index(run, state) if state is not None and state.size > _LARGE else None
-    if kept is not None and state is not None:
-        saved = kept[0].saved(_interrupted_name(state))
-        kept[0].close()
+    if state is not None and state.size > _LARGE:
+        saved = kept_value(run / VIEWED, _interrupted_name(state))
         if saved is not None:
             return int(saved)
     return interrupted_in(run)

@@ -10,7 +10,7 @@ import sqlite3
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -78,19 +78,13 @@ class CaseIndex:
     @classmethod
     def open(cls, path: Path, *, writable: bool = False) -> CaseIndex | None:
         """The index in a file; None where there is none, or it is none of ours."""
-        if path.is_symlink() or not path.is_file():
+        database = _checked(path, writable=writable)
+        if database is None:
             return None
-        mode = "rw" if writable else "ro"
-        database = sqlite3.connect(
-            f"file:{quote(str(path))}?mode={mode}", uri=True, check_same_thread=False, isolation_level=None
-        )
-        with suppress(sqlite3.Error, TypeError, ValueError, OSError):
-            if database.execute("PRAGMA user_version").fetchone() == (VERSION,) and (
-                writable or is_sealed(database, path)
-            ):
-                if writable:
-                    database.executescript(UNSAFE_WRITES)
-                return cls(database, writable=writable)
+        with suppress(sqlite3.Error, TypeError, ValueError):
+            if writable:
+                database.executescript(UNSAFE_WRITES)
+            return cls(database, writable=writable)
         database.close()
         return None
 
@@ -264,3 +258,30 @@ class CaseIndex:
                 None if early is None else msgspec.json.decode(early),
                 [one for _, one in own],
             )
+
+
+def kept_value(path: Path, name: str) -> bytes | None:
+    """What the index in a file keeps under a name, without reading anything else of it."""
+    database = _checked(path, writable=False)
+    if database is None:
+        return None
+    with closing(database), suppress(sqlite3.Error, TypeError):
+        found = database.execute("SELECT value FROM saved WHERE name = ?", (name,)).fetchone()
+        return None if found is None else bytes(found[0])
+    return None
+
+
+def _checked(path: Path, *, writable: bool) -> sqlite3.Connection | None:
+    """The database in a file; None where there is none, it is none of ours, or somebody changed it."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    mode = "rw" if writable else "ro"
+    database = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}", uri=True, check_same_thread=False, isolation_level=None
+    )
+    with suppress(sqlite3.Error, TypeError, OSError):
+        known = database.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        if known and (writable or is_sealed(database, path)):
+            return database
+    database.close()
+    return None

@@ -519,3 +519,16 @@ def test_interrupted_rows_of_many_are_counted_once(path, monkeypatch):
     assert keeping.interrupted_rows(path) == counted == 1
     append(path, *lines(finished(trial=trial("later"))))
     assert keeping.interrupted_rows(path) == -1, "of another file nothing is kept"
+
+
+def test_a_row_of_10_mb_and_lines_that_are_none_leave_the_page_usable(path):
+    write_run(path, some(3))
+    append(path, b"{not a row}\n", *lines(finished(trial=trial("long"), output="zebra " * 1_700_000)))
+    run = grown(path)
+    run.catch_up(60)
+    (case,) = listed(run, q="zebra").cases
+    assert (case.id, len(case.teaser) < 1000) == ("long", True)
+    run.keep()
+    again = grown(path, 1)
+    assert listed(again).total == 4
+    assert "no row of a run starts at byte" in again.progress().problem, "a kept index still says what it leaves out"
