@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 from agentv.app.view.overview import RunOverview, overview
@@ -42,7 +44,7 @@ class ProjectFacts(Struct, frozen=True):
 
 
 def _project(context: ViewContext, call: Call) -> ProjectFacts:
-    may = {one: one in call.viewer.permissions for one in PERMISSIONS}
+    may: dict[str, Any] = {one: one in call.viewer.permissions for one in PERMISSIONS}
     facts = (context.project.name, __version__, call.person, call.viewer.team)
     trend = [] if context.project.named else ["trend"]  # it is of all runs
     offers = [*OFFERS, *trend, *(["prompts"] if has_library(context.project) else [])]

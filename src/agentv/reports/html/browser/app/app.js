@@ -18,7 +18,7 @@ import { RunScreen } from "./run_screen.js";
 import { RunsScreen } from "./runs_screen.js";
 
 const RUN = /^\/run\/([^/]*)(.*)$/s;
-const PROMPT = /^\/prompts\/([^/]+)$/;
+const ONE_PROMPT = /^\/prompts\/([^/]+)$/;
 const FOUND_RUNS = 8;
 
 // Pages beside those of runs, of which a server offers some.
@@ -102,7 +102,7 @@ export class App {
     if (path === "" || path === "/") return ["runs", () => new RunsScreen(this.api, this.project), ""];
     const found = SCREENS.find(({ name }) => path === `/${name}` && this.offers(name));
     if (found) return [found.name, () => found.make(this.api), ""];
-    const prompt = PROMPT.exec(path);
+    const prompt = ONE_PROMPT.exec(path);
     if (prompt && this.offers("prompts")) {
       const name = decodedId(prompt[1]);
       return [`prompt ${name}`, () => new PromptScreen(this.api, name, runAddress), ""];
