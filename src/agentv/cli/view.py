@@ -14,11 +14,12 @@ from agentv.registry.extras import missing_extra
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: 4280, or the next free one).")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--edit", is_flag=True, help="Allow runs to be named and deleted.")
-def command(run: tuple[str, ...], port: int | None, *, no_open: bool, edit: bool) -> int:
+@click.option("--run", "rerun", is_flag=True, help="Allow cases to be run again.")
+def command(run: tuple[str, ...], port: int | None, *, no_open: bool, edit: bool, rerun: bool) -> int:
     """Open runs in a browser, live while they run (default: all runs of the project).
 
     Starts a server on this machine that no other machine can reach, and prints its address. It changes nothing without
-    --edit. Press Ctrl-C to stop it.
+    --edit or --run. Press Ctrl-C to stop it.
     """
     for module in ("starlette", "uvicorn", "sse_starlette"):
         missing = missing_extra(module, "view", "pages are served")
@@ -34,5 +35,5 @@ def command(run: tuple[str, ...], port: int | None, *, no_open: bool, edit: bool
     click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")
     if not no_open:
         open_browser(address)
-    serve(ViewContext(project, ViewOptions(edit=edit)), listening)
+    serve(ViewContext(project, ViewOptions(edit=edit, run=rerun)), listening)
     return ExitStatus.PASSED

@@ -97,7 +97,11 @@ export class App {
     if (run) {
       const beside = this.besideIn(parameters);
       const id = decodedId(run[1]);
-      return [`run ${JSON.stringify([id, beside])}`, () => new RunScreen(this.api, this.frame, id, beside), run[2]];
+      return [
+        `run ${JSON.stringify([id, beside])}`,
+        () => new RunScreen(this.api, this.frame, id, beside, this.project.run),
+        run[2],
+      ];
     }
     if (path === "" || path === "/") return ["runs", () => new RunsScreen(this.api, this.project), ""];
     const found = SCREENS.find(({ name }) => path === `/${name}` && this.offers(name));

@@ -9,6 +9,7 @@ import { element } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
 import { Loading } from "../page/loading.js";
 import { placeLinks, RunPage, whatRan } from "../page/run_page.js";
+import { runAgainBox } from "./run_again.js";
 import { runAddress } from "./run_rows.js";
 
 const REFRESH_MS = 250; // while a run goes on, numbers are read again no more often
@@ -20,8 +21,10 @@ export class RunScreen {
    * @param {any} frame
    * @param {string} id
    * @param {{ run: string, route: string } | null} beside
+   * @param {boolean} mayRun whether cases may be run again
    */
-  constructor(api, frame, id, beside) {
+  constructor(api, frame, id, beside, mayRun) {
+    this.runAgain = mayRun ? (trial) => runAgainBox(api, id, trial) : null;
     this.frame = frame;
     this.id = id;
     this.source = new ApiSource(api, id, beside);
@@ -53,6 +56,7 @@ export class RunScreen {
     this.frame.show(page.side, page.main);
     page.moved = () => this.frame.pages.replaceChildren(...placeLinks(page));
     page.runAddress = runAddress;
+    page.runAgain = this.runAgain;
     this.frame.subject.replaceChildren(...this.subject());
     if (this.asked) page.goTo(...this.asked);
     if (page.run.state === "running") this.ended = this.source.watch((news) => this.hear(news));

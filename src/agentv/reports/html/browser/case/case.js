@@ -120,6 +120,7 @@ function caseHead(state, one, trial, told) {
         .map(([name, value]) => element("li", {}, element("span", { class: "label" }, name), " ", inline(value))),
     ),
     told.rerun ? commandLine("Run this case again", told.rerun) : null,
+    told.rerun ? (state.runAgain?.(trial) ?? null) : null,
     one.tags.length
       ? element(
           "ul",

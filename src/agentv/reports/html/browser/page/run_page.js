@@ -37,6 +37,8 @@ export class RunPage {
     this.opened = null;
     /** @type {(() => void) | null} */
     this.runAddress = null;
+    /** @type {((trial: any) => Node) | null} what runs a case again, where that is allowed */
+    this.runAgain = null;
     this.moved = null; // called where the address leads elsewhere
     this.sample = 0;
     this.list = new CaseList((one) => this.address(one));
