@@ -16,11 +16,14 @@ from agentv.registry.extras import missing_extra
 @click.option("--edit", is_flag=True, help="Allow runs to be named and deleted.")
 @click.option("--label", is_flag=True, help="Allow answers to be labelled.")
 @click.option("--by", metavar="NAME", help="With --label: who labels (default: your login name).")
-def command(run: tuple[str, ...], port: int | None, by: str | None, *, no_open: bool, edit: bool, label: bool) -> int:
+@click.option("--run", "rerun", is_flag=True, help="Allow cases to be run again.")
+def command(
+    run: tuple[str, ...], port: int | None, by: str | None, *, no_open: bool, edit: bool, label: bool, rerun: bool
+) -> int:
     """Open runs in a browser, live while they run (default: all runs of the project).
 
     Starts a server on this machine that no other machine can reach, and prints its address. It changes nothing without
-    --edit or --label. Press Ctrl-C to stop it.
+    --edit, --label or --run. Press Ctrl-C to stop it.
     """
     if by is not None and not label:
         raise UsageError("--by needs --label", "use both, to label as somebody else than your login name")
@@ -33,7 +36,7 @@ def command(run: tuple[str, ...], port: int | None, by: str | None, *, no_open: 
     from agentv.web.serving import listening_socket, open_browser, serve
 
     project = Project.of(run)
-    options = ViewOptions(edit=edit, label=label, person=_person(by) if label else "")
+    options = ViewOptions(edit=edit, label=label, run=rerun, person=_person(by) if label else "")
     listening = listening_socket(port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
     click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")
