@@ -24,7 +24,9 @@ def group() -> None:
     ".agentv/config.yaml).",
 )
 def labels(remote: str | None) -> int:
-    """Add the server's labels to .agentv/labels. Labels that are there stay; `agentv push` sends them.
+    """Add the server's labels to yours.
+
+    They are appended to .agentv/labels; labels that are there stay. `agentv push` sends labels.
 
     The token comes from $AGENTV_TOKEN, else from `results.token` of .agentv/config.yaml. It needs the scope `read`.
     """
