@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from agentv.cli.lazy import Commands
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import plural
 
 
-@click.group("pull", epilog="Example: agentv pull labels")
+@click.group("pull", cls=Commands, epilog="Example: agentv pull labels")
 def group() -> None:
     """Get what people did on a team's server."""
 
