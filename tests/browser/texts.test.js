@@ -14,10 +14,10 @@ test("halves are rounded to the even number, as Python does", () => {
   assert.equal(fixed(12.25, 1), "12.2");
 });
 
-test("a share is 100 % only if nothing is missing", () => {
-  assert.equal(percent(1), "100.0\u00a0%");
-  assert.equal(percent(0.9999), "99.99\u00a0%");
-  assert.equal(percent(0.00001), "0.001\u00a0%");
+test("a share is 100% only if nothing is missing", () => {
+  assert.equal(percent(1), "100.0%");
+  assert.equal(percent(0.9999), "99.99%");
+  assert.equal(percent(0.00001), "0.001%");
 });
 
 test("two numbers that differ look different", () => {

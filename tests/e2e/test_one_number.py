@@ -55,7 +55,7 @@ def suite(kind):
 
 def shares(text):
     """The percentages of a text, as Python writes them."""
-    return re.findall(r"\d+(?:\.\d+)?%", text.replace("\xa0%", "%"))
+    return re.findall(r"\d+(?:\.\d+)?%", text)
 
 
 def said(group):

@@ -57,8 +57,8 @@ export class Evidence {
     const text = safely(this.text.slice(begin, end));
     if (!hits.length) return [text];
     const chosen = hits.some((hit) => hit.grade === grade);
-    const against = (chosen ? hits.filter((hit) => hit.grade === grade) : hits).some(({ passed }) => !passed);
-    const kind = `found${against ? " against" : ""}${chosen ? " chosen" : ""}`;
+    const unwanted = (chosen ? hits.filter((hit) => hit.grade === grade) : hits).some(({ passed }) => !passed);
+    const kind = `found${unwanted ? " unwanted" : ""}${chosen ? " chosen" : ""}`;
     return [element("mark", { class: kind, tabindex: chosen ? -1 : null }, text)];
   }
 }

@@ -16,9 +16,9 @@ export function fixed(value, places) {
 export function percent(share) {
   for (let places = 1; places < 9; places += 1) {
     const said = fixed(share * 100, places);
-    if (share <= 1e-9 || share >= 1 - 1e-9 || (Number(said) !== 0 && Number(said) !== 100)) return `${said}\u00a0%`;
+    if (share <= 1e-9 || share >= 1 - 1e-9 || (Number(said) !== 0 && Number(said) !== 100)) return `${said}%`;
   }
-  return `${fixed(share * 100, 1)}\u00a0%`;
+  return `${fixed(share * 100, 1)}%`;
 }
 
 export function score(value) {

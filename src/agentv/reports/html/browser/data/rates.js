@@ -81,7 +81,7 @@ function robust(clusters, mean, count) {
   return [summed / count ** 2, 1 / count ** 2 / (sizes / count ** 4 + (leverage ** 2 - leverages) / count ** 6)];
 }
 
-// The quantile of Student's t at 95 %: agentv/stats/student.py.
+// The quantile of Student's t at 95%: agentv/stats/student.py.
 function studentQuantile(freedom) {
   if (freedom >= NEARLY_NORMAL) return expanded(freedom);
   let low = 0,
@@ -232,7 +232,7 @@ export const CUTS = {
   decided: "the run stopped when its comparison was decided",
 };
 
-// `95% CI 35.0 % to 91.0 %, 10 conversations; 60.0 % if all 12 errored had failed`.
+// `95% CI 35.0% to 91.0%, 10 conversations; 60.0% if all 12 errored had failed`.
 export function certainty(rate) {
   const alone = rate.clusters === rate.judged && rate.by.every((key) => key === "case");
   const counted = alone ? "" : clusterWords(rate.clusters, rate.by);

@@ -1,4 +1,4 @@
-// Drawings: an interval on a line from 0 to 100 %, and outcomes as parts of a bar. Places are shares of their width.
+// Drawings: an interval on a line from 0 to 100%, and outcomes as parts of a bar. Places are shares of their width.
 
 import { percent, score } from "../data/numbers.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";

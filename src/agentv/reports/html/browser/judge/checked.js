@@ -101,7 +101,7 @@ function estimate(label, found) {
   return fact(label, element("strong", {}, shareWords(found)), intervalDrawing(found.value, found.interval));
 }
 
-/** `74.2 % (95% CI 67.9 % to 80.1 %)` */
+/** `74.2% (95% CI 67.9% to 80.1%)` */
 export function shareWords({ value, interval }) {
   return `${percent(value)} (95% CI ${percent(interval[0])} to ${percent(interval[1])})`;
 }

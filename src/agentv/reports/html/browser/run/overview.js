@@ -121,7 +121,7 @@ function verdict(state) {
       ? element(
           "p",
           { class: "note", role: "status" },
-          `Reading the run: ${Math.floor(run.indexed * 100)}\u00a0% of its rows so far…`,
+          `Reading the run: ${Math.floor(run.indexed * 100)}% of its rows so far…`,
         )
       : null,
     run.state === "interrupted"
@@ -169,7 +169,7 @@ function scale() {
   return element(
     "div",
     { class: "scale", "aria-hidden": "true" },
-    ["0", "25", "50", "75", "100 %"].map((tick) => element("span", {}, tick)),
+    ["0", "25", "50", "75", "100%"].map((tick) => element("span", {}, tick)),
   );
 }
 

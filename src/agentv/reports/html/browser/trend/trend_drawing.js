@@ -33,7 +33,7 @@ export function trendDrawing(data) {
     },
     [0, 0.25, 0.5, 0.75, 1].map((share) => [
       drawing("line", { class: "axis", x1: left, x2: width - right, y1: y(share), y2: y(share) }),
-      drawing("text", { x: left - 6, y: y(share), dy: 4, "text-anchor": "end" }, `${share * 100} %`),
+      drawing("text", { x: left - 6, y: y(share), dy: 4, "text-anchor": "end" }, `${share * 100}%`),
     ]),
     ends
       ? drawing("line", { class: "fitted", x1: x(ends[0][0]), y1: y(ends[0][1]), x2: x(ends[1][0]), y2: y(ends[1][1]) })
