@@ -11,6 +11,7 @@ from statistics import fmean
 from agentv.app.labels.answers import graded_answers
 from agentv.app.labels.keeping import LabelFiles, LabelStore
 from agentv.app.labels.labelling import latest
+from agentv.app.labels.left_out import left_out_elsewhere, left_out_of_run
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
@@ -60,6 +61,7 @@ class CheckedAnswer:
     Attributes:
         score: of the judge, on a scale; None: the rubric has none, or there are labels alone.
         found_at: target, prompt and variant of a trial with it.
+        rubric: as people label by it; empty: labels alone do not say.
     """
 
     key: LabelKey
@@ -72,6 +74,7 @@ class CheckedAnswer:
     suite: str
     score: float | None = None
     found_at: tuple[str | None, str | None, str | None] = (None, None, None)
+    rubric: str = ""
 
     @property
     def verdict_key(self) -> VerdictKey:
@@ -136,7 +139,17 @@ def _of_graded(answer: GradedAnswer, run: str) -> CheckedAnswer:
     score = None if answer.scale is None else answer.score
     found_at = (answer.target, answer.prompt, answer.variant)
     return CheckedAnswer(
-        answer.key, judge, name, answer.passed, answer.cluster, answer.trials, run, answer.suite, score, found_at
+        answer.key,
+        judge,
+        name,
+        answer.passed,
+        answer.cluster,
+        answer.trials,
+        run,
+        answer.suite,
+        score,
+        found_at,
+        answer.asked.rubric,
     )
 
 
@@ -239,6 +252,7 @@ def _judge(
                 else:
                     counts = replace(counts, not_drawn=counts.not_drawn + 1)
     known = {one.key for one in answers}
+    alone = not any(one.rubric for one in answers)  # labels without their run
     people = {person for one in of_judge.values() for person in one}
     others = [one for one, _ in current if one.key not in known and one.assertion == judge[0]]
     same_output = {key[:2] for key in known}
@@ -270,13 +284,17 @@ def _judge(
     known_counts = judge_counts(judged)
     if any(one.person is not None for one in judged):
         left = [sum(one.passed is verdict and one.key not in of_judge for one in answers) for verdict in (True, False)]
+        checked = replace(checked, accuracy=judge_accuracy(known_counts))
+        if not alone and (lacking := left_out_of_run(answers, {judge: drawn})) is not None:
+            return replace(checked, left_out=lacking)
         return replace(
             checked,
-            accuracy=judge_accuracy(known_counts),
             corrected=corrected_rate(known_counts),
             mean_score=_mean_score(answers, scores),
             more=more_labels(known_counts, (left[0], left[1])),
         )
+    if elsewhere and (lacking := left_out_elsewhere(answers, {judge: elsewhere})) is not None:
+        return replace(checked, left_out=lacking)
     return replace(
         checked, transferred=_transferred(elsewhere, judged), transferred_answers=labelled_answers_of(elsewhere)
     )

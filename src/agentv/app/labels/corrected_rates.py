@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from agentv.app.labels.checking import (
 )
 from agentv.app.labels.depending import RatedTrial
 from agentv.app.labels.labelling import latest
+from agentv.app.labels.left_out import left_out_elsewhere, left_out_of_run
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.corrected import AssertionRate, CorrectedRate, CorrectedRates
 from agentv.model.run.labelled.labels import Label
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 JudgeModel = tuple[str, str]
 """The model and the prompt of a judge: it may grade by several assertions."""
-
-LEFT_OUT = 0.01
-"""How likely it must be, at least, that none of an assertion's answers was drawn where those of others were."""
 
 NOTHING_JUDGED = "no trial passed or failed"
 NOT_BETTER = "the labels do not show that the judge is better than chance"
@@ -163,7 +160,7 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> 
         keys = list(dict.fromkeys(one.judge for one in found))
         part, used, is_transferred = _judged_part(keys, found, labels)
         if part is None:
-            return f"no label counts for '{_unlabelled(keys, found, labels)}'"
+            return f"no label counts for {unlabelled(found, labels)}"
         parts.append(part)
         number += used
         transferred = transferred or is_transferred
@@ -182,24 +179,21 @@ def _judged_part(
     judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
     number = sum(one.person is not None for one in judged)
     if number:
-        return (None if _unlabelled(keys, answers, labels) else JudgedPart(judged)), number, False
+        return (None if unlabelled(answers, labels) else JudgedPart(judged)), number, False
     elsewhere = [one for key in keys for one in labels.elsewhere.get(key, ())]
-    if not elsewhere or _unlabelled(keys, answers, labels):
+    if not elsewhere or unlabelled(answers, labels):
         return None, 0, True
     return JudgedPart(judged, calibration_of(elsewhere)), labelled_answers_of(elsewhere), True
 
 
-def _unlabelled(keys: Sequence[JudgeKey], answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | None:
-    """An assertion that labels leave out, by more than chance; None: they are of random answers of all of them."""
-    sizes = Counter(one.judge for one in answers)
-    here = sum(one.verdict_key in labels.drawn.get(one.judge, {}) for one in answers)
-    elsewhere = [one.probability or 1.0 for key in keys for one in labels.elsewhere.get(key, ())]
-    if not here and not elsewhere:
-        return keys[0][0]
-    share = here / len(answers) if here else sum(elsewhere) / len(elsewhere)
-    labelled = labels.drawn if here else labels.elsewhere
-    lacking = (key for key in keys if not labelled.get(key) and (1 - share) ** sizes[key] < LEFT_OUT)
-    return next((key[0] for key in lacking), None)
+def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | None:
+    """What labels of one judge leave out, by more than chance; None: they are of random answers of all its answers."""
+    found = distinct(answers)
+    if any(one.verdict_key in labels.drawn.get(one.judge, {}) for one in found):
+        return left_out_of_run(found, labels.drawn)
+    if any(labels.elsewhere.get(one.judge) for one in found):
+        return left_out_elsewhere(found, labels.elsewhere)
+    return f"'{found[0].judge[0]}'"
 
 
 def counts_of(answers: Iterable[CheckedAnswer], labels: RunLabels) -> JudgeCounts:

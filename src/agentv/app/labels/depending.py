@@ -108,7 +108,8 @@ def _inner_types(details: Mapping[str, object]) -> Iterator[str]:
 def _checked(result: TrialResult, score: Score, run: str) -> CheckedAnswer:
     answer = graded_answer(result, score)
     judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
-    return CheckedAnswer(answer.key, judge, answer.asked.judge, answer.passed, answer.cluster, 1, run, answer.suite)
+    name, rubric = answer.asked.judge, answer.asked.rubric
+    return CheckedAnswer(answer.key, judge, name, answer.passed, answer.cluster, 1, run, answer.suite, rubric=rubric)
 
 
 def _outcomes(result: TrialResult, labelled: Sequence[int]) -> tuple[bool, bool] | None:

@@ -111,16 +111,16 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
             problems.append(f"{path}:{number}: {labels}")
             continue
         lines_with_label += 1
-        if any(_is_new(one, found.get((one.item, one.person), one)) for one in labels):
+        if any(_is_new(one, found.get((one.item, one.person_key), one)) for one in labels):
             problems.append(f"{path}:{number}: {labels[0].person} says something else of this answer above")
-        found.update({(one.item, one.person): one for one in labels})
+        found.update({(one.item, one.person_key): one for one in labels})
     if problems:
         more = [f"and {len(problems) - _SHOWN} more lines"] if len(problems) > _SHOWN else []
         raise UsageError("\n".join([*problems[:_SHOWN], *more]), "no label was added; correct the lines and try again")
     before = latest(kept.read({one.suite for one in found.values()}))
     new = [one for which, one in found.items() if _is_new(one, before.get(which))]
     kept.add(new)
-    added = {(one.item[:-1], one.person): one for one in new}  # an answer with both verdicts is labelled once
+    added = {(one.item[:-1], one.person_key): one for one in new}  # an answer with both verdicts is labelled once
     not_drawn = sum(one.probability is None for one in added.values())
     return ImportedLabels(len(added), lines_with_label - len(added), empty, not_drawn)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from agentv.app.labels.checking import CheckedAnswer, JudgeKey, calibration_of, labelled_answers_of
-from agentv.app.labels.corrected_rates import RunLabels, counts_of, labelled_number, run_rate
+from agentv.app.labels.corrected_rates import RunLabels, counts_of, labelled_number, run_rate, unlabelled
 from agentv.app.labels.depending import NESTED, Part, RatedTrial
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.corrected import GateResult
@@ -125,13 +125,14 @@ class CheckedMinimums:
             by_assertion.setdefault(one.judge, []).append(one)
         name = f"the judge '{answers[0].name}'"
         whole = _checked(name, _known(answers, labels), minimums)
-        if whole.refusal is not None or len(by_assertion) == 1:
+        if whole.refusal is not None:
             return whole
-        for (assertion, *_), own in by_assertion.items():
+        for (assertion, *_), own in by_assertion.items() if len(by_assertion) > 1 else ():
             single = _checked(f"{name} by '{assertion}'", _known(own, labels), minimums)
             if single.refusal is not None and not single.unknown:
                 return single
-        return whole
+        lacking = unlabelled(answers, labels)
+        return whole if lacking is None else cls("", f"no label counts for {lacking} of {name}", unknown=True)
 
 
 _Known = tuple[JudgeCounts | None, int, str | None]

@@ -12,7 +12,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, person_key
 from agentv.model.values.formatting import timestamp
 
 
@@ -144,7 +144,8 @@ def open_session(
 
 def given_by(person: str, labels: Sequence[Label]) -> dict[LabelItem, Label]:
     """The labels of a person that count."""
-    return {label.item: label for label in latest(labels).values() if label.person == person}
+    wanted = person_key(person)
+    return {label.item: label for label in latest(labels).values() if label.person_key == wanted}
 
 
 def login_name() -> str:
@@ -198,4 +199,4 @@ def label_of(drawn: DrawnAnswer, run_id: str, person: str, said: Said, time: str
 
 def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelItem, str], Label]:
     """The label that counts of each answer and person: the one with the latest time, of two the one further down."""
-    return {(label.item, label.person): label for label in sorted(labels, key=lambda one: one.time)}
+    return {(label.item, label.person_key): label for label in sorted(labels, key=lambda one: one.time)}

@@ -17,7 +17,7 @@ from agentv.app.labels.labelling import LabellingSession, given_by, open_session
 from agentv.app.view.project import Project, check_files, stamp_of
 from agentv.errors import AgentvError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, PointScale
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, PointScale, person_key
 
 LONGEST_NOTE = 10_000
 """Characters of a note."""
@@ -237,13 +237,13 @@ class LabelQueues:
             if session.left:
                 raise LabelRefusedError("not-finished", f"{session.left} of these answers have no label of yours yet")
             path = self._path(query)
-            self._told.update((person.name, path, one.answer.item[:-1]) for one in session.drawn)
+            self._told.update((person_key(person.name), path, one.answer.item[:-1]) for one in session.drawn)
         return LabelAgreement(*session.agreed)
 
     def _check_change(self, said: SaidLabel, person: Person, drawn: DrawnAnswer, before: Label | None) -> None:
         if (before.time if before else "") != said.replaces:
             raise LabelRefusedError("labelled-meanwhile", _meanwhile(before))
-        if (person.name, self._path(said), drawn.answer.item[:-1]) in self._told:
+        if (person_key(person.name), self._path(said), drawn.answer.item[:-1]) in self._told:
             what = "the agreement with the judge was shown, so your labels of these answers stay as they are"
             raise LabelRefusedError("finished", what)
 

@@ -71,6 +71,8 @@ def _notes(found: CheckedJudge) -> Iterator[str]:
     ):
         if number:
             yield f"note: {plural(number, 'label')} not counted: {why}"
+    if found.left_out is not None:
+        yield f"warning: no label counts for {found.left_out}, so the pass rate is not corrected; label its answers"
     if counts.not_drawn:
         labels = plural(counts.not_drawn, "label")
         yield f"note: {labels} not used to correct the pass rate: not drawn at random from this run"

@@ -98,6 +98,7 @@ class CheckedJudge:
         mean_score: None: the rubric has no scale, or there are no labels that were drawn.
         transferred: the pass rate corrected by labels of other answers; None: there are labels of these, or too few.
         transferred_answers: number of labelled answers of other runs.
+        left_out: a rubric that labels leave out, so that no pass rate is corrected by them; None: there is none.
     """
 
     assertion: str
@@ -115,6 +116,7 @@ class CheckedJudge:
     mean_score: MeanScore | None = None
     transferred: Estimated | None = None
     transferred_answers: int = 0
+    left_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,8 @@ def test_labels_of_a_run_whose_judge_changed_its_mind_are_no_random_part_of_this
 def test_a_person_is_one_person_however_the_name_is_written(tmp_path):
     judged_run(tmp_path, VERDICTS)
     give("ada", agreeing_but())
-    path = Path(give(" Ada ", agreeing_but(*range(100))).files[0])
+    session = give(" Ada ", agreeing_but(*range(100)))
+    path = Path(session.kept.places(session.suites)[0])
     (found,) = check_judges("last").judges
     assert (found.counts.labels, found.counts.people, found.people) == (40, 1, None)
     assert found.matrix == ConfusionMatrix(0, 20, 20, 0), "what she said last counts"

@@ -9,10 +9,15 @@ import pytest
 
 from agentv.app.labels.checking import check_judges
 from agentv.app.labels.compared_rates import compared_rates
+from agentv.app.labels.corrected_rates import RunLabels
+from agentv.app.labels.gates import CheckedMinimums
 from agentv.app.labels.labelling import open_session
-from agentv.app.labels.shown_rates import shown_run, with_corrected_rates
+from agentv.app.labels.shown_rates import labels_of_suites, rated_trials, shown_run, with_corrected_rates
 from agentv.app.results.stored import open_run
+from agentv.model.suite.suite import JudgeMinimums
+from agentv.reports.commands.judge_check import render_judge_check
 from agentv.reports.run.totals import totals
+from agentv.stats.judges.left_out import AnswerPart, left_out
 from agentv.store.totals.summary import read_summary
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
@@ -207,3 +212,54 @@ def test_a_corrected_rate_that_someone_wrote_into_the_summary_is_not_believed(tm
     path.write_text(json.dumps(summary.as_json()))
     assert "corrected" in json.loads(path.read_text())
     assert read_summary(path) == replace(summary, corrected=None)
+
+
+def rubrics_run(root, run, numbers, *, shared=True):
+    """A run of answers by one assertion, of which odd cases have the rubric "Hard": shared, or one for each case."""
+    results = []
+    for number in numbers:
+        which = number % 2 if shared else number
+        asked = replace(ASKED, rubric="Hard" if number % 2 else "Easy", rubric_sha256=f"{which:064x}")
+        subject = trial(f"c{number}")
+        passed = number % 10 > 1
+        one = finished("passed" if passed else "failed", trial=subject, scores=[judged(passed, asked)])
+        results.append(replace(one, output=f"{run} {number}"))
+    return written(root, run, results)
+
+
+def test_labels_of_one_rubric_correct_no_verdicts_by_another(tmp_path):
+    """The judge errs on half of what is hard: labels of what is easy alone must not show it to be right."""
+    right = "no label counts for the rubric \"Hard\" of 'polite'"
+    rubrics_run(tmp_path, "first", range(0, 200, 2))
+    give(lambda _, passed: passed, run="first", sample=60)
+    both = rubrics_run(tmp_path, "second", range(200))
+    assert (shown(both).corrected.run, shown(both).corrected.reason) == (None, right), "labels of another run"
+    (checked,) = check_judges(both).judges
+    assert (checked.transferred, checked.left_out) == (None, "the rubric \"Hard\" of 'polite'")
+    session = open_session(both, None, 60, 0, "ada")
+    for drawn in session.drawn:
+        if drawn.answer.asked.rubric == "Easy":
+            session.label(drawn, "pass" if drawn.answer.passed else "fail")
+    assert (shown(both).corrected.run, shown(both).corrected.reason) == (None, right), "drawn, and half left out"
+    (checked,) = check_judges(both).judges
+    assert (checked.corrected, checked.left_out) == (None, "the rubric \"Hard\" of 'polite'")
+    assert "warning: no label counts for the rubric" in render_judge_check(check_judges(both))
+    trials = rated_trials(open_run(both, action="show"))
+    labels = RunLabels.of(trials, labels_of_suites({trials[0].part[0]}, tmp_path).labels, both)
+    gate = CheckedMinimums.of([one for trial in trials for one in trial.judged], labels, JudgeMinimums(0.5, 0.5))
+    assert gate.unknown, "a judge that is right by one rubric is not known to be right"
+    assert "no label counts for the rubric" in gate.refusal
+    give(lambda number, passed: passed and number % 4 != 1, run=both, sample=60)
+    assert shown(both).corrected.run.interval[1] < 0.8, "drawn from all, they show that it errs"
+    assert check_judges(both).judges[0].corrected is not None
+
+
+def test_rubrics_of_single_cases_may_lack_labels_by_chance_alone(tmp_path):
+    rubrics_run(tmp_path, "first", range(100), shared=False)
+    give(lambda _, passed: passed, run="first", sample=40)
+    assert shown("first").corrected.run.labels == 40
+    again = rubrics_run(tmp_path, "again", range(100), shared=False)
+    assert shown(again).corrected.run.transferred
+    few, others = [AnswerPart((0, 1), (0, 4))] * 10, [AnswerPart((0, 1), (0, 0))] * 490
+    assert left_out([*few, *others], elsewhere=True) is not None, "40 random labels are not of 10 rubrics in 500"
+    assert left_out([AnswerPart((0, 1), (0, 1))] * 40 + others, elsewhere=True) is None

@@ -39,6 +39,23 @@ def test_what_is_exported_and_filled_in_comes_back(session, tmp_path, name):
     assert import_labels("last", file, "ada").added == 0, "the same file twice adds nothing"
 
 
+def test_a_person_is_one_person_however_the_name_is_written(session, tmp_path):
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    for row in rows:
+        row["label"] = "pass"
+    write(file, rows)
+    assert import_labels("last", file, "ada").added == 4
+    again = import_labels("last", file, " Ada  ")
+    assert (again.added, again.known) == (0, 4)
+    assert open_session("last", None, 4, 0, "ADA").left == 0, "she goes on where she was"
+    assert open_session("last", None, 4, 0, "bob").left == 4
+    write(file, [dict(rows[0], person="Eve"), dict(rows[0], person="eve ", label="fail")])
+    with pytest.raises(UsageError, match="says something else of this answer above"):
+        import_labels("last", file, "ada")
+
+
 def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
     file = tmp_path / "labels.csv"
     export_answers(session, file)
