@@ -151,3 +151,70 @@ test("how long ago a run began is told in the unit that fits", () => {
   assert.equal(ageOf("2026-03-15T12:00:05Z", now), "just now");
   assert.equal(ageOf("soon", now), null);
 });
+
+/** Streams that a page opened, each with what a server would send. */
+function streams(context, hidden = false) {
+  const opened = [];
+  class Stream extends EventTarget {
+    constructor(address) {
+      super();
+      this.address = address;
+      opened.push(this);
+    }
+
+    close() {
+      this.closed = true;
+    }
+
+    send(name, data, lastEventId = "") {
+      this.dispatchEvent(Object.assign(new Event(name), { data: JSON.stringify(data), lastEventId }));
+    }
+  }
+  const page = Object.assign(new EventTarget(), { hidden });
+  const turn = (away) => {
+    page.hidden = away;
+    page.dispatchEvent(new Event("visibilitychange"));
+  };
+  const before = [globalThis.EventSource, globalThis.document];
+  Object.assign(globalThis, { EventSource: Stream, document: page });
+  context.after(() => Object.assign(globalThis, { EventSource: before[0], document: before[1] }));
+  return { opened, turn };
+}
+
+test("a hidden tab has no stream, and one that is shown again goes on after the last event", (context) => {
+  const { opened, turn } = streams(context);
+  const heard = [];
+  let missed = 0;
+  const end = new Api().listen("api/events?after=c1", { rows: (data) => heard.push(data) }, () => {
+    missed += 1;
+  });
+  opened[0].onopen();
+  opened[0].send("rows", "first", "c 2");
+  opened[0].send("rows", "second");
+  turn(true);
+  assert.ok(opened[0].closed);
+  turn(false);
+  turn(false);
+  assert.equal(opened.length, 2);
+  assert.equal(opened[1].address, "api/events?after=c+2");
+  assert.equal(missed, 0);
+  opened[1].onopen();
+  opened[1].send("rows", "third", "c3");
+  assert.deepEqual([heard, missed], [["first", "second", "third"], 1]);
+  end();
+  turn(true);
+  turn(false);
+  assert.equal(opened.length, 2);
+});
+
+test("a tab that was opened in the background listens once it is shown, and reads what it missed", (context) => {
+  const { opened, turn } = streams(context, true);
+  let missed = 0;
+  new Api().listen("api/events", {}, () => {
+    missed += 1;
+  });
+  assert.equal(opened.length, 0);
+  turn(false);
+  opened[0].onopen();
+  assert.deepEqual([opened.length, opened[0].address, missed], [1, "api/events", 1]);
+});

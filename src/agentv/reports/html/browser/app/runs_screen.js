@@ -12,6 +12,7 @@ import { deleteRun, nameRun } from "./edit_dialogs.js";
 import { runAddress, runRow } from "./run_rows.js";
 
 const LIMIT = 50;
+const MOST = 500;
 const MOST_PICKED = 9;
 const SEARCH_AFTER = 120;
 const FILTERS = ["q", "suite", "target", "tag", "state"];
@@ -61,10 +62,14 @@ export class RunsScreen {
         this.compare,
       ),
     );
-    this.ended = api.listen(api.address(["events"]), {
-      runs: (run) => this.changed(run),
-      gone: ({ run_id: id }) => this.gone(id),
-    });
+    this.ended = api.listen(
+      api.address(["events"]),
+      {
+        runs: (run) => this.changed(run),
+        gone: ({ run_id: id }) => this.gone(id),
+      },
+      () => this.load(this.runs.length),
+    );
   }
 
   leavePage() {
@@ -80,9 +85,11 @@ export class RunsScreen {
     this.load();
   }
 
-  load() {
+  // As many as are shown already, where they are read again.
+  load(known = 0) {
+    const limit = Math.min(Math.max(known, LIMIT), MOST);
     return this.loading.during(async (signal) => {
-      const found = await this.api.get(["runs"], { ...this.filter, limit: LIMIT }, signal);
+      const found = await this.api.get(["runs"], { ...this.filter, limit }, signal);
       this.runs = found.runs;
       this.next = found.next;
       this.total = found.total;

@@ -69,23 +69,59 @@ export class Api {
   }
 
   /**
-   * Listen to server-sent events. The browser connects again by itself, and says where it was.
+   * Listen to server-sent events while the page is shown: a browser allows few connections to a server, and tabs that
+   * nobody sees would take them all. Events that have ids go on where they ended, in a tab that is shown again and after
+   * a lost connection.
    *
    * @param {string} address
    * @param {Record<string, (data: any) => void>} listeners by the name of the event
+   * @param {() => void} missed called when the stream is open again, where events without ids may have been missed
    * @returns {() => void} what ends it
    */
-  listen(address, listeners) {
-    const events = new EventSource(address);
-    for (const [name, listener] of Object.entries(listeners))
-      events.addEventListener(name, (event) => listener(JSON.parse(/** @type {MessageEvent} */ (event).data)));
-    events.onerror = () => this.connection(false);
-    events.onopen = () => this.connection(true);
+  listen(address, listeners, missed = () => {}) {
+    /** @type {EventSource | null} */
+    let events = null;
+    let last = "";
+    let late = document.hidden;
+    const open = () => {
+      events = new EventSource(continued(address, last));
+      for (const [name, listener] of Object.entries(listeners))
+        events.addEventListener(name, (event) => {
+          const { data, lastEventId } = /** @type {MessageEvent} */ (event);
+          last = lastEventId || last;
+          listener(JSON.parse(data));
+        });
+      events.onerror = () => this.connection(false);
+      events.onopen = () => {
+        this.connection(true);
+        if (late) missed();
+        late = true;
+      };
+    };
+    const close = () => {
+      events?.close();
+      events = null;
+    };
+    const turn = () => {
+      if (document.hidden) close();
+      else if (!events) open();
+    };
+    document.addEventListener("visibilitychange", turn);
+    turn();
     return () => {
-      events.close();
+      document.removeEventListener("visibilitychange", turn);
+      close();
       this.connection(true);
     };
   }
+}
+
+function continued(address, last) {
+  if (!last) return address;
+  const [path, query] = address.split("?");
+  const parameters = new URLSearchParams(query);
+  parameters.set("after", last);
+  return `${path}?${parameters}`;
 }
 
 function parsed(text) {
