@@ -8,9 +8,23 @@ from typing import Any
 
 import click
 
+from agentv.cli.serve.members import member
 from agentv.errors import ExitStatus, UsageError
+from agentv.lazy_dataclass import dataclass
 
 PORT = 4290
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The options of `agentv serve`, as they were given."""
+
+    database: str | None
+    data: Path | None
+    host: str
+    port: int
+    oidc_issuer: str | None
+    oidc_client_id: str | None
 
 
 @click.group(
@@ -31,8 +45,16 @@ PORT = 4290
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port to listen on.")
+@click.option(
+    "--oidc-issuer", metavar="URL", help="OpenID provider that signs people in (default: they use an API token)."
+)
+@click.option(
+    "--oidc-client-id",
+    metavar="ID",
+    help="How the provider knows this server. Its secret comes from $AGENTV_OIDC_CLIENT_SECRET.",
+)
 @click.pass_context
-def group(context: click.Context, database: str | None, data: Path | None, host: str, port: int) -> int:
+def group(context: click.Context, /, **given: Any) -> int:
     """Run a server that a team pushes its runs to.
 
     Laptops and CI send runs with `agentv push`. The database stores them; this server's copies of them are run
@@ -40,29 +62,38 @@ def group(context: click.Context, database: str | None, data: Path | None, host:
 
     Create a token for each machine with `agentv serve token create`. The server speaks plain HTTP: put a proxy with TLS
     before it if it listens on more than this machine. Press Ctrl-C to stop it.
+
+    People sign in with an API token, or at an OpenID provider as members: `agentv serve member add`.
     """
     from agentv.app.team.opening import DATA, database_address
 
-    where = data or DATA
-    context.obj = database_address(database, where, os.environ)
+    options = ServeOptions(**given)
+    where = options.data or DATA
+    context.obj = database_address(options.database, where, os.environ)
     if context.invoked_subcommand is not None:
         return ExitStatus.PASSED
-    return _serve(context.obj, where, host, port)
+    return _serve(context.obj, where, options)
 
 
-def _serve(address: str, data: Path, host: str, port: int) -> int:
+def _serve(address: str, data: Path, options: ServeOptions) -> int:
     from agentv.registry.extras import missing_extra
 
-    for module in ("starlette", "uvicorn"):
+    for module in ("starlette", "uvicorn", "authlib"):
         missing = missing_extra(module, "server", "requests are answered")
         if missing is not None:
             raise UsageError(missing.message, missing.hint)
     from agentv.app.team.opening import open_team_database
     from agentv.reports.text.escaping import one_line
+    from agentv.web.team.openid.opening import opened_provider
     from agentv.web.team.serving import listening_socket, serve_team
     from agentv.web.team.state import TeamState
 
-    listening = listening_socket(host, port)
+    def problem(text: str) -> None:
+        click.echo(f"warning: {one_line(text)}; trying again", err=True)
+
+    openid = opened_provider(options.oidc_issuer, options.oidc_client_id, os.environ, problem)
+    host = options.host
+    listening = listening_socket(host, options.port)
     database, applied = open_team_database(address)
     shown = f"[{host}]" if ":" in host else host
 
@@ -72,11 +103,11 @@ def _serve(address: str, data: Path, host: str, port: int) -> int:
         click.echo(f"http://{shown}:{listening.getsockname()[1]}/")
         click.echo(f"Copies of runs: {data}. Press Ctrl-C to stop.", err=True)
 
-    def problem(text: str) -> None:
-        click.echo(f"warning: {one_line(text)}; trying again", err=True)
-
-    serve_team(TeamState(database), data, listening, started, problem)
+    serve_team(TeamState(database, openid=openid), data, listening, started, problem)
     return ExitStatus.PASSED
+
+
+group.add_command(member)
 
 
 @group.group("token", epilog="Example: agentv serve token create ci --project support")

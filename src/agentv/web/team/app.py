@@ -9,15 +9,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentv.web.answers import RefusedError
+from agentv.web.static import static_file
 from agentv.web.team import administration, uploads
 from agentv.web.team.endpoints import failed, routes_of
 from agentv.web.team.health import health_routes
+from agentv.web.team.sign_in import sign_in_routes
 from agentv.web.team.state import TeamState
 
 
 def team_routes(state: TeamState) -> list[Route]:
-    """The routes for uploads and administration, health and metrics."""
-    return [*routes_of(state, (*uploads.ENDPOINTS, *administration.ENDPOINTS)), *health_routes(state)]
+    """The routes for uploads and administration, sign-in, health and metrics."""
+    declared = routes_of(state, (*uploads.ENDPOINTS, *administration.ENDPOINTS))
+    return [*declared, *sign_in_routes(state), *health_routes(state)]
 
 
 def team_application(state: TeamState) -> Starlette:
@@ -29,4 +32,5 @@ def team_application(state: TeamState) -> Starlette:
             return failed(state, RefusedError(405, "wrong-method", "this address does not support the method"))
         return failed(state, RefusedError(status, "no-such-address", "there is nothing at this address"))
 
-    return Starlette(routes=team_routes(state), exception_handlers={HTTPException: not_found})
+    routes = [*team_routes(state), Route("/static/{version}/{path:path}", static_file)]
+    return Starlette(routes=routes, exception_handlers={HTTPException: not_found})
