@@ -14,7 +14,7 @@ from agentv.store.rows.reading import key_of_row
 from agentv.store.team.database import open_database
 from agentv.store.team.migrating import migrate
 from agentv.store.team.tokens import Tokens
-from agentv.web.team.serving import listening_socket, team_server
+from agentv.web.team.serving import listening_socket, public_addresses, team_server
 from agentv.web.team.state import TeamState
 
 RUN_ID = "20261121T140322Z-7f3a"
@@ -26,11 +26,13 @@ class TeamServer:
     def __init__(self, directory: Path) -> None:
         database = open_database(f"sqlite:///{directory}/team.sqlite")
         migrate(database)
-        self.state = TeamState(database)
         self._listening = listening_socket("127.0.0.1", 0)
-        self.root = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        port = self._listening.getsockname()[1]
+        self.state = TeamState(database, public_addresses((), "127.0.0.1", port))
+        self.data = directory / "copies"
+        self.root = f"http://127.0.0.1:{port}"
         self.address = f"{self.root}/projects/support"
-        self._server = team_server(self.state)
+        self._server = team_server(self.state, self.data)
         self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listening]}, daemon=True)
         self._thread.start()
 

@@ -17,8 +17,10 @@ from agentv.app.view.project import NoSuchRunError
 from agentv.errors import AgentvError, UsageError
 from agentv.reports.html.embedded import to_json
 from agentv.reports.text.escaping import safe
+from agentv.store.team.database import DatabaseUnavailableError
+from agentv.store.team.tokens import Scope
 from agentv.version import __version__
-from agentv.web.context import ViewContext
+from agentv.web.context import Permission, ViewContext, Viewer
 from agentv.web.endpoints import Call, Endpoint
 
 KEPT = 16
@@ -26,6 +28,10 @@ KEPT = 16
 
 LONGEST_BODY = 1_000_000
 """Bytes of a request's body."""
+
+
+SCOPE_OF: dict[Permission, Scope] = {"edit": "admin", "label": "label"}
+"""Permission → the scope that gives it on a team's server, where nobody runs cases."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -68,15 +74,17 @@ def encoded(value: Any) -> bytes:
         return to_json(msgspec.to_builtins(value)).encode()
 
 
-def error_response(status: int, code: str, message: str) -> Response:
+def error_response(status: int, code: str, message: str, retry_s: float | None = None) -> Response:
     """The answer to a request that failed."""
-    return Response(encoded(ErrorAnswer(Problem(code, safe(message)))), status, media_type="application/json")
+    headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
+    answer = encoded(ErrorAnswer(Problem(code, safe(message))))
+    return Response(answer, status, headers, media_type="application/json")
 
 
 async def answer(context: ViewContext, endpoint: Endpoint, request: Request) -> Response:
     """The answer of an endpoint to a request."""
     try:
-        call = await _checked(context, endpoint, request)
+        call = await _checked(endpoint, request)
         return await run_in_threadpool(_answered, context, endpoint, call, request)
     except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
         return failed(error)
@@ -85,7 +93,7 @@ async def answer(context: ViewContext, endpoint: Endpoint, request: Request) -> 
 def failed(error: Exception) -> Response:
     """The answer where a handler raised."""
     if isinstance(error, RefusedError):
-        return error_response(error.status, error.code, str(error))
+        return error_response(error.status, error.code, str(error), error.retry_s)
     if isinstance(error, UsageError) and error.hint:
         return error_response(422, "not-possible", f"{error}; {error.hint}")
     for kind, (status, code) in _PROBLEMS.items():
@@ -95,6 +103,7 @@ def failed(error: Exception) -> Response:
 
 
 _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
+    DatabaseUnavailableError: (503, "database-unavailable"),
     NoSuchRunError: (404, "no-such-run"),
     NoSuchCaseError: (404, "no-such-case"),
     UsageError: (422, "not-possible"),
@@ -135,14 +144,22 @@ def _keep(context: ViewContext, key: tuple[str, str], answer: bytes) -> None:
             context.answers.popitem(last=False)
 
 
-async def _checked(context: ViewContext, endpoint: Endpoint, request: Request) -> Call:
-    if endpoint.needs is not None and not getattr(context.options, endpoint.needs):
-        raise RefusedError(403, "read-only", f"start the server with --{endpoint.needs} to do this")
+async def _checked(endpoint: Endpoint, request: Request) -> Call:
+    viewer: Viewer = request.scope["viewer"]
+    if endpoint.needs is not None and endpoint.needs not in viewer.permissions:
+        raise RefusedError(403, "read-only", _lacking(viewer, endpoint.needs))
     query = _converted(request.query_params.multi_items(), endpoint.query)
     body = None
     if endpoint.body is not None:
         body = msgspec.json.decode(await _body(request), type=endpoint.body)
-    return Call({name: str(value) for name, value in request.path_params.items()}, query, body)
+    return Call({name: str(request.path_params[name]) for name in endpoint.variables}, query, viewer, body)
+
+
+def _lacking(viewer: Viewer, permission: Permission) -> str:
+    if not viewer.team:
+        return f"start the server with --{permission} to do this"
+    scope = SCOPE_OF.get(permission)
+    return f"this needs the scope '{scope}'" if scope else "a team's server runs no cases; run them where the files are"
 
 
 def _converted(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from agentv.reports.html import served
 from agentv.web.answers import answer, encoded, error_response, failed
@@ -19,41 +19,52 @@ from agentv.web.context import ViewContext
 from agentv.web.endpoints import Endpoint
 from agentv.web.events import STREAMS, Events
 from agentv.web.openapi import description
-from agentv.web.security import Guard
-from agentv.web.static import static_file, static_version
+from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
+from agentv.web.static import static_route, static_version
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(context: ViewContext, port: int) -> Guard:
-    """The application of a server that listens on a port."""
-    events = Events(context)
+    """The application of `agentv view`, on a port of this machine."""
+    pages = project_application(context, "static")
 
-    async def document(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
-        text = served.document(f"/static/{static_version()}", context.token)
-        return Response(text, media_type="text/html; charset=utf-8")
-
-    async def openapi(request: Request) -> Response:  # noqa: ARG001  # as above
-        return Response(encoded(description(ENDPOINTS, STREAMS)), media_type="application/json")
+    async def own(scope: Message, receive: Receive, send: Send) -> None:
+        await pages({**scope, "viewer": context.viewer(Request(scope))}, receive, send)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
         yield
         context.close()
 
+    routes = [static_route(), Mount("", app=own)]
+    starlette = Starlette(routes=routes, exception_handlers=dict(HANDLERS), lifespan=lifespan)
+    return Guard(starlette, loopback_addresses(port), context.token)
+
+
+def project_application(context: ViewContext, static: str) -> Starlette:
+    """The pages and the API of one project. Whoever calls it puts a `Viewer` into the scope as `viewer`.
+
+    Args:
+        context: of the project.
+        static: address of the static files, relative to the document.
+    """
+    events = Events(context)
+
+    async def document(request: Request) -> Response:
+        text = served.document(f"{static}/{static_version()}", request.scope["viewer"].token)
+        return Response(text, media_type="text/html; charset=utf-8")
+
+    async def openapi(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
+        return Response(encoded(description("agentv view", ENDPOINTS, STREAMS)), media_type="application/json")
+
     routes = [
         Route(one.path.replace("{route}", "{route:path}"), _handler(context, one), methods=[one.method])
         for one in ENDPOINTS
     ]
     routes += [Route(one.path, _bound(one.open, events)) for one in STREAMS]
-    routes += [
-        Route("/api/openapi.json", openapi),
-        Route("/static/{version}/{path:path}", static_file),
-        Route("/", document),
-    ]
-    handlers = {HTTPException: _http_error, Exception: _bug}
-    starlette = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
-    return Guard(starlette, port, context.token)
+    routes += [Route("/api/openapi.json", openapi), Route("/", document)]
+    return Starlette(routes=routes, exception_handlers=dict(HANDLERS))
 
 
 def _handler(context: ViewContext, endpoint: Endpoint) -> Handler:
@@ -79,3 +90,7 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 async def _bug(_: Request, error: Exception) -> Response:
     return failed(error)
+
+
+HANDLERS: Mapping[Any, Any] = {HTTPException: _http_error, Exception: _bug}
+"""Answers where no route fits, or a handler raised."""

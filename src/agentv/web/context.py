@@ -1,49 +1,86 @@
-"""What the endpoints of one server share."""
+"""What the endpoints of one project share, and who asks them."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from secrets import token_urlsafe
+from typing import Literal, get_args
 
+from msgspec import Struct
+from starlette.requests import Request
+
+from agentv.app.view.editing import RunEditor, RunFiles
 from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import Project
 from agentv.app.view.runs import RunList
 from agentv.lazy_dataclass import dataclass
 
+Permission = Literal["edit", "label", "run"]
+PERMISSIONS: tuple[Permission, ...] = get_args(Permission)
+
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """How the application was started.
+    """What the command allowed.
 
     Attributes:
         edit: runs may be named and deleted.
+        label: answers may be labelled.
+        run: cases may be run again.
+        person: who started it, in labels.
     """
 
     edit: bool = False
+    label: bool = False
+    run: bool = False
+    person: str = ""
 
-    @property
-    def writes(self) -> bool:
-        """Whether anything may be changed."""
-        return self.edit
+
+class Viewer(Struct, frozen=True):
+    """Who asks, and what they may do beyond reading.
+
+    Attributes:
+        person: their name, in labels and in the audit log.
+        permissions: what they may change.
+        token: what a change from their page must carry; empty: a page of theirs can change nothing.
+        team: the project is one of several, on a server where people sign in.
+    """
+
+    person: str
+    permissions: frozenset[Permission] = frozenset()
+    token: str = ""
+    team: bool = False
 
 
 class ViewContext:
-    """The state of a server.
+    """The state of one project's application.
 
     Attributes:
         opened: runs that are open.
         runs: the list of runs.
         answers: encoded answers that take long to make, by path and ETag.
-        token: what requests that change something must carry; another one at each start.
+        token: what requests that change something must carry; another one at each start. On a server: empty.
+        viewer: who sends a request. Called in a thread; raises RefusedError if they may not read the project.
+        editor: names and deletes runs.
     """
 
-    def __init__(self, project: Project, options: ViewOptions) -> None:
+    def __init__(
+        self,
+        project: Project,
+        options: ViewOptions,
+        viewer: Callable[[Request], Viewer] | None = None,
+        editor: RunEditor | None = None,
+    ) -> None:
         self.project = project
-        self.options = options
         self.opened = OpenRuns(project)
         self.runs = RunList(self.opened)
         self.answers: OrderedDict[tuple[str, str], bytes] = OrderedDict()
-        self.token = token_urlsafe(32) if options.writes else ""
+        allowed = frozenset(one for one in PERMISSIONS if getattr(options, one))
+        self.token = token_urlsafe(32) if allowed else ""
+        own = Viewer(options.person, allowed, self.token)
+        self.viewer = viewer or (lambda _: own)
+        self.editor = editor or RunFiles(self.opened)
 
     def close(self) -> None:
         """Close all runs."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from agentv.lazy_dataclass import dataclass
-from agentv.web.context import ViewContext
+from agentv.web.context import Permission, ViewContext, Viewer
 
 Method = Literal["GET", "POST", "DELETE"]
-Permission = Literal["edit"]
+
+
+VARIABLE = re.compile(r"\{(\w+)\}")
+"""A variable part of a path."""
 
 
 class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,12 +29,19 @@ class Call:
     Attributes:
         names: the variable parts of the path.
         query: of the endpoint's type.
+        viewer: who asks.
         body: of the endpoint's type; None: it takes none.
     """
 
     names: dict[str, str]
     query: Any
+    viewer: Viewer
     body: Any = None
+
+    @property
+    def person(self) -> str:
+        """Name of who asks."""
+        return self.viewer.person
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,7 @@ class Endpoint:
         body: the type of the body; None: there is none.
         state: what the answer depends on, as a text for its ETag; None: it has no ETag.
         kept: the answer takes long to make, so that it is kept as long as its state stays.
-        needs: the option of the command without which it is refused.
+        needs: the permission without which it is refused: an option of `agentv view`, or a scope on a server.
     """
 
     path: str
@@ -59,6 +70,11 @@ class Endpoint:
     state: Callable[[ViewContext, Call], str] | None = None
     kept: bool = False
     needs: Permission | None = None
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of the variable parts of the path."""
+        return VARIABLE.findall(self.path)
 
 
 @dataclass(frozen=True, slots=True)

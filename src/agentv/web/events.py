@@ -21,7 +21,7 @@ from starlette.responses import Response
 from agentv.app.view.live import ListChanges, ResetEvent, RowsEvent, RunChanges, StateEvent
 from agentv.app.view.runs import ViewedRun
 from agentv.errors import AgentvError
-from agentv.web.answers import encoded, failed
+from agentv.web.answers import RefusedError, encoded, failed
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Stream
 
@@ -34,6 +34,10 @@ STATE_S = 0.5
 PING_S = 15
 SEND_S = 30.0
 """Seconds after which a client that takes nothing is given up."""
+
+
+CHECK_S = 5.0
+"""Seconds between two checks that somebody who watches may still read the project."""
 
 
 class Watch:
@@ -96,6 +100,30 @@ class _RunWatch:
         return changed
 
 
+class _Admission:
+    """Whoever watches, who may be signed out meanwhile."""
+
+    def __init__(self, context: ViewContext, request: Request) -> None:
+        self._context = context
+        self._request = request
+        self._checked = time.monotonic()
+
+    async def wait(self, changed: asyncio.Event) -> bool:
+        """Wait for a change, but not for ever; whether they may still see it."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(changed.wait(), CHECK_S)
+        if time.monotonic() - self._checked < CHECK_S:
+            return True
+        self._checked = time.monotonic()
+        try:
+            await run_in_threadpool(self._context.viewer, self._request)
+        except RefusedError:
+            return False
+        except AgentvError:  # nobody knows while the database is away
+            return True
+        return True
+
+
 class Events:
     """The event streams of a server."""
 
@@ -116,13 +144,15 @@ class Events:
         except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
             return failed(error)
         start = request.headers.get("last-event-id") or request.query_params.get("after") or shared.changes.cursor()
-        return _response(self._run_events(shared, start))
+        return _response(self._run_events(shared, start, _Admission(self._context, request)))
 
-    async def of_project(self, request: Request) -> Response:  # noqa: ARG002  # as Starlette calls it
+    async def of_project(self, request: Request) -> Response:
         """The events of the list of runs."""
-        return _response(self._list_events())
+        return _response(self._list_events(_Admission(self._context, request)))
 
-    async def _run_events(self, shared: _RunWatch, cursor: str) -> AsyncIterator[ServerSentEvent]:
+    async def _run_events(
+        self, shared: _RunWatch, cursor: str, admission: _Admission
+    ) -> AsyncIterator[ServerSentEvent]:
         state: StateEvent | None = None
         async with shared.watch as watch:
             while True:
@@ -144,9 +174,10 @@ class Events:
                     state = now
                     if state.state == "deleted":
                         return
-                await changed.wait()
+                if not await admission.wait(changed):
+                    return
 
-    async def _list_events(self) -> AsyncIterator[ServerSentEvent]:
+    async def _list_events(self, admission: _Admission) -> AsyncIterator[ServerSentEvent]:
         known = dict(self._list.known) if self._list_watch.watched else None
         if known is None:
             await run_in_threadpool(self._list.read)
@@ -161,7 +192,8 @@ class Events:
                 for run_id in known.keys() - found.keys():
                     yield _event("gone", GoneEvent(run_id))
                 known = found
-                await changed.wait()
+                if not await admission.wait(changed):
+                    return
 
 
 class GoneEvent(Struct, frozen=True):

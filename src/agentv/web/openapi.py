@@ -10,14 +10,13 @@ import msgspec
 
 from agentv.version import __version__
 from agentv.web.answers import ErrorAnswer
-from agentv.web.endpoints import Endpoint, Stream
+from agentv.web.endpoints import VARIABLE, Endpoint, Stream
 
 _REFERENCE = "#/components/schemas/{name}"
-_VARIABLE = re.compile(r"\{(\w+)\}")
 _ATTRIBUTE = re.compile(r"^ {4,8}(\w+(?:, \w+)*): (.+(?:\n {8,12}\S.*)*)", re.MULTILINE)
 
 
-def description(endpoints: Sequence[Endpoint], streams: Sequence[Stream]) -> dict[str, Any]:
+def description(title: str, endpoints: Sequence[Endpoint], streams: Sequence[Stream]) -> dict[str, Any]:
     """The document of OpenAPI 3.1."""
     types = [*_types(endpoints, streams), ErrorAnswer]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
@@ -29,7 +28,7 @@ def description(endpoints: Sequence[Endpoint], streams: Sequence[Stream]) -> dic
         paths.setdefault(stream.path, {})["get"] = _streamed(stream, known)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "agentv view", "version": __version__},
+        "info": {"title": title, "version": __version__},
         "paths": paths,
         "components": {"schemas": components},
     }
@@ -74,7 +73,7 @@ def _problems(known: dict[str, Any]) -> dict[str, Any]:
 
 def _parameters(path: str, query: type[msgspec.Struct]) -> list[dict[str, Any]]:
     named: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in _VARIABLE.findall(path)
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in VARIABLE.findall(path)
     ]
     schema = msgspec.json.schema(query)["$defs"][query.__name__]
     meanings = _meanings(query)

@@ -1,13 +1,13 @@
 """Which requests are let in, and the headers of every answer.
 
-The server is for one person on one machine. A page of another origin can send requests to it all the same, also under
-a name that leads to this machine (DNS rebinding): so the host must be the one that was printed, and what changes
-something must come from our own page and carry the token that only that page has.
+A page of another origin can send requests to a server on the same machine or in the same network, also under a name
+that leads there (DNS rebinding). So a request must name an address of the server, and what changes something from a
+page must come from our own page and carry the token that only that page has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping
 from secrets import compare_digest
 from typing import Any
 
@@ -46,15 +46,17 @@ class Guard:
 
     Args:
         application: what is guarded.
-        port: that the server listens on.
-        token: what requests that change something must carry; empty: none may.
+        addresses: under which the server is reached, such as `https://evals.example.org`.
+        token: what requests that change something must carry; empty: none may. None: a server where people sign in,
+            whose application knows who may change what, and how long the bodies of uploads may be.
     """
 
-    def __init__(self, application: Application, port: int, token: str) -> None:
+    def __init__(self, application: Application, addresses: Collection[str], token: str | None) -> None:
         self._application = application
         self._token = token
-        self._hosts = frozenset(_hosts(port))
-        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+        self._origins = frozenset(addresses)
+        self._hosts = frozenset(host for address in addresses for host in _hosts(address))
+        self._methods = _METHODS if token is not None else _METHODS | {"PUT"}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -77,24 +79,33 @@ class Guard:
 
     def _refused(self, scope: Message) -> Response | None:
         headers, method = Headers(scope=scope), scope["method"]
-        if headers.get("host") not in self._hosts:
-            return error_response(403, "wrong-host", "open the address that agentv printed")
-        if method not in _METHODS:
+        if headers.get("host", "").lower() not in self._hosts and not self._is_health(scope):
+            return error_response(403, "wrong-host", self._wrong_host())
+        if method not in self._methods:
             return error_response(405, "wrong-method", f"{method} is not supported")
         length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdigit()) or int(length[:12]) > LONGEST_BODY:
+        if not (length.isascii() and length.isdigit()) or (self._token is not None and int(length[:12]) > LONGEST_BODY):
             return error_response(413, "too-large", f"a request may have {LONGEST_BODY:,} bytes at most")
         origin = headers.get("origin")
-        elsewhere = scope["path"].startswith("/api/") and headers.get("sec-fetch-site") not in _OWN_SITES
+        elsewhere = "/api/" in scope["path"] and headers.get("sec-fetch-site") not in _OWN_SITES
         if elsewhere or (origin is not None and origin not in self._origins):
             return error_response(403, "wrong-origin", "requests of other sites are refused")
-        return None if method in SAFE else self._refused_change(headers)
+        return None if method in SAFE or self._token is None else self._refused_change(headers, self._token)
 
-    def _refused_change(self, headers: Headers) -> Response | None:
-        if not self._token:
+    def _is_health(self, scope: Message) -> bool:
+        """Whoever watches a server asks for its health by any address of its machine."""
+        return self._token is None and scope["path"] == "/health"
+
+    def _wrong_host(self) -> str:
+        if self._token is not None:
+            return "open the address that agentv printed"
+        return "the server is not reached at this address; start it with --address and the address that people open"
+
+    def _refused_change(self, headers: Headers, token: str) -> Response | None:
+        if not token:
             return error_response(403, "read-only", "start the server with --edit to change anything")
         given = headers.get(TOKEN_HEADER, "").encode()
-        if "origin" not in headers or not compare_digest(given, self._token.encode()):
+        if "origin" not in headers or not compare_digest(given, token.encode()):
             return error_response(403, "wrong-token", "reload the page: it belongs to another start of the server")
         return None
 
@@ -118,6 +129,15 @@ class _WithHeaders:
         await self._send(message)
 
 
-def _hosts(port: int) -> list[str]:
-    names = ("127.0.0.1", "localhost", "[::1]")
-    return [f"{name}:{port}" for name in names] + ([*names] if port == 80 else [])
+def loopback_addresses(port: int) -> list[str]:
+    """The addresses of a server on this machine."""
+    shown = "" if port == 80 else f":{port}"
+    return [f"http://{name}{shown}" for name in ("127.0.0.1", "localhost", "[::1]")]
+
+
+def _hosts(address: str) -> Iterator[str]:
+    """What a request's Host may be: with the port also where that is the usual one."""
+    scheme, _, host = address.partition("://")
+    yield host
+    if ":" not in host.rpartition("]")[2]:
+        yield f"{host}:{443 if scheme == 'https' else 80}"

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from agentv.web.answers import error_response
 
@@ -47,3 +48,8 @@ async def static_file(request: Request) -> Response:
         return error_response(404, "no-such-file", "reload the page: it belongs to another version")
     kind = next(kind for suffix, kind in _TYPES.items() if path.endswith(suffix))
     return Response(content, media_type=kind, headers={"Cache-Control": "public, max-age=31536000, immutable"})
+
+
+def static_route() -> Route:
+    """The route of all static files."""
+    return Route("/static/{version}/{path:path}", static_file)

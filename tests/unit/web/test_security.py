@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from agentv.web.security import HEADERS, POLICY, Guard
+from agentv.web.security import HEADERS, POLICY, Guard, loopback_addresses
 
 OWN = "http://127.0.0.1:4280"
 TOKEN = "t" * 43
@@ -22,7 +22,7 @@ def answered(request):
 
 def client(token=TOKEN, base=OWN):
     routes = [Route("/{path:path}", answered, methods=["GET", "POST", "DELETE", "PUT"])]
-    return TestClient(Guard(Starlette(routes=routes), 4280, token), base_url=base)
+    return TestClient(Guard(Starlette(routes=routes), loopback_addresses(4280), token), base_url=base)
 
 
 def code(answer):

@@ -23,6 +23,7 @@ class ServeOptions:
     data: Path | None
     host: str
     port: int
+    addresses: tuple[str, ...]
     oidc_issuer: str | None
     oidc_client_id: str | None
 
@@ -46,6 +47,13 @@ class ServeOptions:
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port to listen on.")
 @click.option(
+    "--address",
+    "addresses",
+    multiple=True,
+    metavar="URL",
+    help="Address that people open, such as https://evals.example.org; repeatable (default: where it listens).",
+)
+@click.option(
     "--oidc-issuer", metavar="URL", help="OpenID provider that signs people in (default: they use an API token)."
 )
 @click.option(
@@ -55,10 +63,11 @@ class ServeOptions:
 )
 @click.pass_context
 def group(context: click.Context, /, **given: Any) -> int:
-    """Run a server that a team pushes its runs to.
+    """Run a server that a team pushes its runs to, and reads them on.
 
-    Laptops and CI send runs with `agentv push`. The database stores them; this server's copies of them are run
-    directories: `agentv results`, `agentv compare` and the like work in DIRECTORY/PROJECT.
+    Its pages are those of `agentv view`, for each project at /projects/NAME/. Laptops and CI send runs with `agentv
+    push`. The database stores them; this server's copies of them are run directories: `agentv results`, `agentv
+    compare` and the like work in DIRECTORY/PROJECT.
 
     Create a token for each machine with `agentv serve token create`. The server speaks plain HTTP: put a proxy with TLS
     before it if it listens on more than this machine. Press Ctrl-C to stop it.
@@ -78,32 +87,37 @@ def group(context: click.Context, /, **given: Any) -> int:
 def _serve(address: str, data: Path, options: ServeOptions) -> int:
     from agentv.registry.extras import missing_extra
 
-    for module in ("starlette", "uvicorn", "authlib"):
+    for module in ("starlette", "uvicorn", "sse_starlette", "authlib"):
         missing = missing_extra(module, "server", "requests are answered")
         if missing is not None:
             raise UsageError(missing.message, missing.hint)
     from agentv.app.team.opening import open_team_database
     from agentv.reports.text.escaping import one_line
     from agentv.web.team.openid.opening import opened_provider
-    from agentv.web.team.serving import listening_socket, serve_team
+    from agentv.web.team.serving import listening_socket, public_addresses, serve_team
     from agentv.web.team.state import TeamState
 
     def problem(text: str) -> None:
         click.echo(f"warning: {one_line(text)}; trying again", err=True)
 
+    host, given = options.host, options.addresses
+    public_addresses(given, host, options.port)
     openid = opened_provider(options.oidc_issuer, options.oidc_client_id, os.environ, problem)
-    host = options.host
     listening = listening_socket(host, options.port)
     database, applied = open_team_database(address)
-    shown = f"[{host}]" if ":" in host else host
+    addresses = public_addresses(given, host, listening.getsockname()[1])
 
     def started() -> None:
         for step in applied:
             click.echo(f"database: applied migration {step}", err=True)
-        click.echo(f"http://{shown}:{listening.getsockname()[1]}/")
+        click.echo(f"{addresses[0]}/")
+        if openid is not None:
+            from agentv.web.team.sign_in import CALLBACK
+
+            click.echo(f"Sign-in: {openid.issuer}; redirect URI to register there: {addresses[0]}{CALLBACK}", err=True)
         click.echo(f"Copies of runs: {data}. Press Ctrl-C to stop.", err=True)
 
-    serve_team(TeamState(database, openid=openid), data, listening, started, problem)
+    serve_team(TeamState(database, addresses, openid), data, listening, started, problem)
     return ExitStatus.PASSED
 
 
@@ -122,7 +136,7 @@ def token() -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(("push", "admin")),
+    type=click.Choice(("read", "push", "label", "admin")),
     multiple=True,
     default=("push",),
     show_default=True,

@@ -67,7 +67,7 @@ class Replica:
         self._writing: dict[Path, int] = {}
         try:
             make_private(self._directory)
-            self._lock = open_private(self._directory / "lock", os.O_RDWR | os.O_CREAT)
+            self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StoreError(f"another server uses {self._directory}: choose another --data") from error

@@ -72,6 +72,8 @@ def check_project_name(name: str) -> str:
             "the name of a project must be 1 to 64 lower-case letters, digits, '-', '_' or '.'",
             "and begin and end with a letter or a digit",
         )
+    if name.startswith("team.sqlite"):
+        raise UsageError("a project cannot be called like the server's database file", "choose another name")
     return name
 
 

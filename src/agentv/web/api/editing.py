@@ -1,10 +1,10 @@
-"""Changes of runs, which the option --edit allows."""
+"""Changes of runs, which need the permission `edit`."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from agentv.app.view.editing import DeletedRun, NamedRun, delete_run, name_run
+from agentv.app.view.editing import DeletedRun, NamedRun
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
 
@@ -16,11 +16,11 @@ class RunName(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _name(context: ViewContext, call: Call) -> NamedRun:
-    return name_run(context.opened, call.names["id"], call.body.name)
+    return context.editor.name(call.names["id"], call.body.name, call.person)
 
 
 def _delete(context: ViewContext, call: Call) -> DeletedRun:
-    return delete_run(context.opened, call.names["id"])
+    return context.editor.delete(call.names["id"], call.person)
 
 
 ENDPOINTS = (

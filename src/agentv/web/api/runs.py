@@ -22,21 +22,28 @@ class ProjectFacts(Struct, frozen=True):
     Attributes:
         name: of its directory.
         version: of agentv.
+        person: who asks; empty: whoever started `agentv view`.
+        team: the project is one of several on a server.
         edit: runs may be named and deleted.
+        label: answers may be labelled.
         run: cases may be run again.
         offers: the further screens that have data here.
     """
 
     name: str
     version: str
+    person: str
+    team: bool
     edit: bool
+    label: bool
     run: bool
     offers: list[str]
 
 
-def _project(context: ViewContext, call: Call) -> ProjectFacts:  # noqa: ARG001  # every handler has this signature
-    facts = (context.project.name, __version__, context.options.edit)
-    return ProjectFacts(*facts, run=False, offers=list(OFFERS))
+def _project(context: ViewContext, call: Call) -> ProjectFacts:
+    may = call.viewer.permissions
+    facts = (context.project.name, __version__, call.person, call.viewer.team)
+    return ProjectFacts(*facts, edit="edit" in may, label="label" in may, run="run" in may, offers=list(OFFERS))
 
 
 def _runs(context: ViewContext, call: Call) -> RunPage:
@@ -48,7 +55,7 @@ def _run(context: ViewContext, call: Call) -> RunOverview:
     return overview(context.opened.run(run_id), run_id)
 
 
-def state_of_runs(context: ViewContext, call: Call) -> str:  # noqa: ARG001  # as above
+def state_of_runs(context: ViewContext, call: Call) -> str:  # noqa: ARG001  # every state has this signature
     """What a list of runs depends on."""
     return "\n".join(
         f"{run_id} {stamp_of(path)} {is_being_written(path)}" for run_id, path in context.project.runs().items()

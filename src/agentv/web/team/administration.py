@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from agentv.store.team.audit import AuditLine, audit_lines
-from agentv.store.team.tokens import Token
+from agentv.store.team.tokens import Scope, Token
 from agentv.web.answers import RefusedError
 from agentv.web.team.endpoints import TeamEndpoint
 from agentv.web.team.requests import TeamCall
@@ -18,7 +18,7 @@ class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
     """A token to create. `days`: how long it is valid; null: for ever."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
-    scopes: Annotated[list[Literal["push", "admin"]], Meta(min_length=1)]
+    scopes: Annotated[list[Scope], Meta(min_length=1)]
     days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
 
 

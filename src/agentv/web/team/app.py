@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -9,10 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentv.web.answers import RefusedError
-from agentv.web.static import static_file
+from agentv.web.security import Guard
 from agentv.web.team import administration, uploads
 from agentv.web.team.endpoints import failed, routes_of
 from agentv.web.team.health import health_routes
+from agentv.web.team.pages import ProjectPages, page_routes
 from agentv.web.team.sign_in import sign_in_routes
 from agentv.web.team.state import TeamState
 
@@ -23,8 +28,14 @@ def team_routes(state: TeamState) -> list[Route]:
     return [*declared, *sign_in_routes(state), *health_routes(state)]
 
 
-def team_application(state: TeamState) -> Starlette:
-    """An application of these routes alone."""
+def team_application(state: TeamState, data: Path) -> Guard:
+    """The application of a server: these routes, and the pages of every project.
+
+    Args:
+        state: of the server.
+        data: directory of the copies of runs.
+    """
+    pages = ProjectPages(state, data)
 
     async def not_found(request: Request, error: Exception) -> Response:  # noqa: ARG001  # Starlette's signature
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -32,5 +43,15 @@ def team_application(state: TeamState) -> Starlette:
             return failed(state, RefusedError(405, "wrong-method", "this address does not support the method"))
         return failed(state, RefusedError(status, "no-such-address", "there is nothing at this address"))
 
-    routes = [*team_routes(state), Route("/static/{version}/{path:path}", static_file)]
-    return Starlette(routes=routes, exception_handlers={HTTPException: not_found})
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> Any:
+        yield
+        pages.close()
+
+    starlette = Starlette(
+        routes=[*team_routes(state), *page_routes(state, pages)],
+        exception_handlers={HTTPException: not_found},
+        lifespan=lifespan,
+    )
+    starlette.router.redirect_slashes = False  # it would redirect to the scheme of this side of a proxy
+    return Guard(starlette, state.addresses, None)

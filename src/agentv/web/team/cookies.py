@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -15,14 +16,10 @@ Purpose = Literal["session", "sign-in"]
 _SECONDS: dict[Purpose, int] = {"session": int(LONGEST.total_seconds()), "sign-in": 600}
 
 
-def origin_of(address: str, request: Request) -> str:
-    """The origin at which browsers see this server.
-
-    Args:
-        address: the public one; empty: there is none, and the guard let only loopback's names in.
-        request: of a browser.
-    """
-    return address or f"http://{request.headers.get('host', '')}"
+def origin_of(addresses: Sequence[str], request: Request) -> str:
+    """The one of a server's addresses under which a browser sees it."""
+    host = request.headers.get("host", "")
+    return next((one for one in addresses if urlsplit(one).netloc == host), addresses[0] if addresses else "")
 
 
 def cookie_name(purpose: Purpose, origin: str) -> str:

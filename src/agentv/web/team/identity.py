@@ -59,7 +59,7 @@ def identify(state: TeamState, request: Request) -> Identity | None:
     token = _bearer_token(state, request)
     if token is not None:
         return Identity(token.actor, {token.project: frozenset(token.scopes)})
-    text = cookie_of(request, "session", origin_of(state.address, request))
+    text = cookie_of(request, "session", origin_of(state.addresses, request))
     return session_identity(state, text) if text else None
 
 

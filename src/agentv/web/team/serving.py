@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -14,6 +15,7 @@ import uvicorn
 
 from agentv.errors import AgentvError, UsageError
 from agentv.store.team.replica import Replica
+from agentv.web.security import loopback_addresses
 from agentv.web.team.app import team_application
 from agentv.web.team.state import TeamState
 
@@ -21,6 +23,8 @@ _LOOK_S = 5.0
 """Seconds after which copies are compared with the database though nothing said that it changed."""
 
 _RETRY_S = 1.0
+
+_ADDRESS = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -64,17 +68,17 @@ def serve_team(
     with copying(state, data, problem):
         started()
         with suppress(KeyboardInterrupt):
-            team_server(state).run(sockets=[listening])
+            team_server(state, data).run(sockets=[listening])
 
 
-def team_server(state: TeamState) -> uvicorn.Server:
+def team_server(state: TeamState, data: Path) -> uvicorn.Server:
     """The HTTP server. It logs nothing: what a client sends is worth no line in a terminal."""
-    for name in ("uvicorn", "uvicorn.error", "asyncio"):
+    for name in ("uvicorn", "uvicorn.error", "sse_starlette", "asyncio"):
         logger = logging.getLogger(name)
         logger.addHandler(logging.NullHandler())
         logger.propagate = False
     config = uvicorn.Config(
-        team_application(state),
+        team_application(state, data),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -84,6 +88,29 @@ def team_server(state: TeamState) -> uvicorn.Server:
         proxy_headers=False,
     )
     return uvicorn.Server(config)
+
+
+def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
+    """The addresses under which people reach a server: those given, else where it listens.
+
+    Raises:
+        UsageError: one is none, or the server listens on all addresses and nothing says which.
+    """
+    for one in given:
+        if _ADDRESS.fullmatch(one.rstrip("/").lower()) is None:
+            raise UsageError(
+                f"'{one}' is no address of a server", "give it as https://evals.example.org, without a path"
+            )
+    if given:
+        return [one.rstrip("/").lower() for one in given]
+    if host in ("0.0.0.0", "::"):  # noqa: S104  # it is refused
+        raise UsageError(
+            f"a server that listens on {host} must know its address", "add --address https://evals.example.org"
+        )
+    if host in ("127.0.0.1", "localhost", "::1"):
+        return loopback_addresses(port)
+    shown = f"[{host}]" if ":" in host else host
+    return [f"http://{shown.lower()}" + ("" if port == 80 else f":{port}")]
 
 
 @contextmanager

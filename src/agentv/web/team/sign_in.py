@@ -208,7 +208,7 @@ class SignIn:
             raise RefusedError(403, "wrong-origin", "requests of other sites are refused")
 
     def _origin(self, request: Request) -> str:
-        return origin_of(self._state.address, request)
+        return origin_of(self._state.addresses, request)
 
     def _page(self, target: str, problem: str = "") -> SignInPage:
         return SignInPage("token" if self._state.openid is None else "openid", target, problem)

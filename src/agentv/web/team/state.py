@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -52,17 +53,18 @@ class TeamState:
 
     Args:
         database: shared with other servers.
-        address: the public one, such as `https://evals.example.org`; empty: that of each request.
+        addresses: see below.
         openid: where people sign in; None: they sign in with an API token.
 
     Attributes:
+        addresses: under which people reach the server, such as `https://evals.example.org`.
         answered: requests by status, for the metrics.
         copied: `time.time()` when the copies were last brought up to date; 0: never.
     """
 
-    def __init__(self, database: Database, address: str = "", openid: OpenIdProvider | None = None) -> None:
+    def __init__(self, database: Database, addresses: Sequence[str] = (), openid: OpenIdProvider | None = None) -> None:
         self.database = database
-        self.address = address
+        self.addresses = tuple(addresses)
         self.openid = openid
         self.tokens = Tokens(database)
         self.members = Members(database)
@@ -71,3 +73,8 @@ class TeamState:
         self.failed_sign_ins = FailedSignIns()
         self.answered: Counter[int] = Counter()
         self.copied = 0.0
+
+    @property
+    def address(self) -> str:
+        """The first of its addresses; empty: not known."""
+        return self.addresses[0] if self.addresses else ""

@@ -9,13 +9,16 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 from joserfc.jwk import ECKey, RSAKey
+from starlette.testclient import TestClient
 
 from agentv.store.team.audit import audit_lines
 from agentv.store.team.members import MemberName, member_name
 from agentv.store.team.sessions import LONGEST, LONGEST_IDLE, Sessions
+from agentv.web.team.app import team_application
 from agentv.web.team.openid.attempt import own_path
 from agentv.web.team.openid.provider import ClientSettings, OpenIdProvider
 from agentv.web.team.openid.signing_keys import SigningKeys
+from agentv.web.team.state import TeamState
 from doubles.openid_provider import CLIENT, SECRET, openid_double
 from doubles.team_servers import team_server_in
 
@@ -143,18 +146,16 @@ def test_wrong_tokens_are_limited_by_address(tmp_path):
         assert int(browser.post("/sign-in/token", json=guess).headers["retry-after"]) > 0
 
 
-def test_cookies_are_bound_to_the_host_behind_tls(server, browser):
+def test_cookies_are_bound_to_the_host_behind_tls(server, tmp_path):
     text, _ = server.state.tokens.create("ada", "support", ("read",), None, "test")
-    server.state.address = "https://evals.example.org"
-    try:
-        assert code(browser.post("/sign-in/token", json={"token": text})) == (403, "wrong-origin")
-        headers = {"Origin": "https://evals.example.org"}
-        cookie = browser.post("/sign-in/token", json={"token": text}, headers=headers).headers["set-cookie"]
-    finally:
-        server.state.address = ""
+    own = "https://evals.example.org"
+    application = team_application(TeamState(server.state.database, [own]), tmp_path)
+    behind = TestClient(application, base_url=own, headers={"Origin": own})
+    cookie = behind.post("/sign-in/token", json={"token": text}).headers["set-cookie"]
     assert cookie.startswith("__Host-agentv-session=")
     assert "; Secure" in cookie
     assert "domain" not in cookie.lower()
+    assert behind.get("/api/projects").json() == {"projects": ["support"]}
 
 
 def test_a_member_signs_in_at_the_provider_and_has_what_members_have_at_each_moment(server, openid, browser):

@@ -10,7 +10,7 @@ export class ApiError extends Error {
 
 export class Api {
   /** @param {string} base */
-  constructor(base = "/api") {
+  constructor(base = "api") {
     this.base = base;
     /** @type {(alive: boolean) => void} */
     this.connection = () => {}; // told whether events arrive
@@ -64,7 +64,7 @@ export class Api {
       return await fetch(address, given);
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
-      throw new ApiError("The server cannot be reached. Is `agentv view` still running?", 0, "unreachable");
+      throw new ApiError("The server cannot be reached. Is it still running?", 0, "unreachable");
     }
   }
 

@@ -2,6 +2,7 @@
 
 import { button, drawing, element } from "../dom/elements.js";
 import { store, stored } from "../dom/storage.js";
+import { inline } from "../dom/text.js";
 import { helpDialog } from "./keyboard.js";
 
 const THEMES = ["system", "light", "dark"];
@@ -43,6 +44,11 @@ export class Frame {
   show(side, main) {
     this.body.replaceChildren(...[side, main].filter(Boolean));
     this.body.classList.toggle("alone", side === null);
+  }
+
+  /** Name the project, one of several on a server, and lead to their list. */
+  tellProject(name) {
+    this.subject.before(element("a", { class: "up", href: "../../" }, "Projects"), element("span", {}, inline(name)));
   }
 
   /** Tell something that is about every page; empty: nothing. */

@@ -1,0 +1,62 @@
+"""Runs of a team's server are deleted in its database, which all servers copy from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agentv.app.view.editing import DeletedRun, NamedRun
+from agentv.app.view.project import NoSuchRunError
+from agentv.errors import UsageError
+from agentv.store.files.directory import is_being_written
+from agentv.store.team.uploaded import RunName
+from agentv.store.team.uploads import Uploads
+
+_WAIT_S = 2.0
+"""Seconds to wait for this server's own copy, so that whoever changed something sees it at once."""
+
+_LOOK_S = 0.02
+
+
+class DatabaseRuns:
+    """The runs of one project.
+
+    Args:
+        uploads: of the database.
+        project: whose runs they are.
+        copies: directory of this server's copies of them.
+    """
+
+    def __init__(self, uploads: Uploads, project: str, copies: Path) -> None:
+        self._uploads = uploads
+        self._project = project
+        self._copies = copies
+
+    def name(self, run_id: str, name: str, person: str) -> NamedRun:  # noqa: ARG002  # as `RunEditor` has it
+        """Refused: the name is in the run's own files.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError("a team's server does not name runs", "name it with 'agentv view --edit' and push it again")
+
+    def delete(self, run_id: str, person: str) -> DeletedRun:
+        """See `RunEditor`. Whoever has the run's files may push it again.
+
+        Raises:
+            DatabaseUnavailableError: the database cannot be reached.
+        """
+        name = RunName(self._project, run_id, person)
+        if (self._copies / run_id).is_dir() and is_being_written(self._copies / run_id):
+            raise UsageError("the run is still being uploaded", "wait until it ends")
+        if not self._uploads.delete(name):
+            raise NoSuchRunError("this project has no such run; it may have been deleted")
+        _wait(lambda: not (self._copies / run_id).exists())
+        return DeletedRun(run_id, [])
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + _WAIT_S
+    while not done() and time.monotonic() < end:
+        time.sleep(_LOOK_S)
