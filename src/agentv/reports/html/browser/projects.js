@@ -2,7 +2,7 @@
 
 import { Api } from "./data/api.js";
 import { count } from "./data/numbers.js";
-import { element, pageLink } from "./dom/elements.js";
+import { element } from "./dom/elements.js";
 import { inline } from "./dom/text.js";
 import { Frame } from "./page/frame.js";
 import { listenToKeys } from "./page/keyboard.js";
@@ -31,7 +31,7 @@ async function begin() {
         element("h1", { tabindex: -1 }, "Projects"),
         element("p", {}, count(projects.length, "project")),
         projectList(projects),
-        element("p", { class: "note" }, pageLink("sign-in", "Account")),
+        element("p", { class: "note" }, element("a", { href: "sign-in" }, "Account")),
       ),
     );
     listenToKeys(() => ({ t: () => frame.nextTheme(), "?": () => frame.showHelp() }));
