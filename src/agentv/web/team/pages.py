@@ -16,6 +16,7 @@ from agentv.app.team.editing import DatabaseRuns
 from agentv.app.view.project import Project
 from agentv.reports.html import served
 from agentv.store.files.directory import results_directory
+from agentv.store.team.labels import TeamLabels
 from agentv.web.answers import SCOPE_OF, RefusedError
 from agentv.web.app import project_application
 from agentv.web.context import ViewContext, Viewer, ViewOptions
@@ -87,6 +88,7 @@ class ProjectPages:
             lambda request: self._viewer(project, request),
             DatabaseRuns(self._state.uploads, project, results_directory(root)),
         )
+        context.labels_of = lambda person: TeamLabels(self._state.database, project, person)
         return context, project_application(context, "../../static")
 
 
