@@ -4,6 +4,7 @@
     benchmarks/push.py                              # SQLite
     benchmarks/push.py --postgresql                 # a PostgreSQL of its own, from Debian's packages
     benchmarks/push.py --rows 10000 --row-bytes 4000
+    benchmarks/push.py --live 5                     # 5 pairs of runs of 10,000 cases, with and without a push
 
 Aims: 15 s for 100,000 rows, 2 s for the same again. `copied` is when the server's copy of the run is complete too.
 """
@@ -14,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -68,12 +70,42 @@ def timed(what: str, *arguments: str, env: dict[str, str], cwd: Path) -> None:
     print(f"{what:>12}  {time.perf_counter() - began:6.2f} s  {done.stderr.strip()}")
 
 
+def measure_live(pairs: int, cases: int, env: dict[str, str], project: Path) -> None:
+    """Run the same cases with and without a push, in turn; the target answers at once, which no model does."""
+    (project / "evals").mkdir(parents=True)
+    assertion = [{"type": "contains", "value": "case"}]
+    lines = ({"id": f"c{one}", "input": f"case {one} {'word ' * 30}", "assert": assertion} for one in range(cases))
+    (project / "evals" / "cases.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (project / "evals" / "cases.eval.yaml").write_text("name: cases\ntarget: echo\ntests: cases.jsonl\n")
+    took: dict[str, list[tuple[float, float]]] = {"--no-push": [], "": []}
+    for number in range(pairs + 1):
+        for option, found in took.items():
+            command = [*AGENTV, "eval", "evals", "--quiet", *([option] if option else [])]
+            began = time.perf_counter()
+            done = subprocess.run(command, env=env, cwd=project, check=True, stderr=subprocess.PIPE, text=True)
+            whole = time.perf_counter() - began
+            results = max((project / ".agentv" / "results").glob("*/summary.json"), key=os.path.getmtime)
+            assert "not pushed" not in done.stderr, done.stderr
+            if number:  # the first pair only fills caches
+                found.append((whole, json.loads(results.read_text())["duration_ms"] / 1000))
+    print(f"{cases:,} cases, {pairs} pairs")
+    for what, place in (("command", 0), ("trials", 1)):
+        without, with_push = ([one[place] for one in took[option]] for option in ("--no-push", ""))
+        ratios = [one / other for one, other in zip(with_push, without, strict=True)]
+        print(
+            f"{what:>12}  {statistics.median(without):6.2f} s without, {statistics.median(with_push):6.2f} s with; "
+            f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        )
+
+
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--row-bytes", type=int, default=1_000)
     parser.add_argument("--postgresql", action="store_true")
+    parser.add_argument("--live", type=int, metavar="PAIRS")
+    parser.add_argument("--cases", type=int, default=10_000)
     given = parser.parse_args()
     with ExitStack() as closing:
         home = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="agentv-push-")))
@@ -86,7 +118,7 @@ def main() -> None:
         run.mkdir(parents=True)
         record = {"schema_version": 1, "run_id": RUN_ID, "started": "2026-11-21T14:03:22.000Z"}
         (run / "run.json").write_text(json.dumps(record))
-        add_rows(run, 0, given.rows, given.row_bytes)
+        add_rows(run, 0, 0 if given.live else given.rows, given.row_bytes)
         serve = [*AGENTV, "serve", "--database", database, "--data", str(home / "copies"), "--port", "0"]
         token = subprocess.run(
             [*serve, "token", "create", "benchmark", "--project", "support"],
@@ -98,6 +130,9 @@ def main() -> None:
         assert server.stdout is not None
         address = server.stdout.readline().strip() + "projects/support"
         env = {**os.environ, "AGENTV_TOKEN": token, "AGENTV_REMOTE": address}
+        if given.live:
+            measure_live(given.live, given.cases, env, home / "live")
+            return
         print(f"{given.rows:,} rows, {(run / 'index.jsonl').stat().st_size / 1e6:.0f} MB, {database.partition(':')[0]}")
         began = time.perf_counter()
         timed("push", "push", env=env, cwd=home / "project")

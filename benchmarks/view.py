@@ -65,6 +65,21 @@ def megabytes(process: subprocess.Popen[str], what: str) -> float:
     return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{what}:"))
 
 
+def spent(process: subprocess.Popen[str]) -> float:
+    """The processor seconds of a server with its processes: other work on the machine does not count."""
+    children = Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()
+    times = [Path("/proc", one, "stat").read_text().rsplit(")", 1)[1].split() for one in (str(process.pid), *children)]
+    return sum(int(one[11]) + int(one[12]) for one in times) / os.sysconf("SC_CLK_TCK")
+
+
+def proportional(process: subprocess.Popen[str]) -> float:
+    """Megabytes of a server with its processes now, pages that several share counted once (PSS)."""
+    children = Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()
+    found = [Path("/proc", one, "smaps_rollup").read_text() for one in (str(process.pid), *children)]
+    lines = [line for text in found for line in text.splitlines()]
+    return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
+
+
 def asked(client: httpx.Client, path: str) -> tuple[float, Any]:
     """Seconds, and the answer."""
     started = time.perf_counter()
@@ -85,15 +100,18 @@ def measure(root: Path, number: int) -> None:
         while found["indexed"] < 1:
             time.sleep(1)
             _, found = asked(client, f"{run}/cases?limit=1")
-        print(f"  {'all indexed after':<34}{time.perf_counter() - started:8.1f} s")
+        print(f"  {'all indexed after':<34}{time.perf_counter() - started:8.1f} s, processor {spent(process):.1f} s")
         print(f"  {'memory, peak':<34}{megabytes(process, 'VmHWM'):8.0f} MB")
     with server(root) as (address, process), httpx.Client(base_url=address, timeout=600) as client:
         print(f"  {'started again; list of runs':<34}{asked(client, '/api/runs')[0]:8.3f} s")
         for name, path in QUESTIONS:
+            before = spent(process)
             seconds, _ = asked(client, run + path.format(middle=number // 2))
+            cpu = spent(process) - before
             again, _ = asked(client, run + path.format(middle=number // 2))
-            print(f"  {name:<34}{seconds:8.3f} s, again {again:.3f} s")
+            print(f"  {name:<34}{seconds:8.3f} s, processor {cpu:.2f} s, again {again:.3f} s")
         print(f"  {'memory, peak':<34}{megabytes(process, 'VmHWM'):8.0f} MB")
+        print(f"  {'memory, shared pages once':<34}{proportional(process):8.0f} MB")
 
 
 async def viewer(client: httpx.AsyncClient, cursor: str, seen: list[tuple[str, float]]) -> None:

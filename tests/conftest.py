@@ -1,8 +1,11 @@
-"""Settings of the garbage collector for a process with all tests in it."""
+"""Settings of the garbage collector for a process with all tests in it, and directories of many tests."""
 
 from __future__ import annotations
 
 import gc
+import re
+from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -16,3 +19,15 @@ def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of all collections of garbage to come."""
     gc.freeze()
     gc.enable()
+
+
+NUMBERS = count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of the test, as pytest's own, which reads the names of all before it to number the next."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    path = tmp_path_factory.getbasetemp() / f"{name}-{next(NUMBERS)}"
+    path.mkdir(mode=0o700)
+    return path

@@ -164,6 +164,8 @@ def test_a_key_that_is_held_or_pressed_twice_labels_one_answer(opened, project):
     read(tab)
     tab.keyboard.down("1")  # repeats, since it was not released
     tab.keyboard.up("1")
+    assert read(tab) == "Answer 2 of 6"
+    assert len(kept(project, "held")) == 1
     tab.dblclick("button.choice >> nth=0")
     tab.wait_for_selector("text=Answer 3 of 6")
     tab.keyboard.press("1")  # before anybody can have read it

@@ -61,6 +61,8 @@ def project(tmp_path_factory):
     made = Project(tmp_path_factory.mktemp("viewed"))
     (made.path / ".git").mkdir()
     made.write("agent.py", AGENT)
+    made.write("prompts/greeter/prompt.md", f"Greet {EVIL}.\n")
+    made.write("prompts/greeter/meta.yaml", f'description: "{EVIL}"\n')
     made.write("waiting.eval.yaml", WAITING)
     made.write("returns.eval.yaml", RETURNS)
     for name, chosen in {"old": ["--target", "old"], "new": ["--target", "new"], "both": []}.items():
@@ -115,6 +117,10 @@ SCREENS = {
     "no case": ("#/run/new/case/returns/bike/other", ".missing .look"),
     "compare": ("#/compare?run=old&run=new", ".compared"),
     "choose": ("#/compare", ".chooser"),
+    "compare three": ("#/compare?run=old&run=new&run=both", ".compared + .compared"),
+    "trend": ("#/trend?suite=returns", ".trendline"),
+    "prompts": ("#/prompts", ".prompts .look"),
+    "prompt": ("#/prompts/greeter", ".gates"),
     "nowhere": ("#/nowhere", ".failure"),
 }
 VIEWS = {"light": {}, "dark": {"dark": True}, "phone": {"view": PHONE}}
@@ -297,3 +303,30 @@ def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
     finally:
         gate.touch()
         process.communicate(timeout=20)
+
+
+def test_the_evidence_of_a_check_is_marked_in_the_answer(project, opened):
+    tab = opened("#/run/both/case/returns/lamp/new")
+    tab.wait_for_selector(".casehead")
+    tab.click(".grade summary")
+    tab.keyboard.press("m")
+    tab.wait_for_selector(".markdown")
+    tab.click("text=Show in the answer")
+    tab.wait_for_selector("mark.chosen")
+    assert tab.locator("mark").all_inner_texts() == ["30 days"]
+    assert tab.evaluate("document.activeElement.className") == "found chosen"
+    assert tab.locator(".markdown, main b").count() == 0
+    tab.click("text=Show without marks")
+    tab.wait_for_selector(".markdown")
+
+
+def test_a_prompt_says_what_keeps_it_from_its_gates(project, opened):
+    tab = opened("#/prompts")
+    tab.wait_for_selector(".prompts .look")
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".gates")
+    assert "tested: not passed" in tab.inner_text(".gates")
+    assert EVIL in tab.inner_text(".prompt .description")
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector(".prompts .look")

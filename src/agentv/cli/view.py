@@ -10,19 +10,20 @@ from agentv.registry.extras import missing_extra
 
 
 @click.command("view", epilog="Example: agentv view --port 8000")
-@click.argument("run", metavar="[RUN]...", nargs=-1, shell_complete=runs)
+@click.argument("named", metavar="[RUN]...", nargs=-1, shell_complete=runs)
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: 4280, or the next free one).")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--edit", is_flag=True, help="Allow runs to be named and deleted.")
 @click.option("--label", is_flag=True, help="Allow answers to be labelled.")
 @click.option("--by", metavar="NAME", help="With --label: who labels (default: your login name).")
-def command(run: tuple[str, ...], port: int | None, by: str | None, *, no_open: bool, edit: bool, label: bool) -> int:
+@click.option("--run", is_flag=True, help="Allow cases to be run again.")
+def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open: bool, **allowed: bool) -> int:
     """Open runs in a browser, live while they run (default: all runs of the project).
 
     Starts a server on this machine that no other machine can reach, and prints its address. It changes nothing without
-    --edit or --label. Press Ctrl-C to stop it.
+    --edit, --label or --run. Press Ctrl-C to stop it.
     """
-    if by is not None and not label:
+    if by is not None and not allowed["label"]:
         raise UsageError("--by needs --label", "use both, to label as somebody else than your login name")
     for module in ("starlette", "uvicorn", "sse_starlette"):
         missing = missing_extra(module, "view", "pages are served")
@@ -32,8 +33,8 @@ def command(run: tuple[str, ...], port: int | None, by: str | None, *, no_open: 
     from agentv.web.context import ViewContext, ViewOptions
     from agentv.web.serving import listening_socket, open_browser, serve
 
-    project = Project.of(run)
-    options = ViewOptions(edit=edit, label=label, person=_person(by) if label else "")
+    project = Project.of(named)
+    options = ViewOptions(**allowed, person=_person(by) if allowed["label"] else "")
     listening = listening_socket(port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
     click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from secrets import token_urlsafe
 from typing import Any
 
 import msgspec
@@ -23,6 +24,9 @@ from agentv.store.team.tokens import Scope
 from agentv.version import __version__
 from agentv.web.context import Permission, ViewContext, Viewer
 from agentv.web.endpoints import Call, Endpoint
+
+_START = token_urlsafe(8)
+"""Answers hold cursors, which mean nothing to another process: its answers have other tags."""
 
 KEPT = 16
 """Answers that take long to make and are kept."""
@@ -120,7 +124,7 @@ _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
 def _answered(context: ViewContext, endpoint: Endpoint, call: Call, request: Request) -> Response:
     tag = None
     if endpoint.state is not None:
-        state = f"{__version__}\0{request.url.query}\0{endpoint.state(context, call)}"
+        state = f"{__version__}\0{_START}\0{request.url.query}\0{endpoint.state(context, call)}"
         tag = f'W/"{hashlib.blake2b(state.encode(errors="surrogatepass"), digest_size=12).hexdigest()}"'
         if tag in (one.strip() for one in request.headers.get("if-none-match", "").split(",")):
             return Response(status_code=304, headers={"ETag": tag})

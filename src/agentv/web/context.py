@@ -15,6 +15,7 @@ from agentv.app.view.editing import RunEditor, RunFiles
 from agentv.app.view.labelling import LabelQueues
 from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import Project
+from agentv.app.view.rerunning import CaseRunner
 from agentv.app.view.runs import RunList
 from agentv.lazy_dataclass import dataclass
 
@@ -66,6 +67,7 @@ class ViewContext:
         answers: encoded answers that take long to make, by path and ETag.
         token: what requests that change something must carry; another one at each start. On a server: empty.
         viewer: who sends a request. Called in a thread; raises RefusedError if they may not read the project.
+        runner: runs cases again.
         editor: names and deletes runs.
     """
 
@@ -86,8 +88,10 @@ class ViewContext:
         self.token = token_urlsafe(32) if allowed else ""
         own = Viewer(options.person, allowed, self.token)
         self.viewer = viewer or (lambda _: own)
+        self.runner = CaseRunner(project)
         self.editor = editor or RunFiles(self.opened)
 
     def close(self) -> None:
-        """Close all runs."""
+        """Close all runs, and end what runs again."""
+        self.runner.close()
         self.opened.close()

@@ -103,7 +103,7 @@ class Guard:
 
     def _refused_change(self, headers: Headers, token: str) -> Response | None:
         if not token:
-            return error_response(403, "read-only", "start the server with --edit or --label to change anything")
+            return error_response(403, "read-only", "start the server with --edit, --label or --run to change anything")
         given = headers.get(TOKEN_HEADER, "").encode()
         if "origin" not in headers or not compare_digest(given, token.encode()):
             return error_response(403, "wrong-token", "reload the page: it belongs to another start of the server")

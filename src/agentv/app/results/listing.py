@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,10 +44,20 @@ def listed_runs(limit: int | None) -> RunListing:
     return RunListing(map(listed_run, found[:limit]), len(found), str(results))
 
 
-def listed_run(path: Path) -> ListedRun:
-    """The list entry of one run, or why its files cannot be read."""
+def interrupted_in(path: Path) -> int:
+    """How many rows of a run are of agents that were interrupted."""
+    return count_interrupted(path / INDEX)
+
+
+def listed_run(path: Path, interrupted: Callable[[Path], int] = interrupted_in) -> ListedRun:
+    """The list entry of one run, or why its files cannot be read.
+
+    Args:
+        path: its directory.
+        interrupted: counts its rows of agents that were interrupted.
+    """
     try:
-        return _listed(path)
+        return _listed(path, interrupted)
     except StoreError as error:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
@@ -63,7 +73,7 @@ def compared_run(path: Path) -> ListedRun:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
 
-def _listed(path: Path) -> ListedRun:
+def _listed(path: Path, interrupted: Callable[[Path], int]) -> ListedRun:
     record = read_document(path / RUN)
     planned = _number(record, "trials")
     began = ListedRun(
@@ -79,7 +89,7 @@ def _listed(path: Path) -> ListedRun:
     summary, timed = totals_of(path, record)
     # rows are counted only where the totals say that some trials did not end: the others have one each
     done = _rows(path) if summary.trials.skipped else summary.trials.total
-    done -= count_interrupted(path / INDEX) if summary.trials.errored else 0
+    done -= interrupted(path) if summary.trials.errored else 0
     spared = summary.early_stops.spared if summary.early_stops is not None else 0
     whole = planned is not None and done >= planned - spared
     timing = summary.duration_ms if timed else None

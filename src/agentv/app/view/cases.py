@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from agentv.app.view.growing import GrowingRun
@@ -177,18 +178,32 @@ def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
         progress, numbers = run.progress(), run.numbers(choice)
         with run.index() as index:
             entries = index.entries(numbers[query.start : query.start + query.limit])
-        shown = run.remember(choice, lambda index: _totals(index, choice, len(numbers), cut_of(run.path)))
+        shown = _shown(run, msgspec.structs.replace(choice, order="run"), len(numbers))
     cases = [ViewedCase.of(entry) for entry in entries]
     return CasePage(cases, query.start, len(numbers), *shown, progress.indexed, progress.cursor)
 
 
-def _totals(
-    index: CaseIndex, choice: CaseChoice, total: int, cut: str | None
-) -> tuple[StatusCounts, int, int, Rate | None]:
+class _Shown(NamedTuple):
     """Counts of the chosen cases, how many distinct ones they are, how many are flaky, and their rate."""
-    totals = index.totals
-    rate = rate_of_cases(index, choice, total, cut)
-    return StatusCounts.of(totals.by_status(choice)), totals.distinct(choice), totals.flaky(), rate
+
+    counts: StatusCounts
+    distinct: int
+    flaky: int
+    rate: Rate | None
+
+
+def _shown(run: GrowingRun, choice: CaseChoice, total: int) -> _Shown:
+    cut = cut_of(run.path)
+    if choice == CaseChoice(order=choice.order):
+        facts = run.facts(cut)
+        with run.index() as index:
+            return _Shown(StatusCounts.of(index.counts), facts.distinct, facts.flaky, facts.rate)
+
+    def counted(index: CaseIndex) -> _Shown:
+        totals, rate = index.totals, rate_of_cases(index, choice, total, cut)
+        return _Shown(StatusCounts.of(totals.by_status(choice)), totals.distinct(choice), totals.flaky(), rate)
+
+    return run.remember(("shown", choice, cut), counted)
 
 
 def cut_of(run: Path) -> str | None:

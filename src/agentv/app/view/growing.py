@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import shutil
 import sqlite3
 import time
@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 
 from agentv.app.results.planned import planned_counts
 from agentv.app.view.batches import Collected, read_batch
-from agentv.app.view.saved_failures import read_groups, written_groups
+from agentv.app.view.index_facts import IndexFacts, index_facts
+from agentv.app.view.keeping import failures_name, finish, kept_index, put_beside_rows
+from agentv.app.view.saved_failures import read_groups
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.summary import Summary
@@ -35,14 +37,13 @@ T = TypeVar("T")
 _FIRST_S = 0.3
 """Seconds for which an answer waits for rows that are not read yet."""
 
+_REMEMBERED = 16
 _CHOICES = 4
 """Choices whose order is held: 4 MB each of a million cases."""
 
+_MANY = 10_000
+"""Rows that are not read twice: an index of more is also kept where it is not finished when the server ends."""
 
-_ROWS_FILE = "rows file"
-"""What an index keeps of the file that it was made of."""
-
-_REMEMBERED = 16
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT})
 
 
@@ -84,15 +85,18 @@ class GrowingRun:
         self._kept = False
         self._seen: FileState | None = None
         self._inode = 0
-        self._generation = 0
+        self._generation = secrets.randbits(32)
         self._problem = ""
         self._collected = Collected()
-        self._chosen: OrderedDict[tuple[CaseChoice, int], array[int]] = OrderedDict()
         self._remembered: OrderedDict[tuple[Hashable, int], Any] = OrderedDict()
+        self._tried: int | None = None
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Let go of the index. One of many rows that are not all read is kept as far as it is."""
         with self.lock:
+            if self._index is not None and not self._kept and self._index.read.next_trial > _MANY:
+                with suppress(OSError, StoreError, sqlite3.Error):
+                    self._keep_unfinished(self._index)
             self._begin_again()
 
     def catch_up(self, seconds: float = _FIRST_S) -> Progress:
@@ -142,24 +146,22 @@ class GrowingRun:
 
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the chosen cases in their order; computed once as long as no row is added."""
-        with self.index() as index:
-            key = (choice, index.read.next_trial)
-            found = self._chosen.get(key)
-            if found is None:
-                found = self._chosen[key] = index.numbers(choice)
-                while len(self._chosen) > _CHOICES:
-                    self._chosen.popitem(last=False)
-            self._chosen.move_to_end(key)
-            return found
+        return self.remember(choice, lambda index: index.numbers(choice), _CHOICES)
 
-    def remember(self, name: Hashable, make: Callable[[CaseIndex], T]) -> T:
-        """What is computed of the index, once as long as no row is added."""
+    def facts(self, cut: str | None) -> IndexFacts:
+        """Counts and rates over all cases, of a run that was cut short for a reason, if there is one."""
+        return self.remember("facts", index_facts).with_cut(cut)
+
+    def remember(self, name: Hashable, make: Callable[[CaseIndex], T], most: int = _REMEMBERED) -> T:
+        """What is computed of the index, once as long as no row is added, and so many of this kind at most."""
         with self.index() as index:
             key = (name, index.read.next_trial)
             if key not in self._remembered:
                 self._remembered[key] = make(index)
-                while len(self._remembered) > _REMEMBERED:
-                    self._remembered.popitem(last=False)
+                alike = [one for one in self._remembered if type(one[0]) is type(name)]
+                for one in alike[:-most]:
+                    del self._remembered[one]
+            self._remembered.move_to_end(key)
             found: T = self._remembered[key]
             return found
 
@@ -193,13 +195,10 @@ class GrowingRun:
         """
         with self.index() as index:
             if self._collected.failures is None:
-                saved = index.saved(f"failures {index.read.next_trial}")
+                saved = index.saved(failures_name(index))
                 if saved is not None:
                     return read_groups(saved)
-                found = FailureGroups()
-                for number, place in list(index.not_passed()):
-                    found.add(self._result_at(place), number)
-                self._collected.failures = found
+                self._collected.failures = self._failures_of(index)
             return self._collected.failures.groups()
 
     def totals(self, record: JsonObject) -> Summary | None:
@@ -210,25 +209,75 @@ class GrowingRun:
                 return None
             return counts.summary(run_id=str(record.get("run_id", "")), planned=planned, duration_ms=0.0)
 
-    def keep(self) -> None:
-        """Keep the index beside the rows, if that can be, once the run is over and all of it is read."""
+    @property
+    def to_keep(self) -> bool:
+        """Whether all rows are read, and the index should be kept."""
         with self.lock:
-            if self._kept or self._index is None or self._seen is None or self._problem or self.changed():
+            return (
+                self._index is not None
+                and not self._kept
+                and self._seen is not None
+                and self._tried != self._index.read.next_trial
+            )
+
+    def keep(self) -> None:
+        """Keep the index beside the rows, if that can be, once the run is over and all of it is read.
+
+        It is finished in a copy, so that questions are answered meanwhile.
+        """
+        copy = self._temporary.with_suffix(".kept")
+        with self.lock:
+            index, seen = self._index, self._seen
+            if index is None or seen is None or not self.to_keep:
                 return
-            new = self.path / f".{VIEWED}.{os.getpid()}.new"
-            try:
-                if is_being_written(self.path):
-                    return
-                self._index.save(f"failures {self._index.read.next_trial}", written_groups(self.failures()))
-                self._index.save(_ROWS_FILE, _stamp(self._seen))
-                self._index.commit()
-                shutil.copyfile(self._temporary, new)
-                new.chmod(0o600)
-                new.replace(self.path / VIEWED)
-            except (OSError, StoreError):  # it stays where it is
-                with suppress(OSError):
-                    new.unlink(missing_ok=True)
-            self._kept = True
+            self._tried = index.read.next_trial
+            if self.changed() or self._is_being_written():
+                return
+            failures, problem = self._collected.failures, self._problem
+            made = index.twin(copy)
+        try:
+            finish(made, self.path, seen, problem, failures or self._failures_of(made))
+            made.close()
+            with self.lock:
+                if self._index is index and self._seen == seen and not self.changed():
+                    self._take(copy)
+        finally:
+            made.close()
+            copy.unlink(missing_ok=True)
+
+    def _take(self, finished: Path) -> None:
+        """Go on with an index that is finished: beside the rows where it can be put there."""
+        path = self.path / VIEWED if put_beside_rows(finished, self.path) else finished
+        opened = CaseIndex.open(path)
+        if opened is None or self._index is None:
+            return
+        if path == finished:
+            opened.close()
+            finished.replace(self._temporary)
+            opened = CaseIndex.open(self._temporary, writable=True)
+        self._index.close()
+        self._index, self._kept = opened, path != finished
+        if self._kept:
+            self._temporary.unlink(missing_ok=True)
+
+    def _keep_unfinished(self, index: CaseIndex) -> None:
+        state = state_of(self._file)
+        if state is None or self._is_being_written() or self._is_another(state, index):
+            return
+        finish(index, self.path, state, self._problem, None)
+        put_beside_rows(self._temporary, self.path)
+
+    def _is_being_written(self) -> bool:
+        try:
+            return is_being_written(self.path)
+        except StoreError:
+            return True
+
+    def _failures_of(self, index: CaseIndex) -> FailureGroups:
+        found = FailureGroups()
+        for number, place in list(index.not_passed()):
+            found.add(self._result_at(place), number)
+        return found
 
     def _result_at(self, place: int) -> TrialResult:
         try:
@@ -274,15 +323,14 @@ class GrowingRun:
 
     def _new_index(self) -> CaseIndex:
         """The index that was kept beside the rows, where it is of them; else an empty one."""
-        if (found := CaseIndex.open(self.path / VIEWED)) is not None:
-            with suppress(StoreError, sqlite3.Error):
-                state = state_of(self._file)
-                if state is not None and not self._is_another(state, found) and _fits(state, found.saved(_ROWS_FILE)):
-                    self._kept = True
-                    self._inode = state.inode
-                    self._collected = Collected(None, None)
-                    return found
-            found.close()
+        with suppress(StoreError, OSError):
+            state = state_of(self._file)
+            found = kept_index(self.path, state)
+            if found is not None and state is not None and not self._is_another(state, found[0]):
+                self._kept, self._inode = True, state.inode
+                self._collected = Collected(None, None)
+                self._problem = found[1]
+                return found[0]
         self._temporary.unlink(missing_ok=True)
         return CaseIndex.create(self._temporary)
 
@@ -309,7 +357,6 @@ class GrowingRun:
             self._index.close()
         self._index, self._kept, self._seen, self._inode, self._problem = None, False, None, 0, ""
         self._collected = Collected()
-        self._chosen.clear()
         self._remembered.clear()
         with suppress(OSError):
             self._temporary.unlink(missing_ok=True)
@@ -318,15 +365,6 @@ class GrowingRun:
 def _rewritten(found: FileState, seen: FileState | None) -> bool:
     """Whether rows were changed in their place: the file has the same size, and was written since."""
     return seen is not None and found.size == seen.size and found.changed_ns != seen.changed_ns
-
-
-def _stamp(state: FileState) -> bytes:
-    return f"{state.size:x}-{state.changed_ns:x}".encode()
-
-
-def _fits(found: FileState, kept: bytes | None) -> bool:
-    """Whether an index was kept of this file, or of one that was only appended to since."""
-    return kept is not None and (kept == _stamp(found) or not kept.startswith(b"%x-" % found.size))
 
 
 def _size_of(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 import time
 from collections import OrderedDict
@@ -55,10 +56,8 @@ class OpenRuns:
             closed = [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - _OPEN)]
         for one in closed:
             one.close()
-        if found.catch_up().indexed < 1:
+        if found.catch_up().indexed < 1 or found.to_keep:
             self._read_in_background()
-        else:
-            found.keep()
         return found
 
     def forget(self, path: Path) -> None:
@@ -90,11 +89,14 @@ class OpenRuns:
             with self._lock:
                 runs = list(self._runs.values())
             behind = [run for run in runs if run not in broken and run.changed()]
-            if not behind:
+            to_keep = [run for run in runs if run not in broken and run.to_keep]
+            if not behind and not to_keep:
                 return
-            for run in behind:
+            for run in behind or to_keep[:1]:
                 try:
                     run.catch_up(0)
-                except AgentvError:  # the next caller gets the error
+                    if not behind:
+                        run.keep()
+                except (AgentvError, OSError, sqlite3.Error):  # the next caller gets the error
                     broken.add(run)
             time.sleep(_PAUSE_S)

@@ -10,7 +10,9 @@ from msgspec import Struct
 from agentv.app.results.listing import compared_totals_of, listed_run, totals_of
 from agentv.app.view.cases import StatusCounts, cut_of
 from agentv.app.view.growing import GrowingRun
-from agentv.app.view.rates import AssertionRate, Rate, assertion_rates, rate_of_cases
+from agentv.app.view.index_facts import IndexFacts
+from agentv.app.view.keeping import interrupted_rows
+from agentv.app.view.rates import AssertionRate, Rate
 from agentv.app.view.runs import ViewedState, name_of, state_in_views
 from agentv.errors import StoreError
 from agentv.model.run.runs import ListedRun
@@ -19,7 +21,6 @@ from agentv.model.values.values import JsonObject
 from agentv.reports.html.failures import groups_json
 from agentv.reports.html.report import HtmlReport
 from agentv.store.files.directory import RUN, read_document
-from agentv.store.index.case_choice import CaseChoice
 from agentv.store.index.case_index import CaseIndex
 from agentv.store.totals.tally import STATUSES
 
@@ -113,17 +114,15 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
         StoreError: its files cannot be read.
     """
     record = read_document(run.path / RUN)
-    listed = listed_run(run.path)
+    listed = listed_run(run.path, interrupted_rows)
     summary = _totals(run, record, listed)
     report = HtmlReport.of(str(record.get("run_id", run_id)), record, summary, (), run.root)
     ended = None if listed.state == "being written" else summary
     with run.lock:
         progress = run.progress()
+        facts = run.facts(cut_of(run.path))
         with run.index() as index:
-            tables, counts, scores = _tables(index), _counts(index, ended), index.totals.scores()
-            cut = cut_of(run.path)
-            whole = rate_of_cases(index, CaseChoice(), sum(index.counts), cut)
-            rates = OverviewRates(whole, {}, assertion_rates(index, cut))
+            tables, counts = _tables(index), _counts(index, facts, ended)
         failures = _failures(run, report)
     return RunOverview(
         run_id,
@@ -136,8 +135,8 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
         counts,
         tables,
         failures,
-        rates,
-        scores,
+        OverviewRates(facts.rate, {}, facts.assertions),
+        facts.scores,
         progress.indexed,
         progress.cursor,
     )
@@ -171,15 +170,14 @@ def _failures(run: GrowingRun, report: HtmlReport) -> dict[str, Any]:
     return found
 
 
-def _counts(index: CaseIndex, ended: Summary | None) -> OverviewCounts:
+def _counts(index: CaseIndex, facts: IndexFacts, ended: Summary | None) -> OverviewCounts:
     """The numbers of the rows; of a run that has ended those of its cases are of all that were planned."""
-    totals = index.totals
     rows = StatusCounts.of(index.counts)
     if ended is None:
-        cases = StatusCounts.of(totals.worst_by_status())
+        cases = StatusCounts.of(facts.worst)
     else:
         cases = StatusCounts.of([getattr(ended.cases, status) for status in STATUSES])
-    return OverviewCounts(rows, cases, totals.distinct(CaseChoice()), totals.flaky(), index.trials)
+    return OverviewCounts(rows, cases, facts.distinct, facts.flaky, index.trials)
 
 
 def _tables(index: CaseIndex) -> NameTables:

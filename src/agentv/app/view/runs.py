@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from agentv.app.results.listing import listed_run
 from agentv.app.view.cases import StatusCounts
+from agentv.app.view.keeping import interrupted_rows
 from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import check_files, stamp_of
 from agentv.errors import AgentvError, StoreError
@@ -180,7 +181,7 @@ class RunList:
         return found
 
     def _read(self, run_id: str, path: Path) -> ViewedRun:
-        listed = listed_run(path)
+        listed = listed_run(path, interrupted_rows)
         if listed.state == "unreadable":
             return _unreadable(run_id, listed.problem or "its files cannot be read")
         record = read_document(path / RUN)

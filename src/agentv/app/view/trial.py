@@ -7,6 +7,7 @@ from typing import Any
 from agentv.app.traces.shown import shown_work
 from agentv.app.view.cases import NoSuchCaseError
 from agentv.app.view.growing import GrowingRun
+from agentv.errors import UsageError
 from agentv.model.run.trial import TrialResult
 from agentv.reports.html.whole import whole
 from agentv.reports.html.work import work_json
@@ -22,18 +23,45 @@ def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
         NoSuchCaseError: the run has none.
         StoreError: its row cannot be read.
     """
-    number = int(trial) if trial.isascii() and trial.isdigit() and len(trial) < 18 else None
-    result = None if number is None else run.result(number)
-    if result is None:
-        raise NoSuchCaseError("this run has no such trial")
+    result = _result(run, trial)
     work = shown_work(run.path, result)
     told = {**whole(result, run.root), **(work_json(work) if work is not None else {})}
     return {**told, "rerun": _rerun(run, result)}
 
 
+def rerun_words(run: GrowingRun, trial: str) -> tuple[list[str], str]:
+    """The words of the command that runs a trial's case again, and the command as its page shows it.
+
+    Raises:
+        NoSuchCaseError: the run has no such trial.
+        UsageError: no command can run it.
+    """
+    result = _result(run, trial)
+    options, failed = _options(run), _named(result)
+    words, shown = options.rerun_words(failed), options.rerun_trial(failed)
+    if words is None or shown is None:
+        raise UsageError("the suite of this case has no file, so it cannot be run again")
+    return words, shown
+
+
 def _rerun(run: GrowingRun, result: TrialResult) -> str | None:
     """The command that runs the case again; None: none can."""
-    options = RerunOptions.of(read_document(run.path / RUN), here=run.root, root=run.root, directory=str(run.path))
+    return _options(run).rerun_trial(_named(result))
+
+
+def _options(run: GrowingRun) -> RerunOptions:
+    return RerunOptions.of(read_document(run.path / RUN), here=run.root, root=run.root, directory=str(run.path))
+
+
+def _named(result: TrialResult) -> FailedTrial:
     of, case = result.trial, result.trial.case
     names = (of.suite.name, of.suite.path, case.id, case.prompt_id, of.target.name, of.variant_name)
-    return options.rerun_trial(FailedTrial(*names, of.sample, 0))
+    return FailedTrial(*names, of.sample, 0)
+
+
+def _result(run: GrowingRun, trial: str) -> TrialResult:
+    number = int(trial) if trial.isascii() and trial.isdigit() and len(trial) < 18 else None
+    result = None if number is None else run.result(number)
+    if result is None:
+        raise NoSuchCaseError("this run has no such trial")
+    return result

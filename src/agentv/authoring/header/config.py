@@ -44,7 +44,7 @@ class AuthoredConfig(Declared):
         Nonempty(),
         Doc("eval files of `eval` and `validate` without a path, relative to the directory that contains `.agentv`"),
     ] = None
-    results: Annotated[Unread, Doc("the server that `push` sends runs to")] = None
+    results: Annotated[Unread, Doc("the team's server that runs are pushed to")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.html.entries import state
+from agentv.reports.html.evidence_spans import EvidenceSpans
 
 KEPT = 1_000_000
 """Characters of one text that a page holds; all of it stands in the run's rows."""
@@ -46,13 +47,13 @@ def _case(result: TrialResult, root: str) -> dict[str, Any]:
 
 
 def _outcome(result: TrialResult, root: str) -> dict[str, Any]:
-    shown = _shown_texts(result)
+    shown, spans = _shown_texts(result), EvidenceSpans(result.output or "", KEPT)
     return {
         "input": _messages(result.input),
         "output": _shortened(result.output),
         "messages": _messages(result.messages),
         "turns": [_turn(one) for one in result.turns],
-        "checks": [_grade(score, root, shown) for score in result.scores],
+        "checks": [_grade(score, root, shown, spans) for score in result.scores],
         "error": _failure(result.error),
         "retries": [_attempt(one) for one in result.retries],
         "timestamp": result.timestamp,
@@ -89,7 +90,7 @@ def _own_evidence(check: Check, shown: Sequence[str]) -> str | None:
     return None if repeated else check.evidence
 
 
-def _grade(score: Score, root: str, shown: Sequence[str]) -> dict[str, Any]:
+def _grade(score: Score, root: str, shown: Sequence[str], spans: EvidenceSpans) -> dict[str, Any]:
     entry, grade = score.entry, score.grade
     grade_json = {
         "name": _shortened(entry.name),
@@ -104,6 +105,7 @@ def _grade(score: Score, root: str, shown: Sequence[str]) -> dict[str, Any]:
                     "text": _shortened(one.text),
                     "passed": int(one.passed),
                     "evidence": _shortened(_own_evidence(one, shown)),
+                    "at": spans.of(score, one),
                 }
             )
             for one in grade.checks

@@ -126,10 +126,15 @@ class RerunOptions:
 
     def rerun_trial(self, trial: FailedTrial) -> str | None:
         """The command that runs the case of one trial again, on its target; None: its suite has no file."""
+        words = self.rerun_words(trial)
+        return None if words is None else _joined(words)
+
+    def rerun_words(self, trial: FailedTrial) -> list[str] | None:
+        """The words of `rerun_trial`, for a process that is started without a shell."""
         if not trial.suite_path:
             return None
         words = ["agentv", "eval", _path(shown_from(trial.suite_path, self.here)), "--filter", _pattern(trial.test_id)]
-        return _joined([*words, *self._targets([trial]), *self._variants([trial]), *self.options])
+        return [*words, *self._targets([trial]), *self._variants([trial]), *self.options]
 
     def rerun_all(self) -> str | None:
         """The command that runs all cases again that did not pass; None: the run has no files, or lies elsewhere."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -101,9 +102,15 @@ class CaseEntry(Struct, frozen=True, gc=False):
 
 def route_of(group: CaseGroup, case_id: str, copy: int = 1) -> str:
     """The address of a case in a run, as the page's `giveRoutes` makes it."""
-    names = (group.suite, case_id, group.target, group.prompt, group.variant)
-    route = "/".join(quote(_well_formed(name), safe=_UNESCAPED) for name in names if name is not None)
+    after = "".join(f"/{_quoted(name)}" for name in (group.target, group.prompt, group.variant) if name is not None)
+    route = f"{_quoted(group.suite)}/{quote(_well_formed(case_id), safe=_UNESCAPED)}{after}"
     return route if copy == 1 else f"{_without_copy(route)}~{copy}"
+
+
+@lru_cache(maxsize=1024)
+def _quoted(name: str) -> str:
+    """A name that many cases have in common."""
+    return quote(_well_formed(name), safe=_UNESCAPED)
 
 
 def _without_copy(route: str) -> str:

@@ -5,11 +5,12 @@ It grows with the run: `append` takes what was appended to `index.jsonl`. Of sev
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -17,12 +18,15 @@ from urllib.parse import quote
 import msgspec
 
 from agentv.model.values.hashes import text_hash
-from agentv.store.index.case_choice import CaseChoice, Looked, ordered, searched, terms_of, where
+from agentv.store.index.case_choice import CaseChoice
+from agentv.store.index.case_chooser import CaseChooser, IndexTables
+from agentv.store.index.case_columns import CaseColumns
 from agentv.store.index.case_entries import CaseEntry, CaseGroup, CaseTrial, IndexedTrial, route_of
 from agentv.store.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
 from agentv.store.index.case_totals import CaseTotals
 from agentv.store.index.case_writer import CaseWriter
 from agentv.store.index.natural import natural_key
+from agentv.store.index.sealing import is_sealed, seal
 from agentv.store.totals.tally import STATUSES
 
 _GRADED = frozenset({"passed", "shown"})
@@ -49,44 +53,48 @@ class CaseIndex:
         totals: counts over its cases.
     """
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(
+        self, database: sqlite3.Connection, *, writable: bool = False, columns: CaseColumns | None = None
+    ) -> None:
         self._database = database
         database.executescript(SETTINGS)
-        database.create_function("natural_key", 1, natural_key, deterministic=True)
-        self._writer = CaseWriter(database)
-        database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
         self.read = ReadState(*database.execute("SELECT place, trials, fingerprint FROM read").fetchone())
-        self._looked = Looked(self.groups, self._writer.assertions.all, self.grades, self._search)
-        self._searched: tuple[str, int] | None = None
-        self.totals = CaseTotals(database, self._looked)
+        self._columns = columns or CaseColumns.of(database, self.read.next_trial, writable=writable)
+        self._writer = CaseWriter(database, self._columns)
+        database.create_function("natural_key", 1, natural_key, deterministic=True)
+        database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
+        assertions = self._writer.assertions.all
+        tables = IndexTables(self.groups, assertions, self.grades, lambda: self.read.next_trial)
+        self._chooser = CaseChooser(database, self._columns, tables)
+        self.totals = CaseTotals(database, self._columns, self._chooser)
 
     @classmethod
     def create(cls, path: Path) -> CaseIndex:
         """An empty index in a new file."""
         database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         database.executescript(UNSAFE_WRITES + SCHEMA + SET_VERSION)
-        return cls(database)
+        return cls(database, writable=True)
 
     @classmethod
     def open(cls, path: Path, *, writable: bool = False) -> CaseIndex | None:
         """The index in a file; None where there is none, or it is none of ours."""
-        if path.is_symlink() or not path.is_file():
+        database = _checked(path, writable=writable)
+        if database is None:
             return None
-        mode = "rw" if writable else "ro"
-        database = sqlite3.connect(
-            f"file:{quote(str(path))}?mode={mode}", uri=True, check_same_thread=False, isolation_level=None
-        )
-        with suppress(sqlite3.Error, TypeError):
-            if database.execute("PRAGMA user_version").fetchone() == (VERSION,):
-                if writable:
-                    database.executescript(UNSAFE_WRITES)
-                return cls(database)
+        with suppress(sqlite3.Error, TypeError, ValueError):
+            if writable:
+                database.executescript(UNSAFE_WRITES)
+            return cls(database, writable=writable)
         database.close()
         return None
 
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
+
+    @property
+    def _path(self) -> Path:
+        return Path(self._database.execute("PRAGMA database_list").fetchone()[2])
 
     @property
     def counts(self) -> list[int]:
@@ -131,12 +139,28 @@ class CaseIndex:
         found = self._database.execute("SELECT value FROM saved WHERE name = ?", (name,)).fetchone()
         return None if found is None else bytes(found[0])
 
+    def save_orders(self) -> None:
+        """Keep every order of all cases, and what is held of them in memory."""
+        trials = self.read.next_trial
+        for name, value in (*self._columns.saved(trials), *self._chooser.orders.saved(trials)):
+            self.save(name, value)
+
+    def seal(self) -> None:
+        """Write everything, and note that the file is finished."""
+        self.commit()
+        seal(self._database, self._path)
+
+    def twin(self, path: Path) -> CaseIndex:
+        """An index in a copy of this one's file, which has its columns in memory in common with this one."""
+        self.commit()
+        shutil.copyfile(self._path, path)
+        database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        database.executescript(UNSAFE_WRITES)
+        return CaseIndex(database, columns=self._columns)
+
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the chosen cases in their order."""
-        clause, values = where(self._looked, choice)
-        tables, order = ordered(choice)
-        question = f"SELECT cases.number FROM {tables}{clause} ORDER BY {order}"  # noqa: S608  # made of constants
-        return array("I", (number for (number,) in self._database.execute(question, values)))
+        return self._chooser.numbers(choice)
 
     def entries(self, numbers: Sequence[int]) -> list[CaseEntry]:
         """Cases with their trials, in the order of the numbers."""
@@ -151,7 +175,7 @@ class CaseIndex:
 
     def case_of(self, trial: int) -> int | None:
         """The number of the case that a trial is of."""
-        return self._one('SELECT "case" FROM trials WHERE number = ?', trial)
+        return (self._columns.case_of[trial] or None) if 0 < trial < len(self._columns.case_of) else None
 
     def place_of(self, trial: int) -> int | None:
         """Where the row of a trial begins, in bytes."""
@@ -184,22 +208,6 @@ class CaseIndex:
         """Every list of grades with its number: assertion, state, assertion, state, …."""
         for number, value in self._database.execute("SELECT number, value FROM grades"):
             yield number, _numbers.decode(value)
-
-    def _search(self, q: str) -> None:
-        """Fill the table of what is searched, unless it is of this search already."""
-        if self._searched == (q, self.read.next_trial):
-            return
-        self._searched = None
-        self._database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (number INTEGER PRIMARY KEY)")
-        self._database.execute("DELETE FROM temp.searched")
-        for place, term in enumerate(terms_of(q)):
-            clause, values = searched(self._looked, term)
-            found = f"SELECT number FROM cases WHERE {clause}"  # noqa: S608  # as above
-            if place:
-                self._database.execute(f"DELETE FROM temp.searched WHERE number NOT IN ({found})", values)  # noqa: S608
-            else:
-                self._database.execute(f"INSERT INTO temp.searched {found}", values)
-        self._searched = (q, self.read.next_trial)
 
     def _one(self, question: str, value: int) -> int | None:
         found = self._database.execute(question, (value,)).fetchone()
@@ -250,3 +258,30 @@ class CaseIndex:
                 None if early is None else msgspec.json.decode(early),
                 [one for _, one in own],
             )
+
+
+def kept_value(path: Path, name: str) -> bytes | None:
+    """What the index in a file keeps under a name, without reading anything else of it."""
+    database = _checked(path, writable=False)
+    if database is None:
+        return None
+    with closing(database), suppress(sqlite3.Error, TypeError):
+        found = database.execute("SELECT value FROM saved WHERE name = ?", (name,)).fetchone()
+        return None if found is None else bytes(found[0])
+    return None
+
+
+def _checked(path: Path, *, writable: bool) -> sqlite3.Connection | None:
+    """The database in a file; None where there is none, it is none of ours, or somebody changed it."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    mode = "rw" if writable else "ro"
+    database = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}", uri=True, check_same_thread=False, isolation_level=None
+    )
+    with suppress(sqlite3.Error, TypeError, OSError):
+        known = database.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        if known and (writable or is_sealed(database, path)):
+            return database
+    database.close()
+    return None

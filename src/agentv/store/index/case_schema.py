@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 
 SCHEMA = """
 CREATE TABLE read (            -- one row: how far index.jsonl is read

@@ -11,11 +11,12 @@ from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.values.hashes import text_hash
 from agentv.stats.samples.deciding import verdict_over
 from agentv.stats.samples.early import early_facts
+from agentv.store.index.case_choice import CODES
+from agentv.store.index.case_columns import CaseColumns
 from agentv.store.index.case_entries import CaseGroup, IndexedTrial, route_of
 from agentv.store.index.interned import InternedAssertions, InternedTexts
 from agentv.store.totals.tally import STATUSES
 
-_CODES = {status: code for code, status in enumerate(STATUSES)}
 _gates = msgspec.json.Decoder(tuple[RequiredGrade, ...])
 _groups = msgspec.json.Decoder(CaseGroup)
 
@@ -29,16 +30,16 @@ class CaseWriter:
         replaced: how many rows were replaced by later ones.
     """
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(self, database: sqlite3.Connection, columns: CaseColumns) -> None:
         self._database = database
+        self._columns = columns
         self.groups = InternedTexts(database, "groups")
         self._grades = InternedTexts(database, "grades")
         self.assertions = InternedAssertions(database)
         self.replaced = 0
-        counted = dict(database.execute("SELECT status, count(*) FROM cases GROUP BY status"))
-        self.statuses = [counted.get(code, 0) for code in range(len(STATUSES))]
-        self._last_case = int(database.execute("SELECT ifnull(max(number), 0) FROM cases").fetchone()[0])
-        self.trials = int(database.execute("SELECT count(*) FROM trials").fetchone()[0])
+        ended = columns.status.tobytes()[1:]
+        self.statuses = [ended.count(code) for code in range(len(STATUSES))]
+        self.trials = len(columns.case_of) - columns.case_of.count(0)
 
     def group(self, number: int) -> CaseGroup:
         """The group with a number."""
@@ -58,10 +59,10 @@ class CaseWriter:
         return list(changed), number
 
     def _add(self, trial: IndexedTrial, number: int) -> int:
-        case, copy = self._find(trial)
+        case, copy, route = self._find(trial)
         group = self.groups.number(_as_text(trial.group))
         if case is None:
-            case = self._new_case(trial, copy, group, number)
+            case = self._new_case(trial, (copy, route), group, number)
         else:
             self._remove(case, trial.sample)
             if trial.group.repeat == 1:
@@ -69,31 +70,30 @@ class CaseWriter:
         self._insert(trial, case, number)
         return case
 
-    def _find(self, trial: IndexedTrial) -> tuple[int | None, int]:
-        """The number of a trial's case, if there is one, and which copy of its route it has or gets."""
+    def _find(self, trial: IndexedTrial) -> tuple[int | None, int, int]:
+        """The number of a trial's case, if there is one; which copy of its route it has or gets; and its hash."""
         copy = 1
         while True:
             route = text_hash(route_of(trial.group, trial.case_id, copy))
-            question = 'SELECT number, id, "group" FROM case_names JOIN cases USING (number) WHERE route = ?'
-            found = self._database.execute(question, (route,)).fetchone()
+            found = self._database.execute("SELECT number, id FROM case_names WHERE route = ?", (route,)).fetchone()
             if found is None:
-                return None, copy
-            number, case_id, group = found
-            if case_id == trial.case_id and self.group(group).place == trial.group.place:
-                return number, copy
+                return None, copy, route
+            number, case_id = found
+            if case_id == trial.case_id and self.group(self._columns.group[number]).place == trial.group.place:
+                return number, copy, route
             copy += 1
 
-    def _new_case(self, trial: IndexedTrial, copy: int, group: int, number: int) -> int:
-        self._last_case += 1
-        status = _CODES[trial.result.status]
+    def _new_case(self, trial: IndexedTrial, route: tuple[int, int], group: int, number: int) -> int:
+        status = CODES[trial.result.status]
+        case = self._columns.add(status, group, trial.same)
         self.statuses[status] += 1
         result = (status, 0, trial.result.score, trial.duration, trial.cost)
-        values = (self._last_case, group, *result, trial.cluster, trial.same)
+        values = (case, group, *result, trial.cluster, trial.same)
         self._database.execute("INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-        route = text_hash(route_of(trial.group, trial.case_id, copy))
-        names = (self._last_case, trial.case_id, route, copy, trial.sha, number)
+        copy, hashed = route
+        names = (case, trial.case_id, hashed, copy, trial.sha, number)
         self._database.execute("INSERT INTO case_names VALUES (?, ?, ?, ?, ?, ?, NULL)", names)
-        return self._last_case
+        return case
 
     def _remove(self, case: int, sample: int) -> None:
         """Remove the trial whose row another one replaces."""
@@ -102,33 +102,35 @@ class CaseWriter:
         if found is not None:
             self._database.execute("DELETE FROM trials WHERE number = ?", found)
             self._database.execute("DELETE FROM trial_texts WHERE number = ?", found)
+            self._columns.case_of[found[0]] = 0
             self.trials -= 1
             self.replaced += 1
 
     def _insert(self, trial: IndexedTrial, case: int, number: int) -> None:
         grades = [one for kind, name, state in trial.grades for one in (self.assertions.number(kind, name), state)]
-        result = (_CODES[trial.result.status], trial.result.score, trial.duration, trial.cost)
+        result = (CODES[trial.result.status], trial.result.score, trial.duration, trial.cost)
         values = (number, case, trial.sample, *result, self._grades.number(_as_text(grades)), trial.place)
         self._database.execute("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         gates = _as_text(trial.result.gates) if trial.result.gates and trial.group.repeat > 1 else None
         self._database.execute("INSERT INTO trial_texts VALUES (?, ?, ?)", (number, trial.teaser, gates))
         self._database.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (number, trial.texts))
+        self._columns.case_of.append(case)
         self.trials += 1
 
     def _update(self, case: int, trial: IndexedTrial, group: int, number: int) -> None:
         """Give a case the result of its only trial, which was done again."""
-        self._count(case, _CODES[trial.result.status])
+        self._count(case, CODES[trial.result.status])
+        self._columns.group[case] = group
         result = (trial.result.score, trial.duration, trial.cost)
         self._database.execute(
             'UPDATE cases SET "group" = ?, status = ?, score = ?, duration = ?, cost = ? WHERE number = ?',
-            (group, _CODES[trial.result.status], *result, case),
+            (group, CODES[trial.result.status], *result, case),
         )
         self._database.execute("UPDATE case_names SET sha = ?, told_by = ? WHERE number = ?", (trial.sha, number, case))
 
     def _settle(self, case: int) -> None:
         """Give a case with several samples what they come to."""
-        (group,) = self._database.execute('SELECT "group" FROM cases WHERE number = ?', (case,)).fetchone()
-        rule = self.group(group).rule
+        rule = self.group(self._columns.group[case]).rule
         rows = self._database.execute(
             "SELECT number, sample, status, score, duration, cost, gates FROM trials JOIN trial_texts USING (number) "
             'WHERE "case" = ? ORDER BY number',
@@ -145,11 +147,12 @@ class CaseWriter:
         costs = [cost for *_, cost, _ in rows if cost is not None]
         by_sample = sorted(rows, key=lambda row: row[1])
         told_by = next((row[0] for row in by_sample if STATUSES[row[2]] == verdict), by_sample[0][0])
-        self._count(case, _CODES[verdict])
+        self._count(case, CODES[verdict])
+        self._columns.flaky[case] = 0 < passed < judged
         self._database.execute(
             "UPDATE cases SET status = ?, flaky = ?, score = ?, duration = ?, cost = ? WHERE number = ?",
             (
-                _CODES[verdict],
+                CODES[verdict],
                 0 < passed < judged,
                 sum(scores) / len(scores) if scores else None,
                 sum(row[4] for row in rows),
@@ -165,9 +168,9 @@ class CaseWriter:
 
     def _count(self, case: int, status: int) -> None:
         """Count a case under another status."""
-        (before,) = self._database.execute("SELECT status FROM cases WHERE number = ?", (case,)).fetchone()
-        self.statuses[before] -= 1
+        self.statuses[self._columns.status[case]] -= 1
         self.statuses[status] += 1
+        self._columns.status[case] = status
 
 
 def _as_text(value: object) -> str:

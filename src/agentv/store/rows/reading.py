@@ -18,7 +18,8 @@ from agentv.model.run.trial import SCHEMA_VERSION, Status
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.model.values.usage import TokenUsage
-from agentv.store.files.lines import read_lines, read_placed_lines
+from agentv.store.files.lines import read_placed_lines
+from agentv.user_code.os_errors import store_error
 
 R = TypeVar("R", bound="StoredRow")
 
@@ -199,7 +200,21 @@ def count_interrupted(path: Path) -> int:
     Raises:
         StoreError: the file cannot be read.
     """
-    return sum(_OF_INTERRUPTED in line for _, line in read_lines(path))
+    found = 0
+    try:
+        with path.open("rb") as file:
+            while lines := file.readlines(_AT_ONCE):
+                if _OF_INTERRUPTED in b"".join(lines):
+                    found += sum(_OF_INTERRUPTED in line for line in lines)
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    return found
+
+
+_AT_ONCE = 1 << 20
+"""Bytes of lines that are searched at once."""
 
 
 def _runs_again(error: ErrorFacts | None) -> bool:

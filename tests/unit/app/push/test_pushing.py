@@ -213,3 +213,24 @@ def test_addresses_and_tokens_are_checked_before_anything_is_sent():
         with pytest.raises(UsageError) as raised:
             Remote.of(good, token)
         assert not token.strip() or token not in str(raised.value)
+
+
+def test_a_run_without_new_rows_is_said_to_go_on(server, remote, tmp_path):
+    run = write_run(tmp_path, row(1))
+
+    def pushed_at():
+        with server.state.database.reading() as transaction:
+            return transaction.rows("SELECT pushed FROM runs WHERE name = :run", run=RUN_ID)[0][0]
+
+    with Connection(remote) as connection:
+        push = RunPush(run, connection, redactor_of({}, remote.token))
+        push.push(writing=True)
+        with server.state.database.transaction() as transaction:
+            transaction.run("UPDATE runs SET pushed = '2026-11-21T14:00:00.000Z' WHERE name = :run", run=RUN_ID)
+        push.say_that_it_goes_on()
+        assert pushed_at() > "2026-11-21T14:00:00.000Z"
+        assert not push.push_new_rows()
+        server.state.uploads.delete(RunName("support", RUN_ID, "test"))  # an admin deletes it meanwhile
+        write_rows(run, row(1), row(2))
+        assert push.push_new_rows()
+    assert server.state.uploads.state(RunName("support", RUN_ID, "test")).size == (run / "index.jsonl").stat().st_size

@@ -22,7 +22,7 @@ import { RunScreen } from "./run_screen.js";
 import { RunsScreen } from "./runs_screen.js";
 
 const RUN = /^\/run\/([^/]*)(.*)$/s;
-const PROMPT = /^\/prompts\/([^/]+)$/;
+const ONE_PROMPT = /^\/prompts\/([^/]+)$/;
 const FOUND_RUNS = 8;
 
 /**
@@ -30,8 +30,8 @@ const FOUND_RUNS = 8;
  *
  * @type {{ name: string, title: string, command: string, make: (app: App) => any }[]}
  */
-const PAGES = [
-  { name: "compare", title: "Compare", command: "Compare two runs", make: ({ api }) => new CompareScreen(api) },
+const OFFERED = [
+  { name: "compare", title: "Compare", command: "Compare runs", make: ({ api }) => new CompareScreen(api) },
   { name: "label", title: "Label", command: "Label answers", make: ({ api }) => new LabelScreen(api) },
   {
     name: "judge",
@@ -101,7 +101,7 @@ export class App {
   }
 
   offered() {
-    return PAGES.filter(({ name }) => this.offers(name));
+    return OFFERED.filter(({ name }) => this.offers(name));
   }
 
   follow() {
@@ -121,14 +121,14 @@ export class App {
       const id = decodedId(run[1]);
       return [
         `run ${JSON.stringify([id, beside])}`,
-        () => new RunScreen(this.api, this.frame, id, beside, (name) => this.offers(name)),
+        () => new RunScreen(this.api, this.frame, id, beside, this),
         run[2],
       ];
     }
     if (path === "" || path === "/") return ["runs", () => new RunsScreen(this.api, this.project), ""];
     const page = this.offered().find(({ name }) => path === `/${name}`);
     if (page) return [page.name, () => page.make(this), ""];
-    const prompt = PROMPT.exec(path);
+    const prompt = ONE_PROMPT.exec(path);
     if (prompt && this.offers("prompts")) {
       const name = decodedId(prompt[1]);
       return [`prompt ${name}`, () => new PromptScreen(this.api, name, runAddress), ""];

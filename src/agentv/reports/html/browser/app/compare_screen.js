@@ -1,4 +1,4 @@
-// Two runs: the verdict first, then the cases that moved, in both directions, with both answers.
+// Runs against the first of them: the verdicts first, then the cases that moved, in both directions, with both answers.
 
 /** @import { Api } from "../data/api.js" */
 /** @import { Against, Case } from "../data/types.d.ts" */
@@ -6,12 +6,14 @@
 import { sideBySide } from "../case/answers.js";
 import { CHANGES, DIRECTIONS } from "../data/changes.js";
 import { plainly, shortened } from "../data/texts.js";
-import { element, folded } from "../dom/elements.js";
+import { button, element, folded, section } from "../dom/elements.js";
+import { inline } from "../dom/text.js";
 import { Loading } from "../page/loading.js";
 import { since } from "../run/comparison.js";
 import { runAddress } from "./run_rows.js";
 
 const MOST_RUNS = 100;
+const MOST_CANDIDATES = 8;
 
 export class CompareScreen {
   /** @param {Api} api */
@@ -34,16 +36,33 @@ export class CompareScreen {
   }
 
   async page(ids, signal) {
-    const [base, candidate] = ids;
-    const listed = this.api.get(["runs"], { limit: MOST_RUNS }, signal);
-    const told = base && candidate ? await this.api.get(["compare"], { run: [base, candidate] }, signal) : null;
-    const choice = this.chooser(base ?? "", candidate ?? "", (await listed).runs);
-    if (!told) return element("article", {}, element("h1", { tabindex: -1 }, "Compare two runs"), choice);
-    const state = new ComparedState(this.api, told);
-    return element("article", { class: "overview" }, choice, since(state));
+    const [base, ...candidates] = ids;
+    const [{ runs }, ...told] = await Promise.all([
+      this.api.get(["runs"], { limit: MOST_RUNS }, signal),
+      ...(base ? candidates.filter(Boolean).map((one) => this.compared(base, one, signal)) : []),
+    ]);
+    const choice = this.chooser(ids, runs);
+    if (!told.length) return element("article", {}, element("h1", { tabindex: -1 }, "Compare runs"), choice);
+    const found = told.map((one) => since(new ComparedState(this.api, one)));
+    if (found.length === 1) return element("article", { class: "overview" }, choice, found[0]);
+    return element(
+      "article",
+      { class: "overview" },
+      choice,
+      found.map(([verdict]) => verdict),
+      found.map(([, ...moved], place) =>
+        section(["Moved in ", inline(told[place].candidate.run_id)], element("div", {}, moved)),
+      ),
+    );
   }
 
-  chooser(base, candidate, runs) {
+  compared(base, candidate, signal) {
+    return this.api.get(["compare"], { run: [base, candidate] }, signal);
+  }
+
+  chooser(ids, runs) {
+    const [base = "", ...others] = ids;
+    const candidates = others.length ? others : [""];
     const select = (label, chosen, changed) => {
       const known =
         runs.some(({ run_id: id }) => id === chosen) || !chosen ? runs : [{ run_id: chosen, suites: [] }, ...runs];
@@ -56,15 +75,21 @@ export class CompareScreen {
       made.value = chosen;
       return element("label", {}, element("span", { class: "label" }, label), made);
     };
-    const show = (...ids) => {
-      location.hash = `#/compare?${new URLSearchParams(ids.map((id) => ["run", id]))}`;
+    const show = (...chosen) => {
+      location.hash = `#/compare?${new URLSearchParams(chosen.map((id) => ["run", id]))}`;
     };
+    const candidate = (one, place) =>
+      select(candidates.length > 1 ? `Candidate ${place + 1}` : "Candidate", one, (id) =>
+        show(base, ...candidates.with(place, id).filter((other, at) => other || at === 0)),
+      );
+    const full = candidates.every(Boolean) && candidates.length < MOST_CANDIDATES;
     return element(
       "div",
       { class: "panel chooser" },
-      select("Base", base, (id) => show(id, candidate)),
-      element("button", { type: "button", class: "quiet", click: () => show(candidate, base) }, "Swap"),
-      select("Candidate", candidate, (id) => show(base, id)),
+      select("Base", base, (id) => show(id, ...candidates)),
+      button("Swap", () => show(candidates[0], base, ...candidates.slice(1)), { class: "quiet" }),
+      candidates.map(candidate),
+      base && full ? button("Add a run", () => show(base, ...candidates, ""), { class: "quiet" }) : null,
     );
   }
 

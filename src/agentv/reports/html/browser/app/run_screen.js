@@ -11,6 +11,7 @@ import { judgeAddress } from "../judge/address.js";
 import { labelAddress } from "../label/draw.js";
 import { Loading } from "../page/loading.js";
 import { placeLinks, RunPage, whatRan } from "../page/run_page.js";
+import { runAgainBox } from "./run_again.js";
 import { runAddress } from "./run_rows.js";
 
 const REFRESH_MS = 250; // while a run goes on, numbers are read again no more often
@@ -22,10 +23,11 @@ export class RunScreen {
    * @param {any} frame
    * @param {string} id
    * @param {{ run: string, route: string } | null} beside
-   * @param {(name: string) => boolean} offers whether the server has a page
+   * @param {{ offers: (name: string) => boolean, project: any }} app
    */
-  constructor(api, frame, id, beside, offers) {
-    this.offers = offers;
+  constructor(api, frame, id, beside, app) {
+    this.offers = (name) => app.offers(name);
+    this.runAgain = app.project.run ? (trial) => runAgainBox(api, id, trial) : null;
     this.frame = frame;
     this.id = id;
     this.source = new ApiSource(api, id, beside);
@@ -58,6 +60,7 @@ export class RunScreen {
     page.moved = () => this.frame.pages.replaceChildren(...placeLinks(page));
     page.runAddress = runAddress;
     page.afterLabels = () => this.afterLabels();
+    page.runAgain = this.runAgain;
     this.frame.subject.replaceChildren(...this.subject());
     if (this.asked) page.goTo(...this.asked);
     if (page.run.state === "running") this.ended = this.source.watch((news) => this.hear(news));

@@ -12,6 +12,7 @@ import { deleteRun, nameRun } from "./edit_dialogs.js";
 import { runAddress, runRow } from "./run_rows.js";
 
 const LIMIT = 50;
+const MOST_PICKED = 9;
 const SEARCH_AFTER = 120;
 const FILTERS = ["q", "suite", "target", "tag", "state"];
 const STATE_NAMES = ["running", "finished", "interrupted", "unreadable"];
@@ -213,21 +214,19 @@ export class RunsScreen {
     return runRow(run, this.columns, (one, chosen) => this.pick(one.run_id, chosen), this.picked.includes(run.run_id));
   }
 
-  // The two that were marked last are compared; the older one is the base.
+  // Those that were marked last are compared; the oldest one is the base.
   pick(id, chosen) {
     this.picked = this.picked.filter((one) => one !== id);
-    if (chosen) this.picked = [...this.picked, id].slice(-2);
+    if (chosen) this.picked = [...this.picked, id].slice(-MOST_PICKED);
     for (const row of this.body.rows) row.querySelector("input").checked = this.picked.includes(row.dataset.run);
     const began = (one) => this.runs[this.placeOf(one)]?.started ?? "";
-    const [base, candidate] = [...this.picked].sort((one, other) => (began(one) < began(other) ? -1 : 1));
-    const query = new URLSearchParams([
-      ["run", base ?? ""],
-      ["run", candidate ?? ""],
-    ]);
+    const ordered = [...this.picked].sort((one, other) => (began(one) < began(other) ? -1 : 1));
+    const query = new URLSearchParams(ordered.map((one) => ["run", one]));
+    const many = ordered.length === 2 ? "two" : String(ordered.length);
     this.compare.hidden = !this.picked.length;
     this.compare.replaceChildren(
-      candidate
-        ? element("a", { class: "primary", href: `#/compare?${query}` }, "Compare the two runs")
+      ordered.length > 1
+        ? element("a", { class: "primary", href: `#/compare?${query}` }, `Compare the ${many} runs`)
         : element("span", { class: "note" }, "Choose another run to compare this one with."),
       ...this.edits(),
       button("Cancel", () => this.pickNone(), { class: "quiet" }),

@@ -2,6 +2,7 @@
 
 import { passedSamples } from "../data/cases.js";
 import { hasMoved } from "../data/changes.js";
+import { fencedCode } from "../data/evidence.js";
 import { apart, duration, moment, money, percent, tokens } from "../data/numbers.js";
 import { intervalAt } from "../data/rates.js";
 import { prettyJson, textOf } from "../data/texts.js";
@@ -15,6 +16,7 @@ import { pairs } from "../run/about.js";
 import { earlierTrial, sideBySide, sinceThen } from "./answers.js";
 import { besideOthers } from "./beside.js";
 import { checksOf } from "./checks.js";
+import { Evidence } from "./evidence.js";
 import { fileChangesOf } from "./file_changes.js";
 import { timelineOf } from "./timeline.js";
 import { answerText, code, inputOf, transcriptOf, turnsOf } from "./transcript.js";
@@ -37,6 +39,7 @@ export async function casePage(state, one, sample, signal) {
     one.base ? state.source.whole(earlierTrial(one, trial), signal) : null,
     state.source.casesOf([one.id], signal),
   ]);
+  const evidence = new Evidence(told);
   const since = sinceThen(one, trial, told, before);
   return element(
     "article",
@@ -52,9 +55,9 @@ export async function casePage(state, one, sample, signal) {
     one.trials.length > 1 || one.early ? samples(state, one, trial) : null,
     problem(told),
     moved ? since : null,
-    checksOf(told),
+    checksOf(told, evidence),
     inputOf(told),
-    answer(told),
+    answer(told, evidence),
     reference(told),
     besideOthers(state, one, told, others),
     fileChangesOf(told),
@@ -117,6 +120,7 @@ function caseHead(state, one, trial, told) {
         .map(([name, value]) => element("li", {}, element("span", { class: "label" }, name), " ", inline(value))),
     ),
     told.rerun ? commandLine("Run this case again", told.rerun) : null,
+    told.rerun ? (state.runAgain?.(trial) ?? null) : null,
     one.tags.length
       ? element(
           "ul",
@@ -189,7 +193,7 @@ function problem(told) {
     : null;
 }
 
-function answer(told) {
+function answer(told, evidence) {
   if (told.output === undefined)
     return told.error ? null : section("Answer", element("p", { class: "panel note" }, "The answer is empty."));
   return section(
@@ -203,9 +207,22 @@ function answer(told) {
         offersMarkdown(told) ? markdownButton() : null,
         copyButton(textOf(told.output)),
       ),
-      answerText(told.output),
+      evidence.place(answerOf(told.output)),
     ),
   );
+}
+
+// An answer that is one block of code is shown as that, whatever it is marked with.
+function answerOf(output) {
+  const block = fencedCode(textOf(output));
+  return block && output === textOf(output)
+    ? element(
+        "div",
+        { class: "codeanswer" },
+        element("p", { class: "who" }, block.language || "code"),
+        code(block.code),
+      )
+    : answerText(output);
 }
 
 function offersMarkdown({ output }) {

@@ -8,17 +8,21 @@ import { statusIcon } from "../dom/outcomes.js";
 import { inline, longText } from "../dom/text.js";
 import { code } from "./transcript.js";
 
-export function checksOf(told) {
+export function checksOf(told, evidence) {
   const found = told.checks ?? [];
   if (!found.length) return null;
   const passed = found.filter((check) => check.state === 0).length;
   return section(
     `Checks: ${passed} of ${found.length} passed`,
-    element("div", { class: "checks" }, found.map(gradeOf)),
+    element(
+      "div",
+      { class: "checks" },
+      found.map((grade, number) => gradeOf(grade, number, evidence)),
+    ),
   );
 }
 
-function gradeOf(grade) {
+function gradeOf(grade, number, evidence) {
   const status = STATUSES[grade.state];
   const title = [
     statusIcon(status),
@@ -29,10 +33,13 @@ function gradeOf(grade) {
     grade.weight === undefined ? null : element("span", { class: "tag" }, `weight ${grade.weight}`),
     element("span", { class: "score" }, grade.score === undefined ? "" : score(grade.score)),
   ];
-  return folded(title, () => gradeBody(grade), { class: `grade panel ${status}`, open: grade.state !== 0 });
+  return folded(title, () => gradeBody(grade, evidence.button(number)), {
+    class: `grade panel ${status}`,
+    open: grade.state !== 0,
+  });
 }
 
-function gradeBody(grade) {
+function gradeBody(grade, reveal) {
   const body = document.createDocumentFragment();
   if (grade.error)
     body.append(
@@ -59,6 +66,7 @@ function gradeBody(grade) {
         longText(grade.reason, { class: "prose" }),
       ),
     );
+  if (reveal) body.append(reveal);
   body.append(
     element("p", { class: "small" }, [
       named(grade) ? null : [inline(grade.type), " "],

@@ -39,7 +39,7 @@ export function checkedJudge(judge, { run }, { single, canLabel }) {
       { class: "panel" },
       answers ? rates(judge, answers) : null,
       notes(judge.notes),
-      answers ? matrixOf(matrix) : null,
+      answers ? confusion(matrix) : null,
       answers ? accuracyOf(judge) : null,
       canLabel && run && (!more || more.labels)
         ? element(
@@ -63,12 +63,12 @@ function notes(lines) {
     "ul",
     { class: "judgenotes" },
     lines.map((line) =>
-      element("li", { class: line.startsWith("warning: ") ? "warning" : "note" }, inline(sentence(line))),
+      element("li", { class: line.startsWith("warning: ") ? "warning" : "note" }, inline(noteWords(line))),
     ),
   );
 }
 
-function sentence(line) {
+function noteWords(line) {
   const said = line.replace(/^warning: /, "");
   return `${said[0].toUpperCase()}${said.slice(1)}.`;
 }
@@ -110,7 +110,7 @@ function numberWords({ value, interval }) {
   return `${fixed(value, 2)} (95% CI ${fixed(interval[0], 2)} to ${fixed(interval[1], 2)})`;
 }
 
-function matrixOf(matrix) {
+function confusion(matrix) {
   const row = (label, ...cells) =>
     element(
       "tr",

@@ -5,7 +5,7 @@ import { giveRoutes } from "../data/routes.js";
 import { button, element } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
 
-const SHOWN = 50;
+const DISAGREEMENTS = 50;
 
 /** The case of a disagreement, or, where labels alone do not say which it is, the cases that are called so. */
 export function caseAddress({ run, suite, case: id, target, prompt, variant }) {
@@ -25,11 +25,11 @@ export function disagreements(found) {
     list.append(...found.slice(end, end + number).map(disagreement));
     end = Math.min(found.length, end + number);
   };
-  show(SHOWN);
+  show(DISAGREEMENTS);
   const more = button(
     "",
     () => {
-      show(SHOWN);
+      show(DISAGREEMENTS);
       say();
     },
     { class: "more" },

@@ -4,13 +4,11 @@
 
 import { element } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
-import { runWords } from "../label/chooser.js";
+import { LISTED_RUNS, runWords } from "../label/chooser.js";
 import { labelAddress } from "../label/draw.js";
 import { Loading, problemBox } from "../page/loading.js";
 import { judgeAddress } from "./address.js";
 import { checkedJudge } from "./checked.js";
-
-const MOST_RUNS = 100;
 
 export class JudgeScreen {
   /**
@@ -37,7 +35,7 @@ export class JudgeScreen {
   }
 
   async page(asked, signal) {
-    const listed = this.api.get(["runs"], { limit: MOST_RUNS }, signal);
+    const listed = this.api.get(["runs"], { limit: LISTED_RUNS }, signal);
     const told = await this.told(asked, signal);
     const judges = told.judges ?? [];
     return element(

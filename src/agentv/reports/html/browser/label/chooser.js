@@ -6,14 +6,14 @@ import { plainly, shortened } from "../data/texts.js";
 import { button, element } from "../dom/elements.js";
 import { labelAddress, SAMPLE } from "./draw.js";
 
-const MOST_RUNS = 100;
+export const LISTED_RUNS = 100;
 
 /**
  * @param {Api} api
  * @param {AbortSignal} signal
  */
 export async function drawChooser(api, signal) {
-  const { runs } = await api.get(["runs"], { limit: MOST_RUNS }, signal);
+  const { runs } = await api.get(["runs"], { limit: LISTED_RUNS }, signal);
   const ended = runs.filter(({ state }) => state === "finished" || state === "interrupted");
   const run = element(
     "select",

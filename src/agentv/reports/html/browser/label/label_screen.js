@@ -75,10 +75,19 @@ export class LabelScreen {
   }
 
   refused(problem) {
-    const box = problemBox(problem, () => this.open(""));
-    if (problem.code === "read-only" && problem.message.includes("--label"))
-      box.append(commandLine("In a terminal", "agentv view --label"));
-    return box;
+    if (problem.code !== "read-only" || !problem.message.includes("--label"))
+      return problemBox(problem, () => this.open(""));
+    return element(
+      "article",
+      {},
+      element("h1", { tabindex: -1 }, "Labelling is not allowed"),
+      element(
+        "div",
+        { class: "panel" },
+        element("p", {}, "Whoever started this server did not allow answers to be labelled. To label them:"),
+        commandLine("In a terminal", "agentv view --label"),
+      ),
+    );
   }
 
   pageOf(queue) {

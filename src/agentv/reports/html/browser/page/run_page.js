@@ -39,6 +39,8 @@ export class RunPage {
     this.runAddress = null;
     /** @type {(() => Node | null) | null} */
     this.afterLabels = null; // links that stand under what labels say
+    /** @type {((trial: any) => Node) | null} what runs a case again, where that is allowed */
+    this.runAgain = null;
     this.moved = null; // called where the address leads elsewhere
     this.sample = 0;
     this.list = new CaseList((one) => this.address(one));

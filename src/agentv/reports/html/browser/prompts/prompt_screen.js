@@ -14,7 +14,7 @@ import { pairs } from "../run/about.js";
 import { promptAddress, promptStatus } from "./prompts_screen.js";
 
 const OPEN_TEXTS = 3;
-const SHA = 12;
+const SHA_SHOWN = 12;
 
 export class PromptScreen {
   /**
@@ -57,9 +57,9 @@ export class PromptScreen {
     return element(
       "article",
       { class: "prompt" },
-      headOf(prompt),
-      gatesOf(prompt),
-      attemptsOf(prompt, this.runAddress),
+      promptHead(prompt),
+      promptGates(prompt),
+      examAttempts(prompt, this.runAddress),
       section(`Texts: ${count(prompt.total_versions, "version")}`, this.texts),
     );
   }
@@ -110,7 +110,7 @@ export class PromptScreen {
   }
 
   address({ sha256, current }) {
-    const query = current ? "" : `?version=${sha256.slice(0, SHA)}`;
+    const query = current ? "" : `?version=${sha256.slice(0, SHA_SHOWN)}`;
     return `${promptAddress(this.name)}${query}`;
   }
 
@@ -134,7 +134,7 @@ export class PromptScreen {
   }
 }
 
-function headOf(prompt) {
+function promptHead(prompt) {
   const { facts } = prompt;
   const should = facts.queries.filter((one) => one.should_trigger).length;
   return element(
@@ -166,7 +166,7 @@ function headOf(prompt) {
   );
 }
 
-function gatesOf(prompt) {
+function promptGates(prompt) {
   return section(
     "Gates",
     element(
@@ -183,7 +183,7 @@ function gatesOf(prompt) {
             element("strong", {}, gate.status),
             gate.passed ? ": passed" : ": not passed",
             gate.reached ? element("span", { class: "note" }, " (the prompt has this status)") : null,
-            gate.reasons.length ? element("ul", {}, gate.reasons.map(reasonOf)) : null,
+            gate.reasons.length ? element("ul", {}, gate.reasons.map(gateReason)) : null,
           ),
         ),
       ),
@@ -192,7 +192,7 @@ function gatesOf(prompt) {
   );
 }
 
-function reasonOf({ message, notes }) {
+function gateReason({ message, notes }) {
   return element(
     "li",
     {},
@@ -207,7 +207,7 @@ function reasonOf({ message, notes }) {
   );
 }
 
-function attemptsOf(prompt, runAddress) {
+function examAttempts(prompt, runAddress) {
   const { attempts, total_attempts: total } = prompt;
   const title = `Exam attempts: ${total.toLocaleString("en")}`;
   if (!total)
@@ -221,13 +221,13 @@ function attemptsOf(prompt, runAddress) {
     element(
       "ol",
       { class: "panel looks" },
-      attempts.map((one) => element("li", {}, attemptOf(one, prompt, runAddress))),
+      attempts.map((one) => element("li", {}, examAttempt(one, prompt, runAddress))),
     ),
     total > attempts.length ? element("p", { class: "note" }, `The last ${attempts.length}.`) : null,
   );
 }
 
-function attemptOf(one, prompt, runAddress) {
+function examAttempt(one, prompt, runAddress) {
   const version = one.version === null ? "" : versionName(prompt.versions[one.version]);
   const about = [one.model, one.judge ? `judged by ${one.judge}` : "", version].filter(Boolean).join(" · ");
   const content = [
@@ -248,7 +248,7 @@ function attemptOf(one, prompt, runAddress) {
 }
 
 function versionName(version) {
-  return version ? (version.current ? "the current texts" : `version ${version.sha256.slice(0, SHA)}`) : "";
+  return version ? (version.current ? "the current texts" : `version ${version.sha256.slice(0, SHA_SHOWN)}`) : "";
 }
 
 function versionWords(version) {

@@ -19,7 +19,7 @@ export class PromptsScreen {
     this.main = element("main", { id: "main", class: "screen", tabindex: -1 });
     this.loading = new Loading(this.main);
     this.loading.during(
-      async (signal) => listOf(await api.get(["prompts"], {}, signal)),
+      async (signal) => libraryOf(await api.get(["prompts"], {}, signal)),
       () => this.main.querySelector("h1")?.focus(),
     );
   }
@@ -40,7 +40,7 @@ export class PromptsScreen {
   }
 }
 
-function listOf({ prompts, totals }) {
+function libraryOf({ prompts, totals }) {
   return element(
     "article",
     { class: "prompts" },
@@ -49,12 +49,12 @@ function listOf({ prompts, totals }) {
     element(
       "ul",
       { class: "panel looks" },
-      prompts.map((one) => element("li", {}, rowOf(one))),
+      prompts.map((one) => element("li", {}, libraryRow(one))),
     ),
   );
 }
 
-function rowOf(one) {
+function libraryRow(one) {
   const exam = one.passed === null ? "never examined" : `exam ${one.result}, ${one.when} UTC`;
   return element(
     "a",

@@ -3,7 +3,7 @@
 import { percent } from "../data/numbers.js";
 import { drawing } from "../dom/elements.js";
 
-const SIZE = { width: 720, height: 240, left: 44, right: 12, top: 12, bottom: 14 };
+const TREND_SIZE = { width: 720, height: 240, left: 44, right: 12, top: 12, bottom: 14 };
 
 /** Where the fitted line begins and ends, cut to 0..1; null: there is none. */
 export function fittedEnds({ theil_sen: fitted, runs, runs_left_out: first = 0 }) {
@@ -17,7 +17,7 @@ export function fittedEnds({ theil_sen: fitted, runs, runs_left_out: first = 0 }
 }
 
 export function trendDrawing(data) {
-  const { width, height, left, right, top, bottom } = SIZE;
+  const { width, height, left, right, top, bottom } = TREND_SIZE;
   const steps = Math.max(1, data.runs.length - 1);
   const x = (place) => (left + 8 + (place * (width - left - right - 16)) / steps).toFixed(1);
   const y = (share) => (top + (1 - share) * (height - top - bottom)).toFixed(1);

@@ -10,9 +10,9 @@ import { Loading } from "../page/loading.js";
 import { openRow, stepRows } from "../page/rows.js";
 import { trendDrawing } from "./trend_drawing.js";
 
-const LAST = ["10", "20", "50", "100", "1000"];
-const USUAL = "20";
-const TITLES = {
+const LAST_RUNS = ["10", "20", "50", "100", "1000"];
+const USUAL_LAST = "20";
+const DIRECTION_TITLES = {
   rises: "It rises",
   falls: "It falls",
   "no trend is shown": "No trend is shown",
@@ -36,7 +36,7 @@ export class TrendScreen {
   goTo(_, parameters) {
     const asked = {
       suite: parameters.get("suite") ?? "",
-      last: parameters.get("last") ?? USUAL,
+      last: parameters.get("last") ?? USUAL_LAST,
       measure: parameters.get("measure") ?? "pass_rate",
     };
     if (JSON.stringify(asked) === JSON.stringify(this.asked)) return;
@@ -52,7 +52,7 @@ export class TrendScreen {
       "article",
       { class: "trends" },
       found.suites.length ? this.chooser(found) : null,
-      found.data ? this.told(found) : nothing(found),
+      found.data ? this.told(found) : noTrend(found),
     );
   }
 
@@ -67,7 +67,7 @@ export class TrendScreen {
       return element("label", {}, element("span", { class: "label" }, label), made);
     };
     const known = suites.includes(suite) ? suites : [suite, ...suites];
-    const lasts = LAST.includes(this.asked.last) ? LAST : [this.asked.last, ...LAST];
+    const lasts = LAST_RUNS.includes(this.asked.last) ? LAST_RUNS : [this.asked.last, ...LAST_RUNS];
     return element(
       "div",
       { class: "panel chooser" },
@@ -98,7 +98,7 @@ export class TrendScreen {
       element(
         "header",
         { class: "panel verdict" },
-        element("h1", { tabindex: -1 }, TITLES[data.direction] ?? data.direction),
+        element("h1", { tabindex: -1 }, DIRECTION_TITLES[data.direction] ?? data.direction),
         data.runs.length > 1 ? trendDrawing(data) : null,
         element("ul", {}, lines(findings)),
         notes.length ? element("div", { class: "warning" }, element("ul", {}, lines(notes))) : null,
@@ -143,7 +143,7 @@ export class TrendScreen {
   }
 }
 
-function nothing({ problem }) {
+function noTrend({ problem }) {
   return [
     element("h1", { tabindex: -1 }, "Trend"),
     element("p", { class: "panel note" }, inline(`${problem[0].toUpperCase()}${problem.slice(1)}`)),

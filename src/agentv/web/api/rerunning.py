@@ -1,0 +1,29 @@
+"""Cases that are run again, which needs the permission `run`."""
+
+from __future__ import annotations
+
+from agentv.app.view.rerunning import Rerun
+from agentv.app.view.trial import rerun_words
+from agentv.web.context import ViewContext
+from agentv.web.endpoints import Call, Endpoint
+
+
+def _start(context: ViewContext, call: Call) -> Rerun:
+    run_id, trial = call.names["id"], call.names["trial"]
+    words, shown = rerun_words(context.opened.run(run_id), trial)
+    return context.runner.start(words, Rerun("running", run_id, trial, shown))
+
+
+def _status(context: ViewContext, call: Call) -> Rerun:  # noqa: ARG001  # every handler has this signature
+    return context.runner.status()
+
+
+def _cancel(context: ViewContext, call: Call) -> Rerun:  # noqa: ARG001  # as above
+    return context.runner.cancel()
+
+
+ENDPOINTS = (
+    Endpoint("/api/runs/{id}/trials/{trial}/run", "Run a case again.", Rerun, _start, method="POST", needs="run"),
+    Endpoint("/api/rerun", "The case that runs again.", Rerun, _status, needs="run"),
+    Endpoint("/api/rerun", "Cancel the case that runs again.", Rerun, _cancel, method="DELETE", needs="run"),
+)
