@@ -2,7 +2,7 @@
 
 import { Api } from "./data/api.js";
 import { count } from "./data/numbers.js";
-import { element } from "./dom/elements.js";
+import { element, pageLink } from "./dom/elements.js";
 import { inline } from "./dom/text.js";
 import { Frame } from "./page/frame.js";
 import { listenToKeys } from "./page/keyboard.js";
@@ -11,7 +11,7 @@ import { problemBox } from "./page/loading.js";
 /** @param {string[]} names */
 function projectList(names) {
   const rows = names.map((name) =>
-    element("li", {}, element("a", { href: `projects/${encodeURIComponent(name)}/` }, inline(name))),
+    element("li", {}, pageLink(`projects/${encodeURIComponent(name)}/`, inline(name))),
   );
   return rows.length
     ? element("ul", { class: "projects" }, rows)
@@ -21,7 +21,7 @@ function projectList(names) {
 async function begin() {
   try {
     const { projects } = await new Api().get(["projects"]);
-    const frame = new Frame("./", [["t", "light, dark, or system theme"]]);
+    const frame = new Frame("#/", [["t", "light, dark, or system theme"]]);
     const main = element(
       "main",
       { id: "main", class: "screen", tabindex: -1 },
@@ -31,7 +31,7 @@ async function begin() {
         element("h1", { tabindex: -1 }, "Projects"),
         element("p", {}, count(projects.length, "project")),
         projectList(projects),
-        element("p", { class: "note" }, element("a", { href: "sign-in" }, "Account")),
+        element("p", { class: "note" }, pageLink("sign-in", "Account")),
       ),
     );
     listenToKeys(() => ({ t: () => frame.nextTheme(), "?": () => frame.showHelp() }));

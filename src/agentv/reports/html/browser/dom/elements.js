@@ -45,3 +45,10 @@ export function folded(title, make, attributes = {}) {
   fill();
   return made;
 }
+
+/** A link to another page of the same server; `address` is made of our own words, never of data as they are. */
+export function pageLink(address, ...content) {
+  const link = element("a", {}, ...content);
+  link.setAttribute("href", address);
+  return link;
+}

@@ -1,6 +1,6 @@
 // What stands around every page: the bar at the top, the theme and the keys.
 
-import { button, drawing, element } from "../dom/elements.js";
+import { button, drawing, element, pageLink } from "../dom/elements.js";
 import { store, stored } from "../dom/storage.js";
 import { inline } from "../dom/text.js";
 import { helpDialog } from "./keyboard.js";
@@ -48,8 +48,8 @@ export class Frame {
 
   /** Name the project, one of several on a server, and lead to their list. */
   tellProject(name) {
-    this.subject.before(element("a", { class: "up", href: "../../" }, "Projects"), element("span", {}, inline(name)));
-    this.subject.after(element("a", { class: "up", href: "../../sign-in" }, "Account"));
+    this.subject.before(pageLink("../../", "Projects"), element("span", {}, inline(name)));
+    this.subject.after(pageLink("../../sign-in", "Account"));
   }
 
   /** Tell something that is about every page; empty: nothing. */
