@@ -10,9 +10,7 @@ import { problemBox } from "./page/loading.js";
 
 /** @param {string[]} names */
 function projectList(names) {
-  const rows = names.map((name) =>
-    element("li", {}, pageLink(`projects/${encodeURIComponent(name)}/`, inline(name))),
-  );
+  const rows = names.map((name) => element("li", {}, pageLink(`projects/${encodeURIComponent(name)}/`, inline(name))));
   return rows.length
     ? element("ul", { class: "projects" }, rows)
     : element("p", { class: "panel" }, "There is no project that you may read.");
