@@ -24,9 +24,11 @@ from agentv.store.labels.label_files import labels_directory
 from agentv.store.team.audit import audit_lines
 from agentv.store.team.database import DatabaseUnavailableError, open_database
 from agentv.store.team.labels import TeamLabels
+from agentv.store.team.members import Members, Person, member_name
 from agentv.store.team.migrating import Migration, migrate, migrations
 from agentv.store.team.postgresql import PostgresDatabase
 from agentv.store.team.replica import Replica
+from agentv.store.team.sessions import Sessions
 from agentv.store.team.tokens import Tokens
 from agentv.store.team.uploaded import RowBatch, RunName, UploadConflictError, UploadRefusedError
 from agentv.store.team.uploads import Uploads
@@ -416,3 +418,36 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
     for wrong in ("mysql://host/x", "team.sqlite", "sqlite://", "sqlite:///"):
         with pytest.raises(UsageError, match="unknown form"):
             open_database(wrong)
+
+
+def test_members_and_sessions(database):
+    people, tokens = Members(database), Tokens(database)
+    ada, subject = member_name("Ada@Example.org", None), member_name("42", "https://id.example")
+    assert people.add(ada, "support", ("read",), "tester") == "added"
+    assert people.add(ada, "support", ("read",), "tester") == "unchanged"
+    assert people.add(ada, "support", ("label", "read"), "tester") == "changed"
+    assert people.add(ada, None, ("admin",), "tester") == "added"
+    assert people.add(subject, "other", ("read",), "tester") == "added"
+    signed_in = Person("https://id.example", "42", "ada@example.org")
+    held = {"support": {"read", "label"}, None: {"admin"}, "other": {"read"}}
+    assert people.scopes(signed_in) == held
+    assert people.scopes(Person("https://evil.example", "42")) == {}
+    assert people.scopes(Person("https://id.example", "ada@example.org")) == {}
+    assert tokens.projects() == ["other", "support"]
+    assert people.remove(ada, [None], "tester") == 1
+    assert people.remove(ada, None, "tester") == 1
+    assert people.remove(ada, None, "tester") == 0
+    assert [one.name for one in people.all()] == [subject]
+    sessions = Sessions(database)
+    text = sessions.begin(signed_in)
+    assert sessions.find(text).person == signed_in
+    _, token = tokens.create("ci", "support", ("read",), None, "tester")
+    assert sessions.find(sessions.begin(token)).token == token.id
+    assert sessions.end(text, "ada@example.org")
+    assert not sessions.end(text, "ada@example.org")
+    assert sessions.find(text) is None
+    actions = [line.action for line in audit_lines(database, "support")]
+    assert [actions.count(one) for one in ("member added", "member changed", "member removed")] == [2, 1, 2]
+    for wrong in ("ada", "ada@", "аda@example.org", "ada@example.org\n", "ada @example.org"):  # Cyrillic
+        with pytest.raises(UsageError):
+            member_name(wrong, None)

@@ -40,7 +40,7 @@ class TeamServer:
         return Tokens(self.state.database).create("test", project, scopes or ("push", "read"), None, "test")[0]
 
     def close(self) -> None:
-        self._server.should_exit = self._server.force_exit = True
+        self._server.should_exit = True  # not at once: the application closes the runs that it has opened
         self._thread.join(10)
         self.state.database.close()
 

@@ -8,9 +8,24 @@ from typing import Any
 
 import click
 
+from agentv.cli.serve.members import member
 from agentv.errors import ExitStatus, UsageError
+from agentv.lazy_dataclass import dataclass
 
 PORT = 4290
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The options of `agentv serve`, as they were given."""
+
+    database: str | None
+    data: Path | None
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+    oidc_issuer: str | None
+    oidc_client_id: str | None
 
 
 @click.group(
@@ -38,10 +53,16 @@ PORT = 4290
     metavar="URL",
     help="Address that people open, such as https://evals.example.org; repeatable (default: where it listens).",
 )
+@click.option(
+    "--oidc-issuer", metavar="URL", help="OpenID provider that signs people in (default: they use an API token)."
+)
+@click.option(
+    "--oidc-client-id",
+    metavar="ID",
+    help="How the provider knows this server. Its secret comes from $AGENTV_OIDC_CLIENT_SECRET.",
+)
 @click.pass_context
-def group(
-    context: click.Context, database: str | None, data: Path | None, host: str, port: int, addresses: tuple[str, ...]
-) -> int:
+def group(context: click.Context, /, **given: Any) -> int:
     """Run a server that a team pushes its runs to, and reads them on.
 
     Its pages are those of `agentv view`, for each project at /projects/NAME/. Laptops and CI send runs with `agentv
@@ -50,31 +71,39 @@ def group(
 
     Create a token for each machine with `agentv serve token create`. The server speaks plain HTTP: put a proxy with TLS
     before it if it listens on more than this machine. Press Ctrl-C to stop it.
+
+    People sign in with an API token, or at an OpenID provider as members: `agentv serve member add`.
     """
     from agentv.app.team.opening import DATA, database_address
 
-    where = data or DATA
-    context.obj = database_address(database, where, os.environ)
+    options = ServeOptions(**given)
+    where = options.data or DATA
+    context.obj = database_address(options.database, where, os.environ)
     if context.invoked_subcommand is not None:
         return ExitStatus.PASSED
-    return _serve(context.obj, where, (host, port), addresses)
+    return _serve(context.obj, where, options)
 
 
-def _serve(address: str, data: Path, place: tuple[str, int], given: tuple[str, ...]) -> int:
+def _serve(address: str, data: Path, options: ServeOptions) -> int:
     from agentv.registry.extras import missing_extra
 
-    for module in ("starlette", "uvicorn", "sse_starlette"):
+    for module in ("starlette", "uvicorn", "sse_starlette", "authlib"):
         missing = missing_extra(module, "server", "requests are answered")
         if missing is not None:
             raise UsageError(missing.message, missing.hint)
     from agentv.app.team.opening import open_team_database
     from agentv.reports.text.escaping import one_line
+    from agentv.web.team.openid.opening import opened_provider
     from agentv.web.team.serving import listening_socket, public_addresses, serve_team
     from agentv.web.team.state import TeamState
 
-    host, port = place
-    public_addresses(given, host, port)
-    listening = listening_socket(host, port)
+    def problem(text: str) -> None:
+        click.echo(f"warning: {one_line(text)}; trying again", err=True)
+
+    host, given = options.host, options.addresses
+    public_addresses(given, host, options.port)
+    openid = opened_provider(options.oidc_issuer, options.oidc_client_id, os.environ, problem)
+    listening = listening_socket(host, options.port)
     database, applied = open_team_database(address)
     addresses = public_addresses(given, host, listening.getsockname()[1])
 
@@ -82,13 +111,17 @@ def _serve(address: str, data: Path, place: tuple[str, int], given: tuple[str, .
         for step in applied:
             click.echo(f"database: applied migration {step}", err=True)
         click.echo(f"{addresses[0]}/")
+        if openid is not None:
+            from agentv.web.team.sign_in import CALLBACK
+
+            click.echo(f"Sign-in: {openid.issuer}; redirect URI to register there: {addresses[0]}{CALLBACK}", err=True)
         click.echo(f"Copies of runs: {data}. Press Ctrl-C to stop.", err=True)
 
-    def problem(text: str) -> None:
-        click.echo(f"warning: {one_line(text)}; trying again", err=True)
-
-    serve_team(TeamState(database, addresses), data, listening, started, problem)
+    serve_team(TeamState(database, addresses, openid), data, listening, started, problem)
     return ExitStatus.PASSED
+
+
+group.add_command(member)
 
 
 @group.group("token", epilog="Example: agentv serve token create ci --project support")

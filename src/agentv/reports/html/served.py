@@ -10,7 +10,7 @@ from agentv.reports.html.page import META
 ENTRY = "app.js"
 """The module that the pages of a server begin with."""
 
-_ICON = "data:image/svg+xml," + quote(
+ICON = "data:image/svg+xml," + quote(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#3048c4"/>'
     '<path d="M6 12.5 10.2 16.5 18 7.5" fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>'
 )
@@ -33,7 +33,7 @@ def document(static: str, token: str = "", entry: str = ENTRY) -> str:
 <meta charset="utf-8">
 {META}
 {told}<title>agentv</title>
-<link rel="icon" href="{_ICON}">
+<link rel="icon" href="{ICON}">
 <link rel="stylesheet" href="{at}/style.css">
 <script src="{at}/vendor/markdown-it.js" defer></script>
 <script type="module" src="{at}/{entry}"></script>
@@ -63,7 +63,7 @@ def message_page(static: str, title: str, message: str, home: str) -> str:
 <meta charset="utf-8">
 {META}
 <title>{escape(title)} · agentv</title>
-<link rel="icon" href="{_ICON}">
+<link rel="icon" href="{ICON}">
 <link rel="stylesheet" href="{escape(static)}/style.css">
 </head>
 <body>

@@ -96,7 +96,7 @@ class Tokens:
         """
         check_project_name(name)
         with self._database.transaction() as transaction:
-            return _created(transaction, name, actor)
+            return create_missing_project(transaction, name, actor)
 
     def create(
         self, name: str, project: str | None, scopes: Collection[Scope], days: int | None, actor: str
@@ -118,7 +118,7 @@ class Tokens:
             check_project_name(project)
         with self._database.transaction() as transaction:
             if project is not None:
-                _created(transaction, project, actor)
+                create_missing_project(transaction, project, actor)
             transaction.run(
                 "INSERT INTO tokens (id, sha256, name, project, scopes, created, expires) "
                 "VALUES (:id, :sha256, :name, :project, :scopes, :created, :expires)",
@@ -137,6 +137,12 @@ class Tokens:
         """The token with a text; whoever asks sees whether it is still valid."""
         with self._database.reading() as transaction:
             found = transaction.rows(f"SELECT {_COLUMNS} FROM tokens WHERE sha256 = :sha256", sha256=_hash(text))  # noqa: S608  # a constant
+        return _token(found[0]) if found else None
+
+    def by_id(self, token_id: str) -> Token | None:
+        """The token with an id; whoever asks sees whether it is still valid."""
+        with self._database.reading() as transaction:
+            found = transaction.rows(f"SELECT {_COLUMNS} FROM tokens WHERE id = :id", id=token_id)  # noqa: S608  # as above
         return _token(found[0]) if found else None
 
     def all(self) -> list[Token]:
@@ -158,7 +164,8 @@ class Tokens:
 _COLUMNS = "id, name, project, scopes, created, expires, revoked"
 
 
-def _created(transaction: Transaction, name: str, actor: str) -> bool:
+def create_missing_project(transaction: Transaction, name: str, actor: str) -> bool:
+    """Create a project, whose name was checked; whether it is new."""
     statement = "INSERT INTO projects (name, created) VALUES (:name, :created) ON CONFLICT (name) DO NOTHING"
     new = transaction.run(statement, name=name, created=now()) > 0
     if new:

@@ -18,15 +18,14 @@ from agentv.web.team import administration, labels, uploads
 from agentv.web.team.endpoints import failed, routes_of
 from agentv.web.team.health import health_routes
 from agentv.web.team.pages import ProjectPages, page_routes
+from agentv.web.team.sign_in import sign_in_routes
 from agentv.web.team.state import TeamState
 
 
 def team_routes(state: TeamState) -> list[Route]:
-    """The routes for uploads and administration, health and metrics."""
-    return [
-        *routes_of(state, (*uploads.ENDPOINTS, *labels.ENDPOINTS, *administration.ENDPOINTS)),
-        *health_routes(state),
-    ]
+    """The routes for uploads, labels and administration, sign-in, health and metrics."""
+    declared = routes_of(state, (*uploads.ENDPOINTS, *labels.ENDPOINTS, *administration.ENDPOINTS))
+    return [*declared, *sign_in_routes(state), *health_routes(state)]
 
 
 def team_application(state: TeamState, data: Path) -> Guard:

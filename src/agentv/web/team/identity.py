@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from hashlib import sha256
 from secrets import compare_digest
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from starlette.requests import Request
 from agentv.store.team.tokens import PREFIX, Scope, Token
 from agentv.web.answers import RefusedError
 from agentv.web.security import SAFE, TOKEN_HEADER
+from agentv.web.team.cookies import cookie_of, origin_of
 from agentv.web.team.state import TeamState
 
 
@@ -45,16 +47,45 @@ class Identity(Struct, frozen=True):
 
 
 def identify(state: TeamState, request: Request) -> Identity | None:
-    """Who sends a request; None: it does not say. Called in a thread.
+    """Who sends a request; None: it does not say, or its session has ended. Called in a thread.
+
+    A token counts more than a session. The scopes of a session are looked up with each request: those that its token or
+    its person has now.
 
     Raises:
         RefusedError: its token is wrong, expired or revoked, or its address sent too many of those.
         DatabaseUnavailableError: it cannot be looked up.
     """
     token = _bearer_token(state, request)
-    if token is None:
+    if token is not None:
+        return Identity(token.actor, {token.project: frozenset(token.scopes)})
+    text = cookie_of(request, "session", origin_of(state.addresses, request))
+    return session_identity(state, text) if text else None
+
+
+def session_identity(state: TeamState, text: str) -> Identity | None:
+    """Who is signed in with a session; None: nobody is any more. Called in a thread.
+
+    Raises:
+        DatabaseUnavailableError: it cannot be looked up.
+    """
+    session = state.sessions.find(text)
+    if session is None:
         return None
-    return Identity(token.actor, {token.project: frozenset(token.scopes)})
+    if session.token is not None:
+        token = state.tokens.by_id(session.token)
+        if token is None or token.problem is not None:
+            return None
+        return Identity(token.actor, {token.project: frozenset(token.scopes)}, csrf_of(text))
+    if state.openid is None or session.person.issuer != state.openid.issuer:
+        return None
+    scopes = state.members.scopes(session.person)
+    return Identity(session.person.actor, scopes, csrf_of(text)) if scopes else None
+
+
+def csrf_of(text: str) -> str:
+    """What a page of a session proves itself with. Who knows it cannot find out the session."""
+    return sha256(f"agentv page {text}".encode(errors="replace")).hexdigest()
 
 
 def checked_identity(state: TeamState, request: Request, scope: Scope | None, project: str | None) -> Identity:

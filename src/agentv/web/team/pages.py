@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Lock
+from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +16,7 @@ from agentv.app.team.editing import DatabaseRuns
 from agentv.app.view.project import Project
 from agentv.reports.html import served
 from agentv.store.files.directory import results_directory
+from agentv.store.team.labels import TeamLabels
 from agentv.web.answers import SCOPE_OF, RefusedError
 from agentv.web.app import project_application
 from agentv.web.context import ViewContext, Viewer, ViewOptions
@@ -22,6 +24,7 @@ from agentv.web.security import SAFE, Message, Receive, Send
 from agentv.web.static import static_route, static_version
 from agentv.web.team.endpoints import failed
 from agentv.web.team.identity import checked_identity
+from agentv.web.team.sign_in import SIGN_IN
 from agentv.web.team.state import TeamState
 
 PROJECTS = "projects.js"
@@ -51,7 +54,9 @@ class ProjectPages:
             viewer = await run_in_threadpool(self._viewer, project, request)
             _, pages = await run_in_threadpool(self._application, project)
         except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
-            answer = refused_page(self._state, error, "../..") if is_document else failed(self._state, error)
+            answer = failed(self._state, error)
+            if is_document:
+                answer = refused_page(self._state, error, request, "../..")
             await answer(scope, receive, send)
             return
         await pages({**scope, "viewer": viewer}, receive, send)
@@ -83,6 +88,7 @@ class ProjectPages:
             lambda request: self._viewer(project, request),
             DatabaseRuns(self._state.uploads, project, results_directory(root)),
         )
+        context.labels_of = lambda person: TeamLabels(self._state.database, project, person)
         return context, project_application(context, "../../static")
 
 
@@ -93,7 +99,7 @@ def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
         try:
             found = await run_in_threadpool(checked_identity, state, request, None, None)
         except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
-            return refused_page(state, error, ".")
+            return refused_page(state, error, request, ".")
         text = served.document(f"static/{static_version()}", found.csrf, PROJECTS)
         return Response(text, media_type="text/html; charset=utf-8")
 
@@ -109,18 +115,19 @@ def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
     ]
 
 
-def refused_page(state: TeamState, error: Exception, root: str) -> Response:
-    """The page of somebody who is not let in, or where something went wrong.
+def refused_page(state: TeamState, error: Exception, request: Request, root: str) -> Response:
+    """The page of somebody who is not let in, or where something went wrong. Who is not signed in is led to do so.
 
     Args:
         state: of the server.
         error: what was raised.
+        request: of a page.
         root: address of the list of projects, relative to the page.
     """
     answer = failed(state, error)
+    if answer.status_code == 401 and "authorization" not in request.headers:
+        return RedirectResponse(f"{root}{SIGN_IN}?{urlencode({'to': request.url.path})}", 303)
     words = str(error) if isinstance(error, RefusedError) else "the server cannot answer now; try again later"
-    if answer.status_code == 401:
-        words = "sign in to read this page: send 'Authorization: Bearer TOKEN' with a token that has the scope 'read'"
     text = served.message_page(f"{root}/static/{static_version()}", "This page cannot be shown", words, f"{root}/")
     headers = {name: value for name, value in answer.headers.items() if name in ("retry-after", "www-authenticate")}
     return Response(text, answer.status_code, headers, media_type="text/html; charset=utf-8")

@@ -6,10 +6,16 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from agentv.store.team.database import Database
+from agentv.store.team.members import Members
+from agentv.store.team.sessions import Sessions
 from agentv.store.team.tokens import Tokens
 from agentv.store.team.uploads import Uploads
+
+if TYPE_CHECKING:
+    from agentv.web.team.openid.provider import OpenIdProvider
 
 _FAILURES = 20
 """Wrong tokens of one address within `_WINDOW_S`, after which its requests are refused."""
@@ -45,16 +51,24 @@ class FailedSignIns:
 class TeamState:
     """The state of a server.
 
+    Args:
+        database: shared with other servers.
+        addresses: see below.
+        openid: where people sign in; None: they sign in with an API token.
+
     Attributes:
         addresses: under which people reach the server, such as `https://evals.example.org`.
         answered: requests by status, for the metrics.
         copied: `time.time()` when the copies were last brought up to date; 0: never.
     """
 
-    def __init__(self, database: Database, addresses: Sequence[str] = ()) -> None:
+    def __init__(self, database: Database, addresses: Sequence[str] = (), openid: OpenIdProvider | None = None) -> None:
         self.database = database
         self.addresses = tuple(addresses)
+        self.openid = openid
         self.tokens = Tokens(database)
+        self.members = Members(database)
+        self.sessions = Sessions(database)
         self.uploads = Uploads(database)
         self.failed_sign_ins = FailedSignIns()
         self.answered: Counter[int] = Counter()

@@ -49,8 +49,8 @@ def test_pages_are_read_with_the_scope_and_by_nobody_else(client, state):
     assert client.get("/api/projects", headers=read).json() == {"projects": ["support"]}
     assert client.get("/projects/api/api/runs", headers=everywhere).json()["total"] == 0
     for path, headers, status in (
-        ("/", {}, 401),
-        ("/projects/support/", {}, 401),
+        ("/", {}, 200),  # the page to sign in
+        ("/projects/support/", {}, 200),
         ("/projects/support/api/runs", {}, 401),
         ("/projects/support/api/events", {}, 401),
         (f"/projects/support/api/runs/{RUN_ID}/events", bearer(state, "read", project="api"), 403),
@@ -66,6 +66,7 @@ def test_pages_are_read_with_the_scope_and_by_nobody_else(client, state):
         answer = client.get(path, headers=headers)
         assert answer.status_code == status, (path, answer.text)
         assert "<b>" not in answer.text
+        assert ("Sign in" in answer.text) == (answer.status_code == 200)
         assert {name: answer.headers[name] for name in HEADERS} == HEADERS
         is_page = path.endswith("/")
         assert answer.headers["content-type"].startswith("text/html" if is_page else "application/json"), path

@@ -29,6 +29,7 @@ async function begin() {
         element("h1", { tabindex: -1 }, "Projects"),
         element("p", {}, count(projects.length, "project")),
         projectList(projects),
+        element("p", { class: "note" }, pageLink("sign-in", "Account")),
       ),
     );
     listenToKeys(() => ({ t: () => frame.nextTheme(), "?": () => frame.showHelp() }));

@@ -49,6 +49,7 @@ export class Frame {
   /** Name the project, one of several on a server, and lead to their list. */
   tellProject(name) {
     this.subject.before(pageLink("../../", "Projects"), element("span", {}, inline(name)));
+    this.subject.after(pageLink("../../sign-in", "Account"));
   }
 
   /** Tell something that is about every page; empty: nothing. */

@@ -1,0 +1,158 @@
+"""An OpenID provider on loopback: real HTTP, real signatures, and one person who agrees to everything."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from joserfc import jwt
+from joserfc.jwk import ECKey, OctKey, RSAKey
+
+CLIENT = "agentv-test"
+SECRET = "a+b%c d"  # which basic authentication must encode
+
+
+class OpenIdDouble:
+    """A provider. Its attributes may be changed between requests.
+
+    Attributes:
+        claims: replace claims of ID tokens; None leaves one out.
+        info: answer of the user info endpoint; None: there is none.
+        key: signs; its public part is in the key set if it is in `keys`.
+        header: replaces entries of the header of ID tokens.
+        down: every request gets 503.
+        requests: paths, in order.
+    """
+
+    def __init__(self) -> None:
+        self.claims: dict[str, Any] = {}
+        self.info: dict[str, Any] | None = None
+        self.key: Any = RSAKey.generate_key(2048, {"kid": "first"})
+        self.keys: list[Any] = [self.key]
+        self.header: dict[str, Any] = {}
+        self.down = False
+        self.requests: list[str] = []
+        self.metadata: dict[str, Any] = {}
+        self._codes: dict[str, dict[str, str]] = {}
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.issuer = f"http://127.0.0.1:{self._http.server_address[1]}/realm"
+        self._thread = Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def authorize(self, address: str) -> str:
+        """Where the provider sends the browser that followed this address, once the person has signed in."""
+        query = dict(parse_qsl(urlsplit(address).query))
+        assert query["response_type"] == "code"
+        assert query["client_id"] == CLIENT
+        assert query["code_challenge_method"] == "S256"
+        assert "openid" in query["scope"].split()
+        code = f"code{len(self._codes)}"
+        self._codes[code] = query
+        return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state'], 'iss': self.issuer})}"
+
+    def answer(self, method: str, path: str, headers: Any, body: str) -> tuple[int, Any]:
+        self.requests.append(path)
+        if self.down:
+            return 503, "<h1>down</h1>"
+        if (method, path) == ("GET", "/realm/.well-known/openid-configuration"):
+            return 200, self._configuration()
+        if (method, path) == ("GET", "/realm/keys"):
+            return 200, {"keys": [key.as_dict(private=False) for key in self.keys]}
+        if (method, path) == ("GET", "/realm/me"):
+            return (200, self.info) if headers["authorization"] == "Bearer access" else (401, {})
+        if (method, path) == ("POST", "/realm/token"):
+            return self._token(headers, dict(parse_qsl(body)))
+        return 404, {}
+
+    def _configuration(self) -> dict[str, Any]:
+        at = self.issuer
+        return {
+            "issuer": at,
+            "authorization_endpoint": f"{at}/authorize",
+            "token_endpoint": f"{at}/token",
+            "jwks_uri": f"{at}/keys",
+            "id_token_signing_alg_values_supported": ["RS256", "none", "HS256"],
+            **({} if self.info is None else {"userinfo_endpoint": f"{at}/me"}),
+            **self.metadata,
+        }
+
+    def _token(self, headers: Any, form: dict[str, str]) -> tuple[int, Any]:
+        expected = "Basic " + _basic(f"{CLIENT}:{urlencode({'': SECRET})[1:]}")
+        if headers["authorization"] != expected:
+            return 401, {"error": "invalid_client"}
+        begun = self._codes.pop(form["code"], None)
+        challenge = urlsafe_b64encode(sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
+        if begun is None or challenge != begun["code_challenge"] or form["redirect_uri"] != begun["redirect_uri"]:
+            return 400, {"error": "invalid_grant"}
+        self._codes[form["code"] + " used"] = begun
+        return 200, {"access_token": "access", "token_type": "Bearer", "id_token": self.id_token(begun["nonce"])}
+
+    def id_token(self, nonce: str) -> str:
+        moment = int(time.time())
+        claims = {
+            "iss": self.issuer,
+            "sub": "248289761001",
+            "aud": CLIENT,
+            "exp": moment + 300,
+            "iat": moment,
+            "nonce": nonce,
+            "email": "ada@example.org",
+            "email_verified": True,
+            **self.claims,
+        }
+        claims = {name: value for name, value in claims.items() if value is not None}
+        header = {"alg": "ES256" if isinstance(self.key, ECKey) else "RS256", "kid": self.key.kid, **self.header}
+        if header["alg"] == "none":
+            return ".".join([_encoded(header), _encoded(claims), ""])
+        key = OctKey.import_key(SECRET * 8) if header["alg"] == "HS256" else self.key
+        return jwt.encode({k: v for k, v in header.items() if v is not None}, claims, key, algorithms=[header["alg"]])
+
+
+def _basic(text: str) -> str:
+    from base64 import b64encode
+
+    return b64encode(text.encode()).decode()
+
+
+def _encoded(value: Any) -> str:
+    return urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+def _handler(double: OpenIdDouble) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def _reply(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", "0"))).decode()
+            status, value = double.answer(self.command, self.path, self.headers, body)
+            sent = (value if isinstance(value, str) else json.dumps(value)).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        do_GET = do_POST = _reply  # noqa: N815  # names of the library
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return Handler
+
+
+@contextmanager
+def openid_double() -> Iterator[OpenIdDouble]:
+    found = OpenIdDouble()
+    try:
+        yield found
+    finally:
+        found.close()
