@@ -22,10 +22,11 @@ from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows
 from agentv.store.labels.label_files import labels_directory
 from agentv.store.team.audit import audit_lines
-from agentv.store.team.database import DatabaseUnavailableError, open_database
+from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.labels import TeamLabels
 from agentv.store.team.members import Members, Person, member_name
 from agentv.store.team.migrating import Migration, migrate, migrations
+from agentv.store.team.opening import open_database
 from agentv.store.team.postgresql import PostgresDatabase
 from agentv.store.team.replica import Replica
 from agentv.store.team.sessions import Sessions

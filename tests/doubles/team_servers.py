@@ -11,8 +11,8 @@ from threading import Thread
 
 from agentv.store.journal.answers import HEADER, row_checksum_line
 from agentv.store.rows.reading import key_of_row
-from agentv.store.team.database import open_database
 from agentv.store.team.migrating import migrate
+from agentv.store.team.opening import open_database
 from agentv.store.team.tokens import Tokens
 from agentv.web.team.serving import listening_socket, public_addresses, team_server
 from agentv.web.team.state import TeamState

@@ -24,7 +24,7 @@ _REQUEST_S = 20.0
 """Seconds to wait for one answer of the server."""
 
 _GOES_ON_S = 45.0
-"""Seconds without news after which the server is told that the run goes on; it takes one for ended after 120."""
+"""Seconds without rows after which the server is told that the run is in progress; after 120 it counts as ended."""
 
 _ARTIFACTS_SHARE = 20
 """Artifacts are looked for so rarely that this takes no more than one part of so many of the time."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from agentv.errors import UsageError
 from agentv.registry.extras import missing_extra
-from agentv.store.team.database import Database, open_database
+from agentv.store.team.database import Database
 from agentv.store.team.migrating import migrate
+from agentv.store.team.opening import open_database
 
 DATABASE_VARIABLE = "AGENTV_DATABASE"
 DATA = Path(".agentv", "server")

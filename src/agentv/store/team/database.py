@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from agentv.errors import StoreError, UsageError
+from agentv.errors import StoreError
 
 Values = Mapping[str, Any]
 
@@ -70,26 +70,6 @@ class Database(Protocol):
     def close(self) -> None:
         """End all connections."""
         ...
-
-
-def open_database(address: str) -> Database:
-    """The database at an address: `postgresql://…`, or `sqlite:///PATH`.
-
-    Raises:
-        UsageError: the address is of neither kind.
-        DatabaseUnavailableError: it cannot be reached.
-    """
-    scheme, _, rest = address.partition("://")
-    if scheme in ("postgresql", "postgres"):
-        from agentv.store.team.postgresql import PostgresDatabase  # the driver is an extra
-
-        return PostgresDatabase(address)
-    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        from agentv.store.team.sqlite import SqliteDatabase
-
-        return SqliteDatabase(rest[1:])
-    hint = "use postgresql://USER@HOST/NAME, or sqlite:///PATH (sqlite:////PATH for an absolute path)"
-    raise UsageError("the address of the database has an unknown form", hint)
 
 
 def now() -> str:

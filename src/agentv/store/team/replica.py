@@ -106,7 +106,7 @@ class Replica:
             raise store_error("write", self._directory, error) from error
 
     def _copy_labels(self, project: str) -> None:
-        """Write the label files of a project anew where labels were added."""
+        """Write the label files of a project again where labels were added."""
         with self._database.reading() as transaction:
             query = "SELECT COALESCE(MAX(number), 0) FROM labels WHERE project = :project"
             ((last,),) = transaction.rows(query, project=project)

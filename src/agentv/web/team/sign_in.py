@@ -219,7 +219,7 @@ class SignIn:
 
 
 class _Exchange:
-    """A conversation with the provider; what fails is told to the person who signs in."""
+    """Requests to the provider; what fails is shown to the person who signs in."""
 
     def __init__(self, exchanges: BoundedSemaphore) -> None:
         self._exchanges = exchanges

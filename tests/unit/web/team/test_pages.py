@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from agentv.errors import UsageError
-from agentv.store.team.database import open_database
 from agentv.store.team.migrating import migrate
+from agentv.store.team.opening import open_database
 from agentv.store.team.uploaded import RunName
 from agentv.web.security import HEADERS
 from agentv.web.team.app import team_application

@@ -12,7 +12,7 @@ import { deleteRun, nameRun } from "./edit_dialogs.js";
 import { runAddress, runRow } from "./run_rows.js";
 
 const LIMIT = 50;
-const MOST = 500;
+const MOST_CHOSEN = 500;
 const MOST_PICKED = 9;
 const SEARCH_AFTER = 120;
 const FILTERS = ["q", "suite", "target", "tag", "state"];
@@ -87,7 +87,7 @@ export class RunsScreen {
 
   // As many as are shown already, where they are read again.
   load(known = 0) {
-    const limit = Math.min(Math.max(known, LIMIT), MOST);
+    const limit = Math.min(Math.max(known, LIMIT), MOST_CHOSEN);
     return this.loading.during(async (signal) => {
       const found = await this.api.get(["runs"], { ...this.filter, limit }, signal);
       this.runs = found.runs;

@@ -34,8 +34,8 @@ def labels(remote: str | None) -> int:
     from agentv.app.push.choosing import chosen_remote, project_root
     from agentv.app.push.connection import Connection
     from agentv.app.push.labels import pull_labels
-    from agentv.cli.push import wait_for_server
     from agentv.cli.running.pushing import EXPOSED
+    from agentv.cli.team.push import wait_for_server
     from agentv.reports.text.paths import shown_from
 
     found = chosen_remote(remote, os.environ)

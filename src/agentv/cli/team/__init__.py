@@ -1,0 +1,1 @@
+"""Commands of a client of a team's server."""
