@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from agentv.cli.lazy import Commands
 from agentv.cli.serve.members import member
 from agentv.errors import ExitStatus, UsageError
 from agentv.lazy_dataclass import dataclass
@@ -30,6 +31,7 @@ class ServeOptions:
 
 @click.group(
     "serve",
+    cls=Commands,
     invoke_without_command=True,
     epilog="Example: agentv serve --database postgresql://agentv@db.example.org/agentv",
 )
@@ -124,7 +126,7 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
 group.add_command(member)
 
 
-@group.group("token", epilog="Example: agentv serve token create ci --project support")
+@group.group("token", cls=Commands, epilog="Example: agentv serve token create ci --project support")
 def token() -> None:
     """Create, list and revoke API tokens."""
 
