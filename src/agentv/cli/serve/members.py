@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
+from agentv.cli.lazy import Commands
 from agentv.errors import ExitStatus, UsageError
 
 _ISSUER = "Treat PERSON as the subject that this OpenID provider gives, not as an email address."
 
 
-@click.group("member", epilog="Example: agentv serve member add ada@example.org --project support")
+@click.group("member", cls=Commands, epilog="Example: agentv serve member add ada@example.org --project support")
 def member() -> None:
     """Add, list and remove people who sign in at the OpenID provider."""
 
