@@ -39,7 +39,6 @@ HEADER = b'{"format":"agentv-journal","version":%d}\n' % VERSION
 
 _CHECKSUM = b'{"crc32":"%08x",'
 _BODY = len(_CHECKSUM % 0)
-_KEY = b'"key":"'
 _DISCARDED = "anew"
 _DISCARD = f'"{_DISCARDED}":['.encode()
 _SPENT = b'"spent":"'
@@ -74,8 +73,9 @@ class _Head(Struct, gc=False):
 
 
 class AnswerFacts(Struct, gc=False):
-    """The parts of an answer that are read even if its trial does not need it: its case, and what a judge's took."""
+    """The parts of an answer that are read even if its trial does not need it, such as what a judge's took."""
 
+    key: str
     case: str
     judge: bool = False
     cost_usd: float | None = None
@@ -182,11 +182,14 @@ def is_row_checksum(line: bytes) -> bool:
 
 
 def row_checksum_in(line: bytes) -> tuple[str, int] | None:
-    """The trial's key and the checksum in a whole line; None for any other line."""
+    """The trial's key and the checksum in a whole line; None for any other line, or one that agentv did not write."""
     if not is_row_checksum(line):
         return None
     key, _, rest = line[_BODY + len(_ROW) :].partition(b'"')
-    return key.decode(), int(rest[len(_ROW_CHECKSUM) : len(_ROW_CHECKSUM) + 8], 16)
+    try:
+        return key.decode(), int(rest[len(_ROW_CHECKSUM) : len(_ROW_CHECKSUM) + 8], 16)
+    except ValueError:
+        return None
 
 
 class _Timed(Struct, gc=False):
@@ -211,12 +214,6 @@ def verified(line: bytes) -> bytes | None:
     """The JSON of a line without its own checksum; None if that checksum is wrong."""
     body = b"{" + line[_BODY:]
     return body if line[:_BODY] == _CHECKSUM % crc32(body) else None
-
-
-def key_in(line: bytes) -> str:
-    """The key of a line that is whole."""
-    begin = _BODY + len(_KEY)
-    return line[begin : line.index(b'"', begin)].decode()
 
 
 def facts_in(line: bytes) -> AnswerFacts:

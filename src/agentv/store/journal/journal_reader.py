@@ -9,6 +9,9 @@ from array import array
 from pathlib import Path
 from zlib import crc32
 
+import msgspec
+
+from agentv.errors import StoreError
 from agentv.model.run.budget import Amount
 from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.response import TargetResponse
@@ -23,7 +26,6 @@ from agentv.store.journal.answers import (
     facts_in,
     is_redacted,
     is_spent_line,
-    key_in,
     row_checksum_in,
     verified,
 )
@@ -103,7 +105,7 @@ class JournalReader:
         run: the directory of the run.
         run_id: of the run, by its directory's name.
         judged: hash of a case → what the answers of judges for it took, discarded ones among them.
-        damaged: lines whose checksum is wrong: they hold no answer.
+        damaged: lines whose checksum is wrong, or that are none of a journal: they hold no answer.
         redacted: the keys of calls whose answers held a secret: what is left of them is not given.
 
     Args:
@@ -138,7 +140,10 @@ class JournalReader:
         offset = 0
         for line in self._file:
             if line != HEADER and not line.isspace():
-                self._add(line, offset)
+                try:
+                    self._add(line, offset)
+                except (ValueError, msgspec.DecodeError):  # it has a checksum, but agentv did not write it
+                    self.damaged += 1
             offset += len(line)
 
     def _add(self, line: bytes, offset: int) -> None:
@@ -156,9 +161,9 @@ class JournalReader:
         if facts.judge and not facts.earlier:
             self.judged[case] = self.judged.get(case, _NOTHING) + amount_of(facts.cost_usd, facts.token_usage)
         if is_redacted(line.rstrip(b"\n")):  # it is not what was answered
-            self.redacted.add(key_in(line))
+            self.redacted.add(facts.key)
         else:
-            self._answers.add(key_in(line), case, line, offset)
+            self._answers.add(facts.key, case, line, offset)
 
     def answer(self, key: str) -> TargetResponse | None:
         """The answer under a key; None if there is none, or if a secret was taken out of it.
@@ -177,7 +182,11 @@ class JournalReader:
         body = verified(line.rstrip(b"\n")) if signature(line) == signed else None
         if body is None:
             return None
-        found_key, answer = answer_of(body)
+        try:
+            found_key, answer = answer_of(body)
+        except (LookupError, TypeError, ValueError, AttributeError, msgspec.DecodeError) as error:
+            what = f"cannot read {self._path}: the line at byte {offset} has the checksum of an answer and holds none"
+            raise StoreError(what) from error
         return answer if found_key == key else None
 
     @property

@@ -53,9 +53,12 @@ def spent_in(journal: Path) -> JournalSpending:
     largest: dict[str, Ceiling] = {}
     for _, line in read_lines(journal):
         body = verified(line.rstrip(b"\n"))
-        if body is None or row_checksum_in(line) is not None or discarded_in(line) is not None:
+        try:
+            if body is None or row_checksum_in(line) is not None or discarded_in(line) is not None:
+                continue
+            answer = _answer_cost.decode(body)
+        except (ValueError, msgspec.DecodeError):  # it has a checksum, but agentv did not write it
             continue
-        answer = _answer_cost.decode(body)
         if not answer.earlier and not answer.metered:
             target = answer.target or answer.spent
             usage = answer.token_usage

@@ -8,10 +8,12 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from zlib import crc32
 
 import pytest
 
 from agentv.errors import StoreError
+from agentv.model.run.budget import Amount
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
@@ -19,6 +21,8 @@ from agentv.store.files.directory import RunDirectory
 from agentv.store.journal.answers import discard_line, elapsed_in
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_files import BUFFERED_BYTES
+from agentv.store.journal.journal_reader import JournalReader
+from agentv.store.journal.spent import spent_in
 from doubles.stores import call
 from doubles.trials import ROOT, finished, trial
 
@@ -370,3 +374,36 @@ def test_the_line_that_discards_answers_is_that_of_older_journals(directory):
             None,
             TargetResponse("stays"),
         )
+
+
+def sealed(body):
+    """A line with a right checksum, whoever wrote it."""
+    return b'{"crc32":"%08x",%b\n' % (crc32(body), body[1:])
+
+
+def test_lines_with_a_right_checksum_that_agentv_did_not_write_are_no_answers(directory):
+    fill(directory, "a")
+    rest = b'"case":"a","output":"x","messages":[],"token_usage":null,"cost_usd":null'
+    whole = rest + b',"duration_ms":null,"finish_reason":null,"metadata":{}'
+    path = directory.path / "journal.jsonl"
+    lines = [
+        sealed(b'{"key":"q\\"","case":"a",' + whole[11:] + b"}"),
+        sealed(b'{"case":"a","key":"b",' + whole[11:] + b"}"),  # key after case
+        sealed(b'{"key":"c",' + rest + b"}"),
+        *map(sealed, (b'{"key":1}', b'{"key":"d"}', b'{"row":"\xff","sum":"00000000"}', b'{"row":"e","sum":"x"}')),
+        *map(sealed, (b'{"anew":[1]}', b'{"anew":["a"', b"{}", b'{"key":"unended')),
+    ]
+    path.write_bytes(path.read_bytes() + b"".join(lines))
+    reader = JournalReader(path)
+    assert reader.damaged == 8
+    assert (reader.answer('q"').output, reader.answer("b").output, reader.answer("a").output) == (
+        "x",
+        "x",
+        "answer of a",
+    )
+    assert [key for key in ("q", "q\\", 'q\\"', "d", "unended") if reader.answer(key) is not None] == []
+    with pytest.raises(StoreError, match="has the checksum of an answer and holds none"):
+        reader.answer("c")
+    reader.close()
+    assert sum(elapsed_in(line) is not None for line in path.read_bytes().splitlines()) == 1
+    assert spent_in(path).total == Amount(), "none of them cost anything, and none stops the sum"
