@@ -31,6 +31,7 @@ from agentv.stats.judges.posterior import (
     judge_counts,
 )
 from agentv.stats.judges.run_rate import JudgedPart, RunParts, run_rate_draws
+from agentv.stats.judges.strata import with_label_weights
 
 if TYPE_CHECKING:
     from agentv.stats.judges.posterior import Draws
@@ -176,7 +177,7 @@ def _judged_part(
     keys: Sequence[JudgeKey], answers: Sequence[CheckedAnswer], labels: RunLabels
 ) -> tuple[JudgedPart | None, int, bool]:
     """The answers of a judge as they count, the number of labelled answers, and whether those are of other runs."""
-    judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
+    judged = _judged_answers(answers, labels)
     number = sum(one.person is not None for one in judged)
     if number:
         return (None if unlabelled(answers, labels) else JudgedPart(judged)), number, False
@@ -198,13 +199,18 @@ def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | Non
 
 def counts_of(answers: Iterable[CheckedAnswer], labels: RunLabels) -> JudgeCounts:
     """What labels of answers of the run tell of a judge."""
-    return judge_counts(judged_answer(one, labels.drawn.get(one.judge, {})) for one in distinct(answers))
+    return judge_counts(_judged_answers(distinct(answers), labels))
 
 
 def labelled_number(answers: Iterable[CheckedAnswer], labels: RunLabels) -> int:
     """How many of the answers have a label on which people agree."""
-    judged: list[JudgedAnswer] = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in distinct(answers)]
-    return sum(one.person is not None for one in judged)
+    return sum(one.person is not None for one in _judged_answers(distinct(answers), labels))
+
+
+def _judged_answers(answers: Sequence[CheckedAnswer], labels: RunLabels) -> list[JudgedAnswer]:
+    """Answers of one judge with their labels, which speak for all answers of their assertion and verdict."""
+    judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
+    return with_label_weights(judged, [one.judge for one in answers])
 
 
 def _rate(by_judge: float, found: Estimated, number: int, *, transferred: bool) -> CorrectedRate:

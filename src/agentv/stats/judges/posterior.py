@@ -117,12 +117,19 @@ class JudgedAnswer:
         person: whether people pass it; None: it has no label.
         cluster: answers with the same one are alike; None: it is one of its own.
         weight: how many trials it stands for.
+        per_label: trials that its label speaks for, for each of its own: more where fewer answers like it are labelled.
     """
 
     judge: bool
     person: bool | None = None
     cluster: Hashable = None
     weight: float = 1.0
+    per_label: float = 1.0
+
+    @property
+    def label_weight(self) -> float:
+        """How many trials its label speaks for, up to a factor that all labels share."""
+        return self.weight * self.per_label
 
 
 def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
@@ -142,7 +149,7 @@ def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
 
     def labels(verdict: bool) -> list[Observation]:
         return [
-            Observation(one.person, one.cluster, one.weight)
+            Observation(one.person, one.cluster, one.label_weight)
             for one in found
             if one.judge is verdict and one.person is not None
         ]
@@ -185,8 +192,8 @@ def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]
     shares: dict[bool, tuple[float, float, float]] = {}
     for verdict in (True, False):
         whole = fsum(one.weight for one in answers if one.judge is verdict)
-        labelled = fsum(one.weight for one in answers if one.judge is verdict and one.person is not None)
-        passed = fsum(one.weight for one in answers if one.judge is verdict and one.person)
+        labelled = fsum(one.label_weight for one in answers if one.judge is verdict and one.person is not None)
+        passed = fsum(one.label_weight for one in answers if one.judge is verdict and one.person)
         shares[verdict] = whole / total, labelled, passed / labelled if labelled else float(verdict)
     truth = sum(share * rate for share, _, rate in shares.values())
     for one in answers:
@@ -194,8 +201,8 @@ def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]
         influence = one.weight * (rate - truth) / total
         variance = influence * influence
         if one.person is not None:
-            influence += one.weight * share * (one.person - rate) / labelled
-            variance += (one.weight * share / labelled) ** 2 * rate * (1 - rate)
+            influence += one.label_weight * share * (one.person - rate) / labelled
+            variance += (one.label_weight * share / labelled) ** 2 * rate * (1 - rate)
         yield influence, variance
 
 

@@ -108,7 +108,7 @@ def _judged_rate(part: JudgedPart, effect: float, seed: int) -> Draws | None:
 def _labels(part: JudgedPart, *, verdict: bool) -> Iterator[Observation]:
     for one in part.answers:
         if one.judge is verdict and one.person is not None:
-            yield Observation(one.person, one.cluster, one.weight)
+            yield Observation(one.person, one.cluster, one.label_weight)
 
 
 def _effective(observations: Sequence[Observation], effect: float) -> Counted:
@@ -150,9 +150,9 @@ def _linearized(parts: Sequence[JudgedPart], total: float) -> Iterator[tuple[Jud
     for part in parts:
         for verdict in (True, False):
             stratum = [one for one in part.answers if one.judge is verdict]
-            labelled = fsum(one.weight for one in stratum if one.person is not None)
-            rate = fsum(one.weight for one in stratum if one.person) / labelled if labelled else float(verdict)
+            labelled = fsum(one.label_weight for one in stratum if one.person is not None)
+            rate = fsum(one.label_weight for one in stratum if one.person) / labelled if labelled else float(verdict)
             share = fsum(one.weight for one in stratum) / total
             for one in stratum:
-                person = 0.0 if one.person is None else one.weight * share * (one.person - rate) / labelled
+                person = 0.0 if one.person is None else one.label_weight * share * (one.person - rate) / labelled
                 yield one, rate, person
