@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -25,9 +27,13 @@ NUMBERS = count()
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory of the test, as pytest's own, which reads the names of all before it to number the next."""
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory of the test, as pytest's own, which reads the names of all before it to number the next.
+
+    What code of the test put on `sys.path` from there is taken off: every later import and search would look there.
+    """
     name = re.sub(r"\W", "_", request.node.name)[:30]
     path = tmp_path_factory.getbasetemp() / f"{name}-{next(NUMBERS)}"
     path.mkdir(mode=0o700)
-    return path
+    yield path
+    sys.path[:] = [one for one in sys.path if not one.startswith(str(path))]

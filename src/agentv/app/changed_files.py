@@ -11,9 +11,8 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from functools import cache, partial
-from pathlib import Path
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from agentv.app.recorded_code import code_of
 from agentv.authoring.code.code_imports import is_code
@@ -80,24 +79,23 @@ class ImportedCode:
         if len(sys.modules) == self._modules:
             return
         self._modules = len(sys.modules)
-        imported = _files_of_modules() - self._files
-        for path, digest in known.items():
-            real = os.path.realpath(path)
-            if real in imported and digest_of(path) == digest:
+        files = {path: os.path.realpath(path) for path in known}
+        imported = _files_of_modules({os.path.basename(real) for real in files.values() if real not in self._files})  # noqa: PTH119
+        for path, real in files.items():
+            if real in imported and real not in self._files and digest_of(path) == known[path]:
                 self._files.add(real)
 
 
-def _files_of_modules() -> set[str]:
-    """The files of all imported modules, without symbolic links; each of their directories is resolved once."""
-    directory = cache(os.path.realpath)
-    found = set()
-    for module in tuple(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str):
-            parent, name = os.path.split(file)
-            path = Path(directory(parent), name)
-            found.add(os.path.realpath(path) if path.is_symlink() else str(path))
-    return found
+def _files_of_modules(names: Collection[str]) -> set[str]:
+    """The files of imported modules that have one of the names, without symbolic links."""
+    if not names:
+        return set()
+    files = (getattr(module, "__file__", None) for module in tuple(sys.modules.values()))
+    return {
+        os.path.realpath(file)
+        for file in files
+        if isinstance(file, str) and (os.path.basename(file) in names or os.path.islink(file))  # noqa: PTH114, PTH119  # hot: once a module
+    }
 
 
 async def _loaded(executor: Executor, place: tuple[str | None, str | None], limit_s: float) -> None:

@@ -71,7 +71,7 @@ def _changed(path: str) -> int:
         return 0
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)  # more than is on any path: with fewer, each search of the path would read all again
 def _found_in(directory: str, changed_ns: int) -> tuple[tuple[str, tuple[Plugin, ...]], ...]:  # noqa: ARG001  # a key
     """The distributions in a directory with their plugins, read again when the directory has changed."""
     try:
