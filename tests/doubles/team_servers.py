@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -56,9 +56,18 @@ def team_server_in(directory: Path) -> Iterator[TeamServer]:
         server.close()
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until something has happened in another thread."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
 def row(number: int, text: str = "x") -> bytes:
     trial = {"test_id": f"case {number}", "target": "gpt", "key": f"key {number}", "output": text, "status": "passed"}
-    return json.dumps(trial).encode() + b"\n"
+    told = {"suite": "s", "eval_path": "s.eval.yaml", "score": 1.0, "scores": [], "schema_version": 1}
+    return json.dumps({**trial, **told}).encode() + b"\n"
 
 
 def write_run(directory: Path, *rows: bytes, run_id: str = RUN_ID) -> Path:
