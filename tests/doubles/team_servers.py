@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -23,12 +23,12 @@ RUN_ID = "20261121T140322Z-7f3a"
 class TeamServer:
     """A server. `state` is what its endpoints see; `address` that of its project `support`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, proxies: Sequence[str] = ()) -> None:
         database = open_database(f"sqlite:///{directory}/team.sqlite")
         migrate(database)
         self._listening = listening_socket("127.0.0.1", 0)
         port = self._listening.getsockname()[1]
-        self.state = TeamState(database, public_addresses((), "127.0.0.1", port))
+        self.state = TeamState(database, public_addresses((), "127.0.0.1", port), proxies=proxies)
         self.data = directory / "copies"
         self.root = f"http://127.0.0.1:{port}"
         self.address = f"{self.root}/projects/support"
@@ -46,8 +46,8 @@ class TeamServer:
 
 
 @contextmanager
-def team_server_in(directory: Path) -> Iterator[TeamServer]:
-    server = TeamServer(directory)
+def team_server_in(directory: Path, proxies: Sequence[str] = ()) -> Iterator[TeamServer]:
+    server = TeamServer(directory, proxies)
     try:
         while not server._server.started:  # it listens already; this is only for its end
             time.sleep(0.01)
@@ -56,9 +56,18 @@ def team_server_in(directory: Path) -> Iterator[TeamServer]:
         server.close()
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until something has happened in another thread."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
 def row(number: int, text: str = "x") -> bytes:
     trial = {"test_id": f"case {number}", "target": "gpt", "key": f"key {number}", "output": text, "status": "passed"}
-    return json.dumps(trial).encode() + b"\n"
+    told = {"suite": "s", "eval_path": "s.eval.yaml", "score": 1.0, "scores": [], "schema_version": 1}
+    return json.dumps({**trial, **told}).encode() + b"\n"
 
 
 def write_run(directory: Path, *rows: bytes, run_id: str = RUN_ID) -> Path:

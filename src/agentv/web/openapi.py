@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from agentv.version import __version__
 from agentv.web.answers import ErrorAnswer
-from agentv.web.endpoints import VARIABLE, Endpoint, Stream
+from agentv.web.endpoints import VARIABLE, Stream
 
 _REFERENCE = "#/components/schemas/{name}"
 _ATTRIBUTE = re.compile(r"^ {4,8}(\w+(?:, \w+)*): (.+(?:\n {8,12}\S.*)*)", re.MULTILINE)
 
 
-def description(title: str, endpoints: Sequence[Endpoint], streams: Sequence[Stream]) -> dict[str, Any]:
+class Described(Protocol):
+    """What is said of an endpoint, of one project or of a team's server. A body of `bytes` is no JSON."""
+
+    @property
+    def path(self) -> str: ...  # noqa: D102  # as `Endpoint` says
+    @property
+    def method(self) -> str: ...  # noqa: D102
+    @property
+    def summary(self) -> str: ...  # noqa: D102
+    @property
+    def answer(self) -> Any: ...  # noqa: D102
+    @property
+    def query(self) -> type[msgspec.Struct]: ...  # noqa: D102
+    @property
+    def body(self) -> Any: ...  # noqa: D102
+
+
+def description(title: str, endpoints: Sequence[Described], streams: Sequence[Stream]) -> dict[str, Any]:
     """The document of OpenAPI 3.1."""
     types = [*_types(endpoints, streams), ErrorAnswer]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
@@ -34,12 +51,12 @@ def description(title: str, endpoints: Sequence[Endpoint], streams: Sequence[Str
     }
 
 
-def _types(endpoints: Iterable[Endpoint], streams: Iterable[Stream]) -> list[Any]:
-    found = [one.answer for one in endpoints] + [one.body for one in endpoints if one.body is not None]
+def _types(endpoints: Iterable[Described], streams: Iterable[Stream]) -> list[Any]:
+    found = [one.answer for one in endpoints] + [one.body for one in endpoints if one.body not in (None, bytes)]
     return found + [data for stream in streams for data in stream.events.values()]
 
 
-def _operation(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
+def _operation(endpoint: Described, known: dict[str, Any]) -> dict[str, Any]:
     content = {"application/json": {"schema": known[str(endpoint.answer)]}}
     found: dict[str, Any] = {
         "summary": endpoint.summary,
@@ -49,7 +66,9 @@ def _operation(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
     if endpoint.body is not None:
         found["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": known[str(endpoint.body)]}},
+            "content": {"application/octet-stream": {}}
+            if endpoint.body is bytes
+            else {"application/json": {"schema": known[str(endpoint.body)]}},
         }
     return found
 

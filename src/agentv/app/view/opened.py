@@ -49,11 +49,13 @@ class OpenRuns:
         check_files(path)
         with self._lock:
             found = self._runs.get(path)
+            closed = []
             if found is None:
+                closed = [self._runs.pop(one) for one in list(self._runs) if not one.is_dir()]  # deleted by others
                 temporary = Path(self._directory.name, f"{next(self._numbers)}.sqlite")
                 found = self._runs[path] = GrowingRun(path, repository_root(str(path.parent)), temporary)
             self._runs.move_to_end(path)
-            closed = [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - _OPEN)]
+            closed += [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - _OPEN)]
         for one in closed:
             one.close()
         if found.catch_up().indexed < 1 or found.to_keep:

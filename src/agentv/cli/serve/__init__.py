@@ -25,6 +25,7 @@ class ServeOptions:
     host: str
     port: int
     addresses: tuple[str, ...]
+    proxies: tuple[str, ...]
     oidc_issuer: str | None
     oidc_client_id: str | None
 
@@ -54,6 +55,13 @@ class ServeOptions:
     multiple=True,
     metavar="URL",
     help="Address that people open, such as https://evals.example.org; repeatable (default: where it listens).",
+)
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="IP address or network of a proxy, whose X-Forwarded-For tells senders apart; repeatable (default: none).",
 )
 @click.option(
     "--oidc-issuer", metavar="URL", help="OpenID provider that signs people in (default: they use an API token)."
@@ -96,7 +104,7 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
     from agentv.app.team.opening import open_team_database
     from agentv.reports.text.escaping import one_line
     from agentv.web.team.openid.opening import opened_provider
-    from agentv.web.team.serving import listening_socket, public_addresses, serve_team
+    from agentv.web.team.serving import listening_socket, public_addresses, serve_team, trusted_proxies
     from agentv.web.team.state import TeamState
 
     def problem(text: str) -> None:
@@ -104,6 +112,7 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
 
     host, given = options.host, options.addresses
     public_addresses(given, host, options.port)
+    proxies = trusted_proxies(options.proxies)
     openid = opened_provider(options.oidc_issuer, options.oidc_client_id, os.environ, problem)
     listening = listening_socket(host, options.port)
     database, applied = open_team_database(address)
@@ -119,7 +128,7 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
             click.echo(f"Sign-in: {openid.issuer}; redirect URI to register there: {addresses[0]}{CALLBACK}", err=True)
         click.echo(f"Copies of runs: {data}. Press Ctrl-C to stop.", err=True)
 
-    serve_team(TeamState(database, addresses, openid), data, listening, started, problem)
+    serve_team(TeamState(database, addresses, openid, proxies), data, listening, started, problem)
     return ExitStatus.PASSED
 
 

@@ -168,7 +168,8 @@ class Replica:
             before = _Copied()
         with _opened(path / INDEX) as rows, _opened(path / JOURNAL) as checksums:
             for file, size in ((rows, before.size), (checksums, before.journal)):
-                file.truncate(size)  # what a process wrote that was killed then
+                if file.seek(0, os.SEEK_END) != size:  # else readers would take the rows as written anew
+                    file.truncate(size)  # what a process wrote that was killed then
                 file.seek(size)
             if not before.journal:
                 checksums.write(HEADER)

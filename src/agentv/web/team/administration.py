@@ -65,7 +65,7 @@ _PROJECT = "/projects/{project}/api"
 ENDPOINTS = (
     TeamEndpoint("GET", "/api/projects", "Names of the projects that the sender may read.", None, _projects),
     TeamEndpoint("GET", f"{_PROJECT}/tokens", "Tokens of a project, without their texts.", "admin", _tokens),
-    TeamEndpoint("POST", f"{_PROJECT}/tokens", "Create a token.", "admin", _create_token),
+    TeamEndpoint("POST", f"{_PROJECT}/tokens", "Create a token.", "admin", _create_token, body=NewToken),
     TeamEndpoint("DELETE", f"{_PROJECT}/tokens/{{token}}", "Revoke a token.", "admin", _revoke_token),
     TeamEndpoint("GET", f"{_PROJECT}/audit", "The audit log, newest first.", "admin", _audit, AuditQuery),
 )

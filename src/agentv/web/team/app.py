@@ -13,19 +13,32 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentv.web.answers import RefusedError
+from agentv.web.openapi import description
 from agentv.web.security import Guard
 from agentv.web.team import administration, labels, uploads
-from agentv.web.team.endpoints import failed, routes_of
+from agentv.web.team.endpoints import TeamEndpoint, failed, routes_of
 from agentv.web.team.health import health_routes
 from agentv.web.team.pages import ProjectPages, page_routes
+from agentv.web.team.requests import TeamCall
 from agentv.web.team.sign_in import sign_in_routes
 from agentv.web.team.state import TeamState
 
 
+def _description(state: TeamState, call: TeamCall) -> dict[str, Any]:  # noqa: ARG001  # as all handlers
+    return description("agentv serve", ENDPOINTS, ())
+
+
+ENDPOINTS = (
+    *uploads.ENDPOINTS,
+    *labels.ENDPOINTS,
+    *administration.ENDPOINTS,
+    TeamEndpoint("GET", "/api/openapi.json", "This description.", None, _description),
+)
+
+
 def team_routes(state: TeamState) -> list[Route]:
     """The routes for uploads, labels and administration, sign-in, health and metrics."""
-    declared = routes_of(state, (*uploads.ENDPOINTS, *labels.ENDPOINTS, *administration.ENDPOINTS))
-    return [*declared, *sign_in_routes(state), *health_routes(state)]
+    return [*routes_of(state, ENDPOINTS), *sign_in_routes(state), *health_routes(state)]
 
 
 def team_application(state: TeamState, data: Path) -> Guard:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -41,6 +41,7 @@ class TeamEndpoint:
         handler: called in a thread; what it returns is the answer, as JSON.
         query: the type of the parameters.
         limit: bytes of the body.
+        body: the type of the JSON that it takes, `bytes` for anything else; None: it takes no body.
     """
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
@@ -50,6 +51,12 @@ class TeamEndpoint:
     handler: Callable[[TeamState, TeamCall], Any]
     query: type[Struct] = NoQuery
     limit: int = SMALL_BODY
+    body: Any = None
+
+    @property
+    def answer(self) -> Any:
+        """The type of the answer: what the handler returns."""
+        return get_type_hints(self.handler)["return"]
 
 
 def routes_of(state: TeamState, endpoints: Sequence[TeamEndpoint]) -> list[Route]:

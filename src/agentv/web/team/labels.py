@@ -69,5 +69,7 @@ def _label(line: bytes, number: int) -> Label:
 
 ENDPOINTS: tuple[TeamEndpoint, ...] = (
     TeamEndpoint("GET", _LINES, "Labels of a project, in the order of their arrival.", "read", _lines, LinesQuery),
-    TeamEndpoint("POST", _LINES, "Add labels, one line of JSON each; needs the scope label or push.", None, _add),
+    TeamEndpoint(
+        "POST", _LINES, "Add labels, one line of JSON each; needs the scope label or push.", None, _add, body=bytes
+    ),
 )

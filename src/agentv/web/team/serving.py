@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import re
 import socket
@@ -85,9 +86,25 @@ def team_server(state: TeamState, data: Path) -> uvicorn.Server:
         ws="none",
         http="h11",
         timeout_graceful_shutdown=3,
-        proxy_headers=False,
+        proxy_headers=bool(state.proxies),
+        forwarded_allow_ips=list(state.proxies),
     )
     return uvicorn.Server(config)
+
+
+def trusted_proxies(given: Sequence[str]) -> Sequence[str]:
+    """The proxies that are believed who sent a request.
+
+    Raises:
+        UsageError: one is neither an IP address nor a network.
+    """
+    for one in given:
+        try:
+            ipaddress.ip_network(one)
+        except ValueError as error:
+            hint = "give it as 10.0.0.7, or a network as 10.0.0.0/24"
+            raise UsageError(f"'{one}' is no IP address of a proxy", hint) from error
+    return given
 
 
 def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:

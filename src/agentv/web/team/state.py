@@ -55,17 +55,26 @@ class TeamState:
         database: shared with other servers.
         addresses: see below.
         openid: where people sign in; None: they sign in with an API token.
+        proxies: see below.
 
     Attributes:
         addresses: under which people reach the server, such as `https://evals.example.org`.
+        proxies: IP addresses or networks whose `X-Forwarded-For` says who sent a request.
         answered: requests by status, for the metrics.
         copied: `time.time()` when the copies were last brought up to date; 0: never.
     """
 
-    def __init__(self, database: Database, addresses: Sequence[str] = (), openid: OpenIdProvider | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        addresses: Sequence[str] = (),
+        openid: OpenIdProvider | None = None,
+        proxies: Sequence[str] = (),
+    ) -> None:
         self.database = database
         self.addresses = tuple(addresses)
         self.openid = openid
+        self.proxies = tuple(proxies)
         self.tokens = Tokens(database)
         self.members = Members(database)
         self.sessions = Sessions(database)

@@ -89,13 +89,35 @@ def _delete(state: TeamState, call: TeamCall) -> Changed:
 ENDPOINTS = (
     TeamEndpoint("GET", _UPLOAD, "What the server has of a run.", "push", _state),
     TeamEndpoint(
-        "PUT", f"{_UPLOAD}/record", "Store a run's run.json.", "push", _put_record, WritingQuery, limit=_DOCUMENT
+        "PUT",
+        f"{_UPLOAD}/record",
+        "Store a run's run.json.",
+        "push",
+        _put_record,
+        WritingQuery,
+        _DOCUMENT,
+        dict[str, Any],
     ),
-    TeamEndpoint("POST", f"{_UPLOAD}/rows", "Store rows.", "push", _add_rows, RowsQuery, limit=LARGEST_BATCH),
+    TeamEndpoint("POST", f"{_UPLOAD}/rows", "Store rows.", "push", _add_rows, RowsQuery, LARGEST_BATCH, bytes),
     TeamEndpoint(
-        "PUT", f"{_UPLOAD}/summary", "Store a run's summary.json.", "push", _put_summary, WritingQuery, limit=_DOCUMENT
+        "PUT",
+        f"{_UPLOAD}/summary",
+        "Store a run's summary.json.",
+        "push",
+        _put_summary,
+        WritingQuery,
+        _DOCUMENT,
+        dict[str, Any],
     ),
-    TeamEndpoint("POST", f"{_UPLOAD}/files", "Say which artifacts a run has.", "push", _put_files, limit=_DOCUMENT),
+    TeamEndpoint(
+        "POST",
+        f"{_UPLOAD}/files",
+        "Say which artifacts a run has.",
+        "push",
+        _put_files,
+        limit=_DOCUMENT,
+        body=dict[str, str],
+    ),
     TeamEndpoint(
         "PUT",
         "/projects/{project}/api/contents/{sha256}",
@@ -103,6 +125,7 @@ ENDPOINTS = (
         "push",
         _put_content,
         limit=LARGEST_BATCH,
+        body=bytes,
     ),
     TeamEndpoint("DELETE", _UPLOAD, "Delete a run.", "admin", _delete),
 )

@@ -158,7 +158,7 @@ def test_refusals_are_said_plainly_and_never_show_the_token(server, remote, tmp_
     run = write_run(tmp_path, row(1))
     wrong = {
         "does not know this token": Remote(remote.address, "agentv_wrong"),
-        "has access to 'support' only": Remote(f"{server.root}/projects/other", remote.token),
+        "the token is for the project 'support'": Remote(f"{server.root}/projects/other", remote.token),
         "does not have the scope 'push'": Remote(remote.address, server.token("read")),
         "no project 'other'": Remote(f"{server.root}/projects/other", server.token("push", project=None)),
         "nothing at this address": Remote(f"{server.root}/x/projects/support", remote.token),

@@ -10,7 +10,7 @@ from agentv.store.team.migrating import migrate
 from agentv.store.team.opening import open_database
 from agentv.store.team.uploaded import RunName
 from agentv.web.security import HEADERS
-from agentv.web.team.app import team_application
+from agentv.web.team.app import ENDPOINTS, team_application
 from agentv.web.team.serving import copying, public_addresses
 from agentv.web.team.state import TeamState
 from doubles.team_servers import RUN_ID
@@ -72,6 +72,21 @@ def test_pages_are_read_with_the_scope_and_by_nobody_else(client, state):
         assert answer.headers["content-type"].startswith("text/html" if is_page else "application/json"), path
     moved = client.get("/projects/support", follow_redirects=False)
     assert (moved.status_code, moved.headers["location"]) == (308, "./support/")
+
+
+def test_the_endpoints_of_the_server_are_described_with_their_types(client, state):
+    assert client.get("/api/openapi.json").status_code == 401
+    headers = bearer(state, "admin")
+    found = client.get("/api/openapi.json", headers=headers).json()
+    described = {(path, method) for path, one in found["paths"].items() for method in one}
+    assert described == {(one.path, one.method.lower()) for one in ENDPOINTS}
+    schemas = found["components"]["schemas"]
+    for one in ENDPOINTS:
+        said = found["paths"][one.path][one.method.lower()]
+        assert ("requestBody" in said) == (one.method in ("POST", "PUT")), one.path
+    assert schemas["NewToken"]["required"] == ["name", "scopes"]
+    answer = client.get("/projects/support/api/labels/lines", headers=headers).json()
+    assert answer.keys() == schemas["LabelLines"]["properties"].keys()
 
 
 def test_other_hosts_and_origins_are_refused_but_scripts_need_no_origin(client, state):

@@ -11,6 +11,7 @@ import pytest
 from joserfc.jwk import ECKey, RSAKey
 from starlette.testclient import TestClient
 
+from agentv.errors import UsageError
 from agentv.store.team.audit import audit_lines
 from agentv.store.team.members import MemberName, member_name
 from agentv.store.team.sessions import LONGEST, LONGEST_IDLE, Sessions
@@ -18,6 +19,7 @@ from agentv.web.team.app import team_application
 from agentv.web.team.openid.attempt import own_path
 from agentv.web.team.openid.provider import ClientSettings, OpenIdProvider
 from agentv.web.team.openid.signing_keys import SigningKeys
+from agentv.web.team.serving import trusted_proxies
 from agentv.web.team.state import TeamState
 from doubles.openid_provider import CLIENT, SECRET, openid_double
 from doubles.team_servers import team_server_in
@@ -105,6 +107,21 @@ def test_a_token_is_exchanged_for_a_session_that_ends_with_either(server, browse
     assert code(browser.post("/sign-in/token", json={"token": text})) == (401, "wrong-token")
     actions = [line.action for line in audit_lines(server.state.database, "support", limit=5)]
     assert actions[:4] == ["token revoked", "signed in", "signed out", "signed in"]
+
+
+@pytest.mark.parametrize(("proxies", "status"), [((), 429), (("127.0.0.0/8",), 401)], ids=["none", "trusted"])
+def test_wrong_tokens_of_one_sender_lock_out_no_other_behind_a_trusted_proxy(tmp_path, proxies, status):
+    with team_server_in(tmp_path, proxies) as server, Browser(server.root) as browser:
+
+        def tried(sender):
+            answer = browser.post("/sign-in/token", json={"token": "agentv_x"}, headers={"X-Forwarded-For": sender})
+            return answer.status_code
+
+        assert [tried(f"198.51.100.{number}, 203.0.113.7") for number in range(21)] == [401] * 20 + [429]
+        assert tried("203.0.113.7, 203.0.113.8") == status
+    for wrong in ("*", "evals.example.org", "10.0.0.7/8"):
+        with pytest.raises(UsageError, match="no IP address of a proxy"):
+            trusted_proxies([wrong])
 
 
 def test_tokens_that_cannot_read_or_come_from_elsewhere_begin_no_session(server, browser):

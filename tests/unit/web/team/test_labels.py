@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from contextlib import ExitStack
 
 import httpx
@@ -17,7 +16,7 @@ from agentv.app.push.remote import Remote
 from agentv.store.team.audit import audit_lines
 from agentv.web.team.serving import copying
 from doubles.judged_runs import judged_run
-from doubles.team_servers import team_server_in
+from doubles.team_servers import team_server_in, wait_for
 
 
 class Person(httpx.Client):
@@ -38,13 +37,6 @@ class Person(httpx.Client):
         body = {"run": run, "id": queued["answer"]["id"], "verdict": verdict}
         headers = {"X-Agentv-Token": token or self.token}
         return self.post("/projects/support/api/labels", json=body, headers=headers)
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
 
 
 def test_two_people_label_one_answer_in_the_pages_and_a_laptop_pulls_both_labels(tmp_path):

@@ -1,0 +1,56 @@
+"""A page of a team's server shows a run while it is pushed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from agentv.app.push.connection import Connection
+from agentv.app.push.pushing import RunPush, redactor_of
+from agentv.app.push.remote import Remote
+from agentv.web.team.serving import copying
+from doubles.team_servers import RUN_ID, row, team_server_in, wait_for, write_rows, write_run
+
+
+def events_of(lines):
+    """Events as (name, data)."""
+    name = ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def test_every_row_is_an_event_once_and_the_end_of_the_run_is_one(tmp_path):
+    rows = [row(number) for number in range(4)]
+    run = write_run(tmp_path / "laptop")
+    with ExitStack() as closing:
+        writing = closing.enter_context((run / "journal.jsonl").open("rb"))
+        fcntl.flock(writing, fcntl.LOCK_EX)  # as a run does that goes on
+        server = closing.enter_context(team_server_in(tmp_path / "server"))
+        remote = Remote.of(server.address, server.token("push", "read"))
+        connection = closing.enter_context(Connection(remote))
+        copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
+        push = RunPush(run, connection, redactor_of({}, ""))
+        push.push_new_rows()  # the run alone: it has no row
+        wait_for((copies.root("support") / ".agentv/results" / RUN_ID / "copied.json").exists)
+        address = f"{server.address}/api/runs/{RUN_ID}/events"
+        headers = {"Authorization": f"Bearer {remote.token}"}
+        answer = closing.enter_context(httpx.stream("GET", address, headers=headers, timeout=10))
+        events = events_of(answer.iter_lines())
+        assert next(events) == ("state", {"state": "running", "problem": ""})
+        for number in range(4):
+            write_rows(run, *rows[: number + 1])
+            push.push_new_rows()
+            name, data = next(events)
+            assert (name, [one["id"] for one in data.get("cases", [])]) == ("rows", [f"case {number}"])
+        push.say_that_it_goes_on()
+        fcntl.flock(writing, fcntl.LOCK_UN)
+        (run / "summary.json").write_text(json.dumps({"run_id": RUN_ID}))
+        push.push()
+        assert next(events) == ("state", {"state": "ended", "problem": ""})
