@@ -318,6 +318,15 @@ def test_the_evidence_of_a_check_is_marked_in_the_answer(project, opened):
     assert tab.locator(".markdown, main b").count() == 0
     tab.click("text=Show without marks")
     tab.wait_for_selector(".markdown")
+    tab.reload()
+    tab.wait_for_selector(".casehead")
+    tab.keyboard.press("e")
+    tab.wait_for_selector("mark.chosen")
+    tab.click("text=Show without marks")
+    tab.keyboard.press(":")
+    tab.keyboard.type("in the answer")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("mark.chosen")
 
 
 def test_a_prompt_says_what_keeps_it_from_its_gates(project, opened):

@@ -40,7 +40,9 @@ def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open
     click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")
     if not no_open:
         open_browser(address)
-    serve(ViewContext(project, options), listening)
+    context = ViewContext(project, options)
+    context.opened.tell = lambda text: click.echo(text, err=True)
+    serve(context, listening)
     return ExitStatus.PASSED
 
 

@@ -220,8 +220,8 @@ class GrowingRun:
                 and self._tried != self._index.read.next_trial
             )
 
-    def keep(self) -> None:
-        """Keep the index beside the rows, if that can be, once the run is over and all of it is read.
+    def keep(self) -> bool:
+        """Keep the index beside the rows once the run is over and all of it is read; False: it cannot be put there.
 
         It is finished in a copy, so that questions are answered meanwhile.
         """
@@ -229,10 +229,10 @@ class GrowingRun:
         with self.lock:
             index, seen = self._index, self._seen
             if index is None or seen is None or not self.to_keep:
-                return
+                return True
             self._tried = index.read.next_trial
             if self.changed() or self._is_being_written():
-                return
+                return True
             failures, problem = self._collected.failures, self._problem
             made = index.twin(copy)
         try:
@@ -240,17 +240,18 @@ class GrowingRun:
             made.close()
             with self.lock:
                 if self._index is index and self._seen == seen and not self.changed():
-                    self._take(copy)
+                    return self._take(copy)
+                return True
         finally:
             made.close()
             copy.unlink(missing_ok=True)
 
-    def _take(self, finished: Path) -> None:
-        """Go on with an index that is finished: beside the rows where it can be put there."""
+    def _take(self, finished: Path) -> bool:
+        """Go on with an index that is finished: beside the rows where it can be put there, which is told."""
         path = self.path / VIEWED if put_beside_rows(finished, self.path) else finished
         opened = CaseIndex.open(path)
         if opened is None or self._index is None:
-            return
+            return True
         if path == finished:
             opened.close()
             finished.replace(self._temporary)
@@ -259,6 +260,7 @@ class GrowingRun:
         self._index, self._kept = opened, path != finished
         if self._kept:
             self._temporary.unlink(missing_ok=True)
+        return self._kept
 
     def _keep_unfinished(self, index: CaseIndex) -> None:
         state = state_of(self._file)

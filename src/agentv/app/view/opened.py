@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -15,6 +16,7 @@ from agentv.app.view.growing import GrowingRun
 from agentv.app.view.project import Project, check_files
 from agentv.authoring.source.files import repository_root
 from agentv.errors import AgentvError
+from agentv.reports.text.escaping import safe
 
 _OPEN = 8
 """Runs that are held open; the one that was asked for longest ago is closed for another."""
@@ -24,10 +26,16 @@ _PAUSE_S = 0.02
 
 
 class OpenRuns:
-    """The runs of a project as they are asked for. A thread reads the rows of those that are not read yet."""
+    """The runs of a project as they are asked for. A thread reads the rows of those that are not read yet.
+
+    Attributes:
+        tell: called with what whoever started the server should know.
+    """
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self.tell: Callable[[str], None] = lambda _: None
+        self._told = False
         self._directory = tempfile.TemporaryDirectory(prefix="agentv-view-")
         self._runs: OrderedDict[Path, GrowingRun] = OrderedDict()
         self._numbers = count()
@@ -79,6 +87,14 @@ class OpenRuns:
         with suppress(OSError):
             self._directory.cleanup()
 
+    def _tell_apart(self, run: Path) -> None:
+        if not self._told:
+            self._told = True
+            self.tell(
+                f"note: no index can be written in {safe(str(run))}: it is kept in {self._directory.name} until the"
+                " server stops, and made again at the next start"
+            )
+
     def _read_in_background(self) -> None:
         with self._lock:
             if self._behind is None or not self._behind.is_alive():
@@ -97,8 +113,8 @@ class OpenRuns:
             for run in behind or to_keep[:1]:
                 try:
                     run.catch_up(0)
-                    if not behind:
-                        run.keep()
+                    if not behind and not run.keep():
+                        self._tell_apart(run.path)
                 except (AgentvError, OSError, sqlite3.Error):  # the next caller gets the error
                     broken.add(run)
             time.sleep(_PAUSE_S)

@@ -53,6 +53,8 @@ const KEYS = [
   ["x", "choose the selected run, to compare it"],
   ["[ and ]", "previous and next sample"],
   ["m", "answers as Markdown, or as text"],
+  ["e", "show in the answer what a check found; again: the next check"],
+  ["r", "run the case now, with --run"],
   ["t", "light, dark, or system theme"],
   ["Esc", "leave the search, then the page"],
   ["1, 0, u", "label an answer: pass, fail, unsure; digits give points where the rubric has a scale"],
@@ -184,6 +186,10 @@ export class App {
               : []),
             { label: "Search the cases", key: "/", run: () => page.startSearch() },
             { label: "Answers as Markdown or as text", key: "m", run: switchMarkdown },
+            ...(page.has("evidence")
+              ? [{ label: "Show in the answer what a check found", key: "e", run: () => page.press("evidence") }]
+              : []),
+            ...(page.has("run") ? [{ label: "Run this case now", key: "r", run: () => page.press("run") }] : []),
           ]
         : []),
       go("Runs", "#/"),

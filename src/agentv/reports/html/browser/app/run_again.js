@@ -17,16 +17,16 @@ const ENDED = { ended: "It has ended.", cancelled: "It was cancelled." };
 export function runAgainBox(api, run, trial) {
   const box = element("div", { class: "again", role: "status" });
   const start = () => follow(api.send("POST", ["runs", run, "trials", trial.trial, "run"]));
-  const pressed = (label, act) => button(label, act, { class: "quiet" });
+  const pressed = (label, act, does = null) => button(label, act, { class: "quiet", "data-does": does, press: act });
   const show = (told) => {
     const ours = told.of === run && told.trial === trial.trial;
-    if (!ours || told.state === "none") return box.replaceChildren(pressed("Run it now", start));
+    if (!ours || told.state === "none") return box.replaceChildren(pressed("Run it now", start, "run"));
     const link = told.run_id ? element("a", { href: runAddress(told.run_id) }, "Open the new run") : null;
     const runs = told.state === "running";
     box.replaceChildren(
       element("p", {}, runs ? "Running… " : `${ENDED[told.state]} Exit status ${told.status}. `, link),
       ...(told.output ? [longText(told.output, { class: "code" })] : []),
-      runs ? pressed("Cancel", () => follow(api.send("DELETE", ["rerun"]))) : pressed("Run it again", start),
+      runs ? pressed("Cancel", () => follow(api.send("DELETE", ["rerun"]))) : pressed("Run it again", start, "run"),
     );
   };
   const follow = async (request) => {
@@ -37,7 +37,10 @@ export function runAgainBox(api, run, trial) {
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
       if (box.isConnected) follow(api.get(["rerun"]));
     } catch (problem) {
-      box.replaceChildren(element("p", { class: "warning" }, inline(problem.message)), pressed("Run it now", start));
+      box.replaceChildren(
+        element("p", { class: "warning" }, inline(problem.message)),
+        pressed("Run it now", start, "run"),
+      );
     }
   };
   follow(api.get(["rerun"]));

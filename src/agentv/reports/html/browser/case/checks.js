@@ -36,6 +36,7 @@ function gradeOf(grade, number, evidence) {
   return folded(title, () => gradeBody(grade, evidence.button(number)), {
     class: `grade panel ${status}`,
     open: grade.state !== 0,
+    ...(evidence.knows(number) ? { "data-does": "evidence", press: () => evidence.show(number) } : {}),
   });
 }
 

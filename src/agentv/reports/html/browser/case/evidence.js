@@ -21,11 +21,14 @@ export class Evidence {
     return this.box;
   }
 
+  /** Whether the places of a grade are known. */
+  knows(grade) {
+    return this.hits.some((hit) => hit.grade === grade);
+  }
+
   /** What shows the evidence of a grade; null: its places are not known. */
   button(grade) {
-    return this.hits.some((hit) => hit.grade === grade)
-      ? button("Show in the answer", () => this.show(grade), { class: "quiet" })
-      : null;
+    return this.knows(grade) ? button("Show in the answer", () => this.show(grade), { class: "quiet" }) : null;
   }
 
   show(grade) {

@@ -11,6 +11,7 @@ export const RUN_KEYS = [
   ["[ and ]", "previous and next sample"],
   ["Esc", "leave the search, then the case, then the filters"],
   ["m", "answers as Markdown, or as text"],
+  ["e", "show in the answer what a check found; again: the next check"],
   ["t", "light, dark, or system theme"],
   ["?", "show these keys"],
 ];

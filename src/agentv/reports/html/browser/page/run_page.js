@@ -270,6 +270,19 @@ export class RunPage {
     return true;
   }
 
+  /** Do what an element of the case that is shown does, by its `data-does`; where there are several, the next one. */
+  press(what) {
+    const found = this.opened ? [...this.main.querySelectorAll(`[data-does="${what}"]`)] : [];
+    const at = found.indexOf(this.pressed);
+    this.pressed = found[(at + 1) % found.length];
+    this.pressed?.dispatchEvent(new Event("press"));
+  }
+
+  /** Whether there is something of the kind in the case that is shown. */
+  has(what) {
+    return Boolean(this.opened && this.main.querySelector(`[data-does="${what}"]`));
+  }
+
   startSearch() {
     if (PHONE.matches && document.body.dataset.page !== "cases") location.hash = this.cases();
     this.filters.search.focus();
@@ -286,6 +299,8 @@ export class RunPage {
       Enter: () => this.open(),
       Escape: () => this.leave(),
       m: () => switchMarkdown(),
+      e: () => this.press("evidence"),
+      r: (event) => event.repeat || this.press("run"),
     };
   }
 }
