@@ -9,13 +9,13 @@ from pathlib import Path
 from statistics import fmean
 
 from agentv.app.labels.answers import graded_answers
+from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
 from agentv.app.labels.keeping import LabelFiles, LabelStore
 from agentv.app.labels.labelling import latest
 from agentv.app.labels.left_out import left_out_elsewhere, left_out_of_run
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import GradedAnswer, Label, LabelKey
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.stats.judges.agreement import (
@@ -40,46 +40,12 @@ from agentv.stats.judges.mean_score import ScoredAnswer, corrected_mean
 from agentv.stats.judges.posterior import Estimated, JudgeCounts, JudgedAnswer, judge_counts
 from agentv.store.labels.label_files import read_labels
 
-JudgeKey = tuple[str, str, str]
-"""An assertion, and the model and the prompt of its judge."""
-
 _MOST_ANSWERS = 100_000
 """Answers of a run that are held for its labels: more do not make its pass rate by the judge more exact."""
-
-VerdictKey = tuple[LabelKey, bool]
-"""An answer, and the verdict of the judge beside which it was drawn."""
 
 
 class NoLabelsError(UsageError):
     """A run without any label."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedAnswer:
-    """An answer as it is checked: of a run, or of labels alone.
-
-    Attributes:
-        score: of the judge, on a scale; None: the rubric has none, or there are labels alone.
-        found_at: target, prompt and variant of a trial with it.
-        rubric: as people label by it; empty: labels alone do not say.
-    """
-
-    key: LabelKey
-    judge: JudgeKey
-    name: str
-    passed: bool
-    cluster: Hashable
-    trials: int
-    run: str
-    suite: str
-    score: float | None = None
-    found_at: tuple[str | None, str | None, str | None] = (None, None, None)
-    rubric: str = ""
-
-    @property
-    def verdict_key(self) -> VerdictKey:
-        """What it is, and the judge's verdict on it: an answer may have both, from several trials."""
-        return self.key, self.passed
 
 
 def check_judges(named: str, assertion: str | None = None, kept: LabelStore | None = None) -> JudgeCheck:

@@ -6,16 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agentv.app.labels.checking import (
-    CheckedAnswer,
-    JudgeKey,
-    VerdictKey,
-    calibration_of,
-    judge_of,
-    judged_answer,
-    labelled_answers_of,
-    same_runs,
-)
+from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
+from agentv.app.labels.checking import calibration_of, judge_of, judged_answer, labelled_answers_of, same_runs
 from agentv.app.labels.depending import RatedTrial
 from agentv.app.labels.labelling import latest
 from agentv.app.labels.left_out import left_out_elsewhere, left_out_of_run

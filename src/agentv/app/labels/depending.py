@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from agentv.app.labels.answers import JUDGED, graded_answer
-from agentv.app.labels.checking import CheckedAnswer
+from agentv.app.labels.checked_answers import CheckedAnswer
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.grade import TOLERANCE, Grade

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentv.app.labels.checking import CheckedAnswer, JudgeKey, calibration_of, labelled_answers_of
+from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey
+from agentv.app.labels.checking import calibration_of, labelled_answers_of
 from agentv.app.labels.corrected_rates import RunLabels, counts_of, labelled_number, run_rate, unlabelled
 from agentv.app.labels.depending import NESTED, Part, RatedTrial
 from agentv.lazy_dataclass import dataclass

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agentv.app.labels.answers import as_labelled
-from agentv.app.labels.checking import CheckedAnswer, JudgeKey, judge_of
+from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey
+from agentv.app.labels.checking import judge_of
 from agentv.app.labels.corrected_rates import RunLabels
 from agentv.app.labels.gates import CheckedMinimums
 from agentv.app.labels.labelling import latest

@@ -10,7 +10,7 @@ from agentv.reports.text.escaping import one_line
 from agentv.stats.judges.left_out import AnswerPart, left_out
 
 if TYPE_CHECKING:
-    from agentv.app.labels.checking import CheckedAnswer, JudgeKey, VerdictKey
+    from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
     from agentv.model.run.labelled.labels import Label
 
     Drawn = Mapping[JudgeKey, Collection[VerdictKey]]

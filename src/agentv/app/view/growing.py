@@ -66,6 +66,29 @@ class Progress:
     problem: str
 
 
+class Remembered:
+    """What is computed of an index, as long as no row is added."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[tuple[Hashable, int], Any] = OrderedDict()
+
+    def value(self, name: Hashable, rows: int, make: Callable[[], T], most: int) -> T:
+        """The value of a name at so many rows, made once; of one kind of names so many at most are held."""
+        key = (name, rows)
+        if key not in self._values:
+            self._values[key] = make()
+            alike = [one for one in self._values if type(one[0]) is type(name)]
+            for one in alike[:-most]:
+                del self._values[one]
+        self._values.move_to_end(key)
+        value: T = self._values[key]
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._values.clear()
+
+
 class GrowingRun:
     """A run and its index of cases. For several threads.
 
@@ -88,7 +111,7 @@ class GrowingRun:
         self._generation = secrets.randbits(32)
         self._problem = ""
         self._collected = Collected()
-        self._remembered: OrderedDict[tuple[Hashable, int], Any] = OrderedDict()
+        self._remembered = Remembered()
         self._tried: int | None = None
 
     def close(self) -> None:
@@ -96,7 +119,7 @@ class GrowingRun:
         with self.lock:
             if self._index is not None and not self._kept and self._index.read.next_trial > _MANY:
                 with suppress(OSError, StoreError, sqlite3.Error):
-                    self._keep_unfinished(self._index)
+                    self._keep_unfinished(self._index, state_of(self._file))
             self._begin_again()
 
     def catch_up(self, seconds: float = _FIRST_S) -> Progress:
@@ -155,15 +178,7 @@ class GrowingRun:
     def remember(self, name: Hashable, make: Callable[[CaseIndex], T], most: int = _REMEMBERED) -> T:
         """What is computed of the index, once as long as no row is added, and so many of this kind at most."""
         with self.index() as index:
-            key = (name, index.read.next_trial)
-            if key not in self._remembered:
-                self._remembered[key] = make(index)
-                alike = [one for one in self._remembered if type(one[0]) is type(name)]
-                for one in alike[:-most]:
-                    del self._remembered[one]
-            self._remembered.move_to_end(key)
-            found: T = self._remembered[key]
-            return found
+            return self._remembered.value(name, index.read.next_trial, lambda: make(index), most)
 
     def changed_since(self, cursor: str, limit: int) -> tuple[list[CaseEntry], str] | None:
         """Cases with a row after a cursor, of so many rows at most, and the cursor after them; None: another file."""
@@ -185,7 +200,7 @@ class GrowingRun:
         """
         with self.index() as index:
             place = index.place_of(trial)
-        return None if place is None else self._result_at(place)
+        return None if place is None else _result_at(self._file, self.root, place)
 
     def failures(self) -> list[FailureGroup]:
         """The failures of the rows that were read, by cause.
@@ -198,7 +213,7 @@ class GrowingRun:
                 saved = index.saved(failures_name(index))
                 if saved is not None:
                     return read_groups(saved)
-                self._collected.failures = self._failures_of(index)
+                self._collected.failures = _failures_of(index, self._file, self.root)
             return self._collected.failures.groups()
 
     def totals(self, record: JsonObject) -> Summary | None:
@@ -231,12 +246,12 @@ class GrowingRun:
             if index is None or seen is None or not self.to_keep:
                 return True
             self._tried = index.read.next_trial
-            if self.changed() or self._is_being_written():
+            if self.changed() or _may_be_written(self.path):
                 return True
             failures, problem = self._collected.failures, self._problem
             made = index.twin(copy)
         try:
-            finish(made, self.path, seen, problem, failures or self._failures_of(made))
+            finish(made, self.path, seen, problem, failures or _failures_of(made, self._file, self.root))
             made.close()
             with self.lock:
                 if self._index is index and self._seen == seen and not self.changed():
@@ -262,30 +277,10 @@ class GrowingRun:
             self._temporary.unlink(missing_ok=True)
         return self._kept
 
-    def _keep_unfinished(self, index: CaseIndex) -> None:
-        state = state_of(self._file)
-        if state is None or self._is_being_written() or self._is_another(state, index):
-            return
-        finish(index, self.path, state, self._problem, None)
-        put_beside_rows(self._temporary, self.path)
-
-    def _is_being_written(self) -> bool:
-        try:
-            return is_being_written(self.path)
-        except StoreError:
-            return True
-
-    def _failures_of(self, index: CaseIndex) -> FailureGroups:
-        found = FailureGroups()
-        for number, place in list(index.not_passed()):
-            found.add(self._result_at(place), number)
-        return found
-
-    def _result_at(self, place: int) -> TrialResult:
-        try:
-            return result_in(line_at(self._file, place), self.root)
-        except ValueError as error:
-            raise StoreError(f"{self._file}: no row of a run starts at byte {place}: {error}") from error
+    def _keep_unfinished(self, index: CaseIndex, state: FileState | None) -> None:
+        if state and not _may_be_written(self.path) and not _is_another(state, index, self._file, self._inode):
+            finish(index, self.path, state, self._problem, None)
+            put_beside_rows(self._temporary, self.path)
 
     def _read_some(self) -> bool:
         """Read rows for a moment; whether there are more."""
@@ -294,7 +289,7 @@ class GrowingRun:
             if found is not None and found == self._seen:
                 return False
             current = index
-            if found is None or self._is_another(found, index) or _rewritten(found, self._seen):
+            if found is None or _is_another(found, index, self._file, self._inode) or _rewritten(found, self._seen):
                 self._generation += bool(index.read.place)
                 self._begin_again()
                 current = self._index = CaseIndex.create(self._temporary)
@@ -316,19 +311,12 @@ class GrowingRun:
             self._seen = found
         return batch.more
 
-    def _is_another(self, found: FileState, index: CaseIndex) -> bool:
-        """Whether the file is not the one that was read so far, or not any more."""
-        read = index.read
-        if found.size < read.place or (self._inode and found.inode != self._inode):
-            return True
-        return bool(read.place) and fingerprint(self._file, read.place) != read.fingerprint
-
     def _new_index(self) -> CaseIndex:
         """The index that was kept beside the rows, where it is of them; else an empty one."""
         with suppress(StoreError, OSError):
             state = state_of(self._file)
             found = kept_index(self.path, state)
-            if found is not None and state is not None and not self._is_another(state, found[0]):
+            if found is not None and state is not None and not _is_another(state, found[0], self._file, self._inode):
                 self._kept, self._inode = True, state.inode
                 self._collected = Collected(None, None)
                 self._problem = found[1]
@@ -346,12 +334,8 @@ class GrowingRun:
             return index
         index.close()
         self._kept = False
-        shutil.copyfile(self.path / VIEWED, self._temporary)
-        copied = CaseIndex.open(self._temporary, writable=True)
-        if copied is None:
-            raise StoreError(f"cannot copy {self.path / VIEWED}")
-        self._index = copied
-        return copied
+        self._index = _copied(self.path / VIEWED, self._temporary)
+        return self._index
 
     def _begin_again(self) -> None:
         """Forget all that was read."""
@@ -374,3 +358,40 @@ def _size_of(path: Path) -> int:
         found = state_of(path)
         return 0 if found is None else found.size
     return 0
+
+
+def _may_be_written(path: Path) -> bool:
+    try:
+        return is_being_written(path)
+    except StoreError:
+        return True
+
+
+def _failures_of(index: CaseIndex, file: Path, root: str) -> FailureGroups:
+    groups = FailureGroups()
+    for number, place in list(index.not_passed()):
+        groups.add(_result_at(file, root, place), number)
+    return groups
+
+
+def _result_at(file: Path, root: str, place: int) -> TrialResult:
+    try:
+        return result_in(line_at(file, place), root)
+    except ValueError as error:
+        raise StoreError(f"{file}: no row of a run starts at byte {place}: {error}") from error
+
+
+def _is_another(found: FileState, index: CaseIndex, file: Path, inode: int) -> bool:
+    """Whether the file is not the one that was read so far, or not any more."""
+    read = index.read
+    if found.size < read.place or (inode and found.inode != inode):
+        return True
+    return bool(read.place) and fingerprint(file, read.place) != read.fingerprint
+
+
+def _copied(kept: Path, into: Path) -> CaseIndex:
+    shutil.copyfile(kept, into)
+    copied = CaseIndex.open(into, writable=True)
+    if copied is None:
+        raise StoreError(f"cannot copy {kept}")
+    return copied
