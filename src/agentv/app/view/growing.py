@@ -135,10 +135,9 @@ class GrowingRun:
 
     def changed(self) -> bool:
         """Whether the file is another than the one that was read."""
-        try:
+        with suppress(StoreError):
             return self._seen != state_of(self._file)
-        except StoreError:
-            return False
+        return False
 
     def progress(self) -> Progress:
         """How far it is read."""
@@ -210,8 +209,7 @@ class GrowingRun:
         """
         with self.index() as index:
             if self._collected.failures is None:
-                saved = index.saved(failures_name(index))
-                if saved is not None:
+                if (saved := index.saved(failures_name(index))) is not None:
                     return read_groups(saved)
                 self._collected.failures = _failures_of(index, self._file, self.root)
             return self._collected.failures.groups()
@@ -219,21 +217,16 @@ class GrowingRun:
     def totals(self, record: JsonObject) -> Summary | None:
         """The totals of the rows that were read; None where there are too many to count them again and again."""
         with self.lock:
-            counts, planned = self._collected.counts, planned_counts(record)
-            if counts is None:
-                return None
-            return counts.summary(run_id=str(record.get("run_id", "")), planned=planned, duration_ms=0.0)
+            counts, run_id = self._collected.counts, str(record.get("run_id", ""))
+            planned = planned_counts(record)
+            return None if counts is None else counts.summary(run_id=run_id, planned=planned, duration_ms=0.0)
 
     @property
     def to_keep(self) -> bool:
         """Whether all rows are read, and the index should be kept."""
         with self.lock:
-            return (
-                self._index is not None
-                and not self._kept
-                and self._seen is not None
-                and self._tried != self._index.read.next_trial
-            )
+            index, read = self._index, self._seen is not None
+            return index is not None and read and not self._kept and self._tried != index.read.next_trial
 
     def keep(self) -> bool:
         """Keep the index beside the rows once the run is over and all of it is read; False: it cannot be put there.
