@@ -46,7 +46,8 @@ def test_every_address_but_health_and_metrics_needs_a_token_with_its_scope(serve
                 continue
             assert code(without) == (401, "no-token"), path
             given = httpx.request(method, server.root + path, headers={"Authorization": f"Bearer {scoped}"})
-            readable = path == "/api/projects" or (method, path) == ("GET", "/projects/support/api/labels/lines")
+            readable = path in ("/api/projects", "/api/openapi.json")
+            readable = readable or (method, path) == ("GET", "/projects/support/api/labels/lines")
             assert given.status_code == (200 if readable else 403), path
     assert open_addresses == {"/health", "/metrics"}
 
