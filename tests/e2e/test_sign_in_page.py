@@ -31,7 +31,7 @@ def test_a_link_leads_to_its_page_after_the_sign_in_and_nothing_keeps_the_token(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             page.fill("#token", text)
             page.keyboard.press("Enter")
-            page.wait_for_selector("text=Compare two runs")
+            page.wait_for_selector("h1:text('Compare runs')")
             assert page.url == f"{server.address}/#/compare"
             stored = page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie])")
             assert text not in stored
@@ -58,7 +58,12 @@ def test_nothing_keeps_people_from_signing_in(tmp_path):
             assert barriers(page) == []
         page.fill("#token", server.token("read"))
         page.keyboard.press("Enter")
-        page.wait_for_selector("text=Projects")
+        page.wait_for_selector("ul.projects")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size(PHONE)
+            assert barriers(page) == []
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.goto(f"{server.root}/sign-in")
         assert page.is_visible("#sign-out")
         assert barriers(page) == []
