@@ -93,6 +93,12 @@ class UsageError(AgentvError):
         self.hint = hint
 
 
+class BudgetSpentError(UsageError):
+    """A command ended before it was complete, because its budget is spent."""
+
+    status = ExitStatus.ERRORED
+
+
 class StoreError(AgentvError):
     """A run directory, or a file in it, cannot be read or written."""
 

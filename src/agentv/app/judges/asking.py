@@ -15,7 +15,7 @@ from agentv.app.wiring import Answers, Connections
 from agentv.engine.calls.circuit_breaker import STOPPED, UNAFFORDABLE
 from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.grading import grade_entries
-from agentv.errors import AgentvError, UsageError
+from agentv.errors import AgentvError, BudgetSpentError, UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, Judge, Services
 from agentv.model.run.grade import Grade
@@ -198,7 +198,7 @@ class JudgeCaller:
             vote: number of the vote, from 1.
 
         Raises:
-            UsageError: the budget is spent.
+            BudgetSpentError: the budget is spent.
         """
         calls: list[_MadeCall] = []
         _CALLS.set(calls)
@@ -208,7 +208,7 @@ class JudgeCaller:
             limiter = self.connections.throttle.budget_limiter
             helps = limiter is not None and not limiter.uncounted
             hint = "verdicts so far are cached: the same command with a larger --budget-usd continues"
-            raise UsageError(grade.error.message, hint if helps else None)
+            raise BudgetSpentError(grade.error.message, hint if helps else None)
         costs = [one.cost_usd for one in calls]
         failure = grade.error
         if grade.undecided:

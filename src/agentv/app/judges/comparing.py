@@ -73,7 +73,8 @@ def compare_judges(request: CompareRequest, report: Report = lambda *_: None) ->
     """How well several judges agree with people, on the same answers.
 
     Raises:
-        UsageError: there is no such run or judge, one is given twice, there are no labels, or the budget is spent.
+        UsageError: there is no such run or judge, one is given twice, or there are no labels.
+        BudgetSpentError: the budget is spent.
         LoadError: an eval file of the run is wrong, or a judge cannot be used.
         StoreError: the run, or a file of labels, cannot be read.
     """

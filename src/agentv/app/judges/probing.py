@@ -111,7 +111,8 @@ def probe_judges(request: ProbeRequest, report: Report = lambda *_: None) -> Jud
     """How often the verdicts on a run's answers change by each probe. Nothing is written to the run.
 
     Raises:
-        UsageError: there is no such run, judge or probe, no judge graded its answers, or the budget is spent.
+        UsageError: there is no such run, judge or probe, or no judge graded its answers.
+        BudgetSpentError: the budget is spent.
         LoadError: an eval file of the run is wrong.
         StoreError: the files of the run cannot be read.
     """

@@ -39,7 +39,8 @@ def command(run: str, assertion: str | None, *, probe: str | None, as_json: bool
     --probe needs no labels. Probes: repeat (ask the same again), order (reverse the rubric's items), longer, markdown,
     confident, other-model and own-model (name a model as the author). Verdicts are cached.
 
-    Exit status 2 if there are no labels, a file of labels is wrong, or a probed judge gave too few verdicts.
+    Exit status 2 if there are no labels, a file of labels is wrong, or a probed judge gave too few verdicts; 3 if the
+    budget of --probe is spent.
     """
     given = {name: value for name, value in options.items() if value is not None}
     if probe is None:

@@ -37,7 +37,7 @@ def command(judges: tuple[str, ...], *, margin: float, as_json: bool, **options:
 
     Verdicts are cached: after Ctrl-C or a spent budget, run the same command to continue.
 
-    Exit status 2 if there are no labels, a judge does not exist or gave too few verdicts, or the budget is spent.
+    Exit status 2 if there are no labels, or a judge does not exist or gave too few verdicts; 3 if the budget is spent.
     """
     from agentv.app.judges.comparing import CompareRequest, compare_judges
     from agentv.cli.judge.progress import VerdictProgress

@@ -9,7 +9,7 @@ import pytest
 from agentv.app.judges.comparing import CompareRequest, compare_judges
 from agentv.app.labels.checking import check_judges
 from agentv.cli.main import run
-from agentv.errors import LoadError, UsageError
+from agentv.errors import BudgetSpentError, ExitStatus, LoadError, UsageError
 from agentv.stats.judges.agreement import ConfusionMatrix
 from doubles.judge_models import JudgeModels, evaluated, labelled, write_project
 
@@ -133,8 +133,9 @@ def test_labels_drawn_by_the_verdicts_of_an_earlier_judge_keep_their_weights(pro
 def test_a_spent_budget_keeps_what_was_paid_for(project):
     models = project()
     before = models.asked["large"]
-    with pytest.raises(UsageError, match="budget"):
+    with pytest.raises(BudgetSpentError, match="budget") as spent:
         compared("small", "large", budget_usd=0.4)
+    assert spent.value.status == ExitStatus.ERRORED, "as with agentv eval"
     first = models.asked["large"] - before
     assert 15 <= first <= 20, "calls of 0.02 dollars"
     found = compared("small", "large")
