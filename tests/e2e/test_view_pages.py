@@ -215,11 +215,15 @@ def test_two_runs_are_compared_verdict_first(project, opened):
         tab.click(f"[data-run={run}] .pick input")
     tab.click("text=Compare the two runs")
     tab.wait_for_selector(".compared h1")
-    assert tab.locator("section h2").all_inner_texts() == ["Got worse: 0", "Got better: 1"]
+    assert tab.locator(".direction h2").all_inner_texts() == ["Got worse: 0", "Got better: 1"]
     tab.click("text=Both answers")
     tab.wait_for_selector(".besides .difference")
     assert "within 14 days" in tab.inner_text(".besides")
-    tab.click(".directions .look")
+    tab.evaluate("location.hash += '&run=both'")
+    tab.wait_for_selector(".compared + .compared")
+    assert tab.locator(".movedcase").all_inner_texts() == ["bike\t\n0.50\t\n1.00now passes\t\n0.50as before"]
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
     tab.wait_for_selector(".casehead")
     assert "Compared with the other run" in tab.inner_text("article")
 

@@ -151,6 +151,36 @@ def test_two_runs_are_compared_verdict_first(client):
     assert (same["moved"], same["comparison"]["finding"] != "") == ([], True)
 
 
+def test_cases_that_moved_in_any_of_several_runs_stand_together(client, root):
+    third, elsewhere = "20261123T140322Z-7f3a", "20261124T140322Z-7f3a"
+    scores = {f"case-{at}": 1.0 for at in range(30) if at != 2}
+    add_run(root, third, scoring({**scores, "case-1": 0.5, "case-3": 0.0}))
+    add_run(root, elsewhere, [finished(trial=trial("other", suite="elsewhere"))])
+    found = client.get(f"/api/compare/moved?run={NEW}&run={OLD}&run={third}&run={elsewhere}").json()
+    assert [one["comparison"]["verdict"] != "" for one in found["comparisons"]] == [True, True, False]
+    assert [(one["direction"], one["base"]["id"]) for one in found["moved"]] == [
+        ("better", "case-1"),
+        ("better", "case-2"),
+    ]
+    cells = [
+        [(each["change"], each["case"] and each["case"]["score"]) for each in one["runs"]] for one in found["moved"]
+    ]
+    assert cells == [
+        [("better", 1.0), ("higher", 0.5), ("left out", None)],
+        [("better", 1.0), ("gone", None), ("left out", None)],
+    ]
+    back = client.get(f"/api/compare/moved?run={OLD}&run={NEW}&run={third}").json()
+    assert [(one["direction"], one["base"]["id"]) for one in back["moved"]] == [
+        ("worse", "case-1"),
+        ("worse", "case-3"),
+        ("worse", "case-2"),
+    ]
+    assert (back["worse"], back["better"]) == (3, 0)
+    for runs in ([], [OLD], [OLD] * 10):
+        asked = "&".join(f"run={one}" for one in runs)
+        assert client.get(f"/api/compare/moved?{asked}").status_code == 400
+
+
 def test_runs_that_cannot_be_compared_say_why(client, root):
     add_run(root, "20261123T000000Z-0001", [finished(trial=trial("other", suite="elsewhere"))])
     found = client.get(f"/api/compare?run={OLD}&run=20261123T000000Z-0001").json()

@@ -20,7 +20,8 @@ from agentv.store.index.case_index import CaseIndex
 MOST_MOVED = 200
 """Cases that moved one way that an answer holds; all are counted."""
 
-_CHANGES = ("worse", "better", "lower", "higher", "same", "unjudged", "edited", "added", "gone")
+CHANGES = ("worse", "better", "lower", "higher", "same", "unjudged", "edited", "added", "gone")
+"""How a case can have changed."""
 
 
 class ComparedRun(Struct, frozen=True):
@@ -76,19 +77,39 @@ def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: Growin
     Raises:
         StoreError: a run cannot be read.
     """
-    request = CompareRequest((str(base.path), str(candidate.path)), partial=True)
-    try:
-        found = compare(request, ComparisonSettings(limit=0))
-    except UsageError as error:
-        refused = ShownComparison("", str(error))
-        base_run, candidate_run = map(ComparedRun, runs)
-        return ViewedComparison(base_run, candidate_run, dict(refused.as_json()), dict.fromkeys(_CHANGES, 0), [], [])
-    if not isinstance(found, Comparison):
-        raise TypeError("two runs give one comparison")
+    found = compared(base, candidate)
+    if isinstance(found, UsageError):
+        return refused_comparison(runs, found)
     counts, worse, better = _moves(found)
     with base.index() as before, candidate.index() as after:
         pairs = [*worse, *reversed(better)]
         moved = [one for pair in pairs if (one := _changed(pair, before, after)) is not None]
+    return told_comparison(runs, found, counts, moved)
+
+
+def compared(base: GrowingRun, candidate: GrowingRun) -> Comparison | UsageError:
+    """Two runs compared as `agentv compare` does; an error: why that is not possible."""
+    request = CompareRequest((str(base.path), str(candidate.path)), partial=True)
+    try:
+        found = compare(request, ComparisonSettings(limit=0))
+    except UsageError as error:
+        return error
+    if not isinstance(found, Comparison):
+        raise TypeError("two runs give one comparison")
+    return found
+
+
+def refused_comparison(runs: tuple[str, str], error: UsageError) -> ViewedComparison:
+    """Two runs that cannot be compared, and why."""
+    refused = ShownComparison("", str(error))
+    base_run, candidate_run = map(ComparedRun, runs)
+    return ViewedComparison(base_run, candidate_run, dict(refused.as_json()), dict.fromkeys(CHANGES, 0), [], [])
+
+
+def told_comparison(
+    runs: tuple[str, str], found: Comparison, counts: dict[str, int], moved: list[ChangedCase]
+) -> ViewedComparison:
+    """A comparison with the cases of it that are shown."""
     gone = [_name(key) for key in islice(found.left_out.only_base, MOST_MOVED)]
     before_run, after_run = ComparedRun(runs[0], found.base.targets), ComparedRun(runs[1], found.candidate.targets)
     return ViewedComparison(before_run, after_run, dict(shown_of(found).as_json()), counts, moved, gone)
@@ -96,24 +117,32 @@ def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: Growin
 
 def _moves(found: Comparison) -> tuple[dict[str, int], Sequence[CasePair], Sequence[CasePair]]:
     """How many cases changed how; those that lost the most, and those that gained the most."""
-    counts = dict.fromkeys(_CHANGES, 0)
+    counts = counts_of(found)
     worse: list[CasePair] = []
     better: list[CasePair] = []
     for pair in found.pairs:  # worst first
-        change = _change(pair)
-        counts[change] += 1
+        change = change_of(pair)
         if change in ("worse", "lower") and len(worse) < MOST_MOVED:
             worse.append(pair)
         elif change in ("better", "higher"):
             better.append(pair)
             del better[:-MOST_MOVED]
-    left = found.left_out
-    counts["unjudged"] += len(left.errored) + len(left.unfinished)
-    counts["edited"], counts["added"], counts["gone"] = len(left.edited), len(left.only_candidate), len(left.only_base)
     return counts, worse, better
 
 
-def _change(pair: CasePair) -> str:
+def counts_of(found: Comparison) -> dict[str, int]:
+    """How many cases changed how."""
+    left = found.left_out
+    counts = dict.fromkeys(CHANGES, 0)
+    for pair in found.pairs:
+        counts[change_of(pair)] += 1
+    counts["unjudged"] += len(left.errored) + len(left.unfinished)
+    counts["edited"], counts["added"], counts["gone"] = len(left.edited), len(left.only_candidate), len(left.only_base)
+    return counts
+
+
+def change_of(pair: CasePair) -> str:
+    """How a case changed: one of `CHANGES`."""
     if "errored" in (pair.before.status, pair.after.status):
         return "unjudged"
     if pair.broken or pair.fixed:
@@ -122,13 +151,14 @@ def _change(pair: CasePair) -> str:
 
 
 def _changed(pair: CasePair, before: CaseIndex, after: CaseIndex) -> ChangedCase | None:
-    base, case = _case(before, pair.before.places), _case(after, pair.after.places)
+    base, case = case_at(before, pair.before.places), case_at(after, pair.after.places)
     if base is None or case is None:
         return None
-    return ChangedCase(case, base, _change(pair))
+    return ChangedCase(case, base, change_of(pair))
 
 
-def _case(index: CaseIndex, places: Iterable[int]) -> ViewedCase | None:
+def case_at(index: CaseIndex, places: Iterable[int]) -> ViewedCase | None:
+    """The case with a row at one of these places; None: the index does not have it yet."""
     for number in _trials(index, places):
         case = index.case_of(number)
         for entry in index.entries([] if case is None else [case]):

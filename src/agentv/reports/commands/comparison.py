@@ -23,6 +23,7 @@ from agentv.reports.run.corrected import comparison_lines
 from agentv.reports.run.matrix import points
 from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.signs import signed
 from agentv.stats.intervals.zero_variance import cases_for_share
 
 LISTED = 10
@@ -96,16 +97,16 @@ def interval_text(one: MeasureResult) -> str:
 
 def difference_text(number: float, measure: Measure) -> str:
     """`-0.190` of scores; of rates `-19.0 points`."""
-    return signed(number) if measure == "mean score" else points(number)
+    return score_difference(number) if measure == "mean score" else points(number)
 
 
 def _number(number: float, measure: Measure) -> str:
     return difference_text(number, measure).removesuffix(" points")
 
 
-def signed(number: float) -> str:
+def score_difference(number: float) -> str:
     """`-0.190`; of what three digits would show as nothing, two that count."""
-    return f"{number:+.3f}" if number == 0 or abs(number) >= _LEAST / 2 else f"{number:+.1e}"
+    return signed(number, 3) if number == 0 or abs(number) >= _LEAST / 2 else f"{number:+.1e}"
 
 
 def percentage(level: float) -> str:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import cells, one_line, percent
+from agentv.reports.text.signs import signed
 from agentv.stats.judges.check_result import FEW
 from agentv.stats.judges.compare_result import (
     MOST_ERRORS,
@@ -166,8 +167,7 @@ def _difference(found: AccuracyDifference) -> str:
 
 
 def _points(share: float) -> str:
-    shown = f"{share * 100:+.1f}"
-    return "0.0" if shown in ("+0.0", "-0.0") else shown.replace("-", "−")
+    return signed(100 * share, 1).replace("-", "−")
 
 
 def _p(value: float) -> str:

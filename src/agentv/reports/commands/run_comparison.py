@@ -11,6 +11,7 @@ from agentv.model.values.formatting import plural
 from agentv.reports.commands.comparison import case_label, listed
 from agentv.reports.run.matrix import column_label, comparison_words
 from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.signs import signed
 
 _STYLES = {"better": "32", "worse": "31"}
 
@@ -59,7 +60,7 @@ def _lines(one: MatrixComparison, margin: float, *, color: bool) -> Iterator[str
         errors = ""
         if each.bounds is not None:
             worst, best = (100 * bound for bound in each.bounds)
-            errors = f"; with errors as failed or passed {worst:+.1f} to {best:+.1f} points"
+            errors = f"; with errors as failed or passed {signed(worst, 1)} to {signed(best, 1)} points"
         yield f"  {each.measure} {' → '.join(shown)}{errors}"
 
 

@@ -10,6 +10,7 @@ from math import floor, isfinite
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.signs import signed
 from agentv.stats.series.serial import Effect
 from agentv.stats.series.series import Change, Context, Point, Trend
 
@@ -107,11 +108,13 @@ def _slopes(trend: Trend) -> Iterator[str]:
 
 def _points(effect: Effect) -> str:
     """Points in a hundred, which is how people speak of rates."""
-    return f"{100 * effect.effect:+.2f} points"
+    return f"{signed(100 * effect.effect, 2)} points"
 
 
 def _interval(effect: Effect) -> str:
-    return f" (95% CI {100 * effect.low:+.2f} to {100 * effect.high:+.2f})" if isfinite(effect.low) else ""
+    if not isfinite(effect.low):
+        return ""
+    return f" (95% CI {signed(100 * effect.low, 2)} to {signed(100 * effect.high, 2)})"
 
 
 def _notes(trend: Trend) -> Iterator[str]:

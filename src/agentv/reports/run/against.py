@@ -5,12 +5,13 @@ from __future__ import annotations
 from agentv.model.run.sequential import SequentialComparison
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.signs import signed
 
 
 def against_line(found: SequentialComparison) -> str:
     """`worse than 20261122T184730Z-a1f8: pass rate -0.120 (95.0% confidence interval -0.215 to -0.012), …`."""
     low, high = found.interval
-    interval = f"{percent(1 - found.alpha)} confidence interval {low:+.3f} to {high:+.3f}, anytime-valid"
+    interval = f"{percent(1 - found.alpha)} confidence interval {signed(low, 3)} to {signed(high, 3)}, anytime-valid"
     drawn = f"{found.drawn:,} of {plural(found.cases, 'case')} drawn at random"
     if found.clusters != found.drawn:
         drawn += f", in {plural(found.clusters, 'cluster')}"
@@ -27,7 +28,7 @@ def _claim(found: SequentialComparison) -> str:
 
 def _difference(found: SequentialComparison) -> str:
     low, high = found.difference
-    return f"{low:+.3f}" if round(high - low, 9) == 0 else f"{low:+.3f} to {high:+.3f}"
+    return signed(low, 3) if round(high - low, 9) == 0 else f"{signed(low, 3)} to {signed(high, 3)}"
 
 
 def _rest(found: SequentialComparison) -> list[str]:

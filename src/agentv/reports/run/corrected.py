@@ -8,6 +8,7 @@ from shlex import quote
 from agentv.model.run.labelled.corrected import CorrectedComparison, CorrectedRate, CorrectedRates, GateResult
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.signs import signed
 
 SHOWN = 10
 """Assertions whose rates are listed; `--json` holds all."""
@@ -52,8 +53,8 @@ def comparison_lines(found: CorrectedComparison) -> Iterator[str]:
         words = f"no corrected rate: {one_line(rate, _LONGEST)}" if isinstance(rate, str) else corrected_words(rate)
         yield f"  {name:<9}  {words}"
     if found.difference is not None and found.interval is not None:
-        low, high = (f"{100 * end:+.1f}" for end in found.interval)
-        yield f"  difference {100 * found.difference:+.1f} points (95% CI {low} to {high})"
+        low, high = (signed(100 * end, 1) for end in found.interval)
+        yield f"  difference {signed(100 * found.difference, 1)} points (95% CI {low} to {high})"
 
 
 def unchecked_words(found: CorrectedRates | None) -> str:

@@ -12,6 +12,7 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.reports.run.matrix_grid import Grid, GridRow, grid_of
 from agentv.reports.text.aligned import GAP, aligned
 from agentv.reports.text.escaping import cells, one_line
+from agentv.reports.text.signs import signed
 
 WIDTH = 100
 """Columns where no terminal says how many it has."""
@@ -144,7 +145,7 @@ def comparison_words(one: MatrixComparison, margin: float = 0.0) -> str:
 def points(delta: float) -> str:
     """`+8.0 points`; of a difference of less than a tenth of a point one digit that counts."""
     shown = 100 * delta
-    return f"{shown:+.1g} points" if 0 < abs(shown) < _FEW_POINTS else f"{shown:+.1f} points"
+    return f"{shown:+.1g} points" if 0 < abs(shown) < _FEW_POINTS else f"{signed(shown, 1)} points"
 
 
 def _numbers(one: MatrixComparison) -> str:
@@ -160,13 +161,13 @@ def _told(one: MatrixComparison) -> tuple[ComparedMeasure, ...]:
 def _measure(each: ComparedMeasure, one: MatrixComparison) -> str:
     mean = each.measure == "mean score"
     scale = 1 if mean else 100
-    shown = f"mean score {each.delta:+.3f}" if mean else points(each.delta)
+    shown = f"mean score {signed(each.delta, 3)}" if mean else points(each.delta)
     if each.measure == "share of cases that passed":  # samples of some ended early, so rates of samples are biased
         shown += " in cases that passed"
     if each.interval is None or each.p_value is None:
         return shown
     digits = 3 if mean else 1
-    low, high = (f"{scale * end:+.{digits}f}" for end in each.interval)
+    low, high = (signed(scale * end, digits) for end in each.interval)
     p = f"p {each.p_value:.3f}" if each.p_value >= _LEAST_P else f"p < {_LEAST_P}"
     also = "" if not one.shown_by or each.measure in one.shown_by or len(one.measures) == 1 else ", not significant"
     return f"{shown} ({100 * each.confidence:.4g}% CI {low} to {high}, {p}{also})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from agentv.app.view.comparison import ViewedComparison, viewed_comparison
+from agentv.app.view.moved_cases import MovedCases, moved_cases
 from agentv.web.api.runs import state_of
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
@@ -35,7 +36,46 @@ def _both(call: Call) -> tuple[str, str]:
     return call.query.run[0], call.query.run[1]
 
 
+MOST_RUNS = 9
+"""The base, and the runs that are compared with it."""
+
+
+class SeveralRunsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which runs.
+
+    Attributes:
+        run: given two to nine times: the base, then the others.
+    """
+
+    run: tuple[str, ...] = ()
+
+
+def _moved(context: ViewContext, call: Call) -> MovedCases:
+    ids = _several(call)
+    return moved_cases(ids, [context.opened.run(run_id) for run_id in ids])
+
+
+def _state_of_several(context: ViewContext, call: Call) -> str:
+    return "\n".join(state_of(context, run_id) for run_id in _several(call))
+
+
+def _several(call: Call) -> tuple[str, ...]:
+    ids: tuple[str, ...] = call.query.run
+    if not 2 <= len(ids) <= MOST_RUNS:
+        raise ValueError(f"give 'run' two to {MOST_RUNS} times: the base, then the others")
+    return ids
+
+
 ENDPOINTS = (
+    Endpoint(
+        "/api/compare/moved",
+        "Cases that moved from a base in several runs.",
+        MovedCases,
+        _moved,
+        SeveralRunsQuery,
+        state=_state_of_several,
+        kept=True,
+    ),
     Endpoint(
         "/api/compare", "A candidate against a base.", ViewedComparison, _compared, RunsQuery, state=_state, kept=True
     ),

@@ -25,7 +25,7 @@ def lines(width=200, **changed):
         ({}, "b better than a: +8.0 points (95% CI +2.0 to +14.0, p 0.010); 100 cases"),
         (
             {"verdict": "worse", "measures": (replace(RATE, delta=-0.0004, interval=(-0.1, 0.0)),)},
-            "b worse than a: -0.04 points (95% CI -10.0 to +0.0, p 0.010); 100 cases",
+            "b worse than a: -0.04 points (95% CI -10.0 to 0.0, p 0.010); 100 cases",
         ),
         (
             {"measures": (RATE, SCORE), "shown_by": ("mean score",), "pairs": 200, "clusters": 10},
@@ -70,7 +70,7 @@ def test_a_comparison_says_what_it_shows(changed, said):
 
 def test_no_difference_is_never_called_equal_without_a_margin():
     words = comparison_words(replace(BETTER, verdict="inconclusive", measures=(replace(RATE, delta=0.0),)))
-    assert "inconclusive: +0.0 points" in words
+    assert "inconclusive: 0.0 points" in words
     assert comparison_words(replace(BETTER, verdict="equivalent"), 0.05).startswith("b equivalent to a, within 0.05: ")
 
 

@@ -1,15 +1,14 @@
-// Runs against the first of them: the verdicts first, then the cases that moved, in both directions, with both answers.
+// Runs against the first of them: the verdicts first, then the cases that moved, in both directions, with the answers.
 
 /** @import { Api } from "../data/api.js" */
-/** @import { Against, Case } from "../data/types.d.ts" */
 
-import { sideBySide } from "../case/answers.js";
-import { CHANGES, DIRECTIONS } from "../data/changes.js";
+import { CHANGES } from "../data/changes.js";
 import { plainly, shortened } from "../data/texts.js";
-import { button, element, folded, section } from "../dom/elements.js";
-import { inline } from "../dom/text.js";
+import { button, element } from "../dom/elements.js";
 import { Loading } from "../page/loading.js";
-import { since } from "../run/comparison.js";
+import { openRow, stepRows } from "../page/rows.js";
+import { goneOf, verdictPanel } from "../run/comparison.js";
+import { MovedTable } from "./moved_table.js";
 import { runAddress } from "./run_rows.js";
 
 const MOST_RUNS = 100;
@@ -37,27 +36,21 @@ export class CompareScreen {
 
   async page(ids, signal) {
     const [base, ...candidates] = ids;
-    const [{ runs }, ...told] = await Promise.all([
+    const compared = [base, ...candidates.filter(Boolean)];
+    const [{ runs }, told] = await Promise.all([
       this.api.get(["runs"], { limit: MOST_RUNS }, signal),
-      ...(base ? candidates.filter(Boolean).map((one) => this.compared(base, one, signal)) : []),
+      base && compared.length > 1 ? this.api.get(["compare", "moved"], { run: compared }, signal) : null,
     ]);
     const choice = this.chooser(ids, runs);
-    if (!told.length) return element("article", {}, element("h1", { tabindex: -1 }, "Compare runs"), choice);
-    const found = told.map((one) => since(new ComparedState(this.api, one)));
-    if (found.length === 1) return element("article", { class: "overview" }, choice, found[0]);
+    if (told === null) return element("article", {}, element("h1", { tabindex: -1 }, "Compare runs"), choice);
     return element(
       "article",
       { class: "overview" },
       choice,
-      found.map(([verdict]) => verdict),
-      found.map(([, ...moved], place) =>
-        section(["Moved in ", inline(told[place].candidate.run_id)], element("div", {}, moved)),
-      ),
+      told.comparisons.map((one) => verdictPanel(PLACE, comparedRuns(one))),
+      new MovedTable(this.api, compared, told).element(),
+      told.comparisons.map(({ counts, gone }) => goneOf({ total: counts.gone, cases: gone })),
     );
-  }
-
-  compared(base, candidate, signal) {
-    return this.api.get(["compare"], { run: [base, candidate] }, signal);
   }
 
   chooser(ids, runs) {
@@ -99,6 +92,9 @@ export class CompareScreen {
 
   keys() {
     return {
+      j: () => stepRows(this.main, 1),
+      k: () => stepRows(this.main, -1),
+      Enter: () => openRow(this.main),
       Escape: () => {
         location.hash = "#/";
       },
@@ -111,68 +107,17 @@ function optionWords(run) {
   return shortened(plainly(words), 90);
 }
 
-// What the components of a comparison need to know of the page that they are on.
-class ComparedState {
-  constructor(api, told) {
-    this.api = api;
-    this.told = told;
-    this.run = { against: comparedRuns(told) };
-    this.runAddress = runAddress;
-  }
+// What the verdict of a comparison needs to know of the page that it is on.
+const PLACE = { runAddress, chosen: () => null };
 
-  /** @param {Case} one */
-  address(one) {
-    const query = new URLSearchParams({ against: this.told.base.run_id, beside: one.base?.route ?? one.route });
-    return `${runAddress(this.told.candidate.run_id)}case/${one.route}?${query}`;
-  }
-
-  chosen() {
-    return null;
-  }
-
-  // Both answers, once somebody looks.
-  beneath(one) {
-    return folded(
-      "Both answers",
-      () => {
-        const place = element("div", { class: "besides" });
-        const loading = new Loading(place);
-        loading.during(async (signal) => {
-          const [before, now] = await Promise.all([
-            this.whole(this.told.base.run_id, one.base, signal),
-            this.whole(this.told.candidate.run_id, one, signal),
-          ]);
-          return sideBySide(before.output, now.output, ["Answer before", "Answer now"]);
-        });
-        return place;
-      },
-      { class: "both" },
-    );
-  }
-
-  whole(run, one, signal) {
-    return this.api.get(["runs", run, "trials", one.trials[0].trial], {}, signal);
-  }
-}
-
-/** @returns {Against} */
-function comparedRuns(told) {
+function comparedRuns({ base, candidate, comparison, counts }) {
   const side = ({ run_id: id, targets }) => ({ run_id: id, targets: targets ?? [] });
-  const tables = { suites: [], targets: [], prompts: [], variants: [], tags: [], ...told.tables };
-  const cases = told.moved.map((one) => ({ ...one.case, change: one.change, base: one.base, tables }));
-  const { gone = 0, ...changes } = told.counts;
   return {
-    base: side(told.base),
-    candidate: side(told.candidate),
-    comparison: told.comparison,
+    base: side(base),
+    candidate: side(candidate),
+    comparison,
     changes: Object.keys(CHANGES)
-      .filter((change) => changes[change])
-      .map((change) => [change, changes[change]]),
-    directions: DIRECTIONS.map(([change, title]) => {
-      const wanted = change.split(" ");
-      const total = wanted.reduce((sum_, name) => sum_ + (changes[name] ?? 0), 0);
-      return { change, title, total, cases: cases.filter((one) => wanted.includes(one.change)) };
-    }),
-    gone: { total: gone, cases: told.gone ?? [] },
+      .filter((change) => counts[change])
+      .map((change) => [change, counts[change]]),
   };
 }

@@ -13,6 +13,12 @@ export function fixed(value, places) {
   return ((below % 2 ? below + 1 : below) / 10 ** places).toFixed(places);
 }
 
+// A difference with its sign; what rounds to nothing has none.
+export function signed(value, places) {
+  const said = fixed(value, places);
+  return Number(said) === 0 ? said.replace("-", "") : `${value > 0 ? "+" : ""}${said}`;
+}
+
 export function percent(share) {
   for (let places = 1; places < 9; places += 1) {
     const said = fixed(share * 100, places);

@@ -14,30 +14,8 @@ const GONE = 500;
 
 export function since(state) {
   const { against } = state.run;
-  const { comparison } = against;
-  const sides = [
-    ["base", against.base],
-    ["candidate", against.candidate],
-  ];
   return [
-    element(
-      "header",
-      { class: `verdict panel compared ${VERDICT_ICONS[comparison?.verdict] ?? ""}` },
-      element(
-        "ul",
-        { class: "facts subject" },
-        sides.map(([what, one]) => sideOf(state, what, one)),
-      ),
-      comparison ? verdictOf(comparison) : element("h1", { tabindex: -1 }, "Two runs"),
-      element(
-        "ul",
-        { class: "changes" },
-        against.changes.map((one) =>
-          element("li", {}, markOf(one[0], changeWords(one), state.chosen({ change: one[0] }))),
-        ),
-      ),
-      comparison ? basisOf(comparison) : null,
-    ),
+    verdictPanel(state, against),
     element(
       "div",
       { class: "directions" },
@@ -45,6 +23,33 @@ export function since(state) {
     ),
     goneOf(against.gone),
   ];
+}
+
+/** The two runs, the verdict and what it is based on. */
+export function verdictPanel(state, against) {
+  const { comparison } = against;
+  const sides = [
+    ["base", against.base],
+    ["candidate", against.candidate],
+  ];
+  return element(
+    "header",
+    { class: `verdict panel compared ${VERDICT_ICONS[comparison?.verdict] ?? ""}` },
+    element(
+      "ul",
+      { class: "facts subject" },
+      sides.map(([what, one]) => sideOf(state, what, one)),
+    ),
+    comparison ? verdictOf(comparison) : element("h1", { tabindex: -1 }, "Two runs"),
+    element(
+      "ul",
+      { class: "changes" },
+      against.changes.map((one) =>
+        element("li", {}, markOf(one[0], changeWords(one), state.chosen({ change: one[0] }))),
+      ),
+    ),
+    comparison ? basisOf(comparison) : null,
+  );
 }
 
 function sideOf(state, what, one) {
@@ -94,7 +99,7 @@ function directionOf(state, { change, title, total, cases }) {
       ? element(
           "ol",
           { class: "panel looks" },
-          cases.map((one) => element("li", {}, movedLink(state, one), state.beneath?.(one) ?? null)),
+          cases.map((one) => element("li", {}, movedLink(state, one))),
         )
       : element("p", { class: "panel note" }, "None."),
     all
@@ -119,7 +124,7 @@ function movedLink(state, one) {
   );
 }
 
-function goneOf({ total, cases }) {
+export function goneOf({ total, cases }) {
   if (!total) return null;
   const list = () =>
     element(

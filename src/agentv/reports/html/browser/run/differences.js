@@ -1,13 +1,13 @@
 // The difference between two rates and its interval, on a line from -100 to +100 points.
 
-import { fixed } from "../data/numbers.js";
+import { signed } from "../data/numbers.js";
 import { at } from "../dom/charts.js";
 import { drawing, element } from "../dom/elements.js";
 
 // The difference and its interval, on a line from -100 to +100 points.
 export function differenceDrawing({ measure, delta, interval, level }) {
   const place = (value) => (value + 1) / 2;
-  const points = (value) => `${value > 0 ? "+" : ""}${fixed(value * 100, 1)}`;
+  const points = (value) => signed(value * 100, 1);
   const [low, high] = interval;
   return drawing(
     "svg",
