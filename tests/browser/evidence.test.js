@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fencedCode, hitsOf, stretches } from "../../src/agentv/reports/html/browser/data/evidence.js";
+import { laidOutJson } from "../../src/agentv/reports/html/browser/data/laid_out_json.js";
 
 test("stretches are the text, and overlap where checks found the same place", () => {
   const hits = hitsOf([
@@ -39,4 +40,16 @@ test("an answer is code only if nothing is around it", () => {
   for (const text of ["", "x", "```js\nx\n``` and", "```\na\n```\nb\n```\nc\n```", "```js x y\nx\n```", "```a```"])
     assert.equal(fencedCode(text), null, text);
   assert.equal(fencedCode(`\`\`\`${"x".repeat(1_000_000)}`), null);
+});
+
+test("places of JSON are found in it with line breaks, or it is left as it is", () => {
+  const text = '{"a":{"b, c":[12,"1 \\"2: {"],"d":[]}, "e" : -1}';
+  const laid = laidOutJson(text);
+  assert.equal(laid.text, JSON.stringify(JSON.parse(text), null, 2));
+  for (const part of ["12", '"1 \\"2: {"', "-1", '"d"', "c"]) {
+    const begin = text.indexOf(part);
+    assert.equal(laid.text.slice(laid.placeOf(begin), laid.placeOf(begin + part.length - 1) + 1), part);
+  }
+  for (const other of ["{", "12", '{"a": 1, "a": 1}', "[1.0]", '["\\u0041"]', '{"2": 1, "1": 2}'])
+    assert.equal(laidOutJson(other), null, other);
 });

@@ -6,12 +6,15 @@ it is long. So a place is given only where no other text that is quoted so could
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
+from typing import Any
 
 from agentv.model.run.grade import NOT, Check
 from agentv.model.run.trial import Score
+from agentv.model.values.json_path import JsonPath, Missing, parse, read
 
 Span = tuple[int, int]
 
@@ -22,8 +25,15 @@ PATTERNS_S = 0.2
 """Seconds that the patterns of one trial may take."""
 
 _CUT = "…"
+_LEFT_OUT = " […] "
+_MARGIN = 40
+"""Characters around what was found that evidence has on either side."""
+
 _LEAST_QUOTE = 8
 _FLAGS = ("", "i", "m", "s", "im", "is", "ms", "ims")
+_ONE_OF = re.compile(r"contains one of ('.+')( and \d+ more)?( in any case)?", re.DOTALL)
+_ONE_OF_TYPES = frozenset({"contains-any", "icontains-any"})
+_FIELDS = "field-accuracy"
 _TEXT = re.compile(r"(contains|starts with|ends with|matches) '(.+)'( in any case)?", re.DOTALL)
 _TYPES = {
     "contains": frozenset({"contains", "icontains", "contains-all", "icontains-all"}),
@@ -58,12 +68,17 @@ class EvidenceSpans:
     def _places(self, score: Score, check: Check) -> Sequence[Span]:
         if score.grade.asked_judge is not None:
             return self._quotation(check.evidence or "")
+        type_ = score.entry.shown_type.removeprefix("not-")
+        if type_ == _FIELDS:
+            return self._field(check.text.removeprefix(NOT))
+        if type_ in _ONE_OF_TYPES:
+            return self._one_of(check)
         inverted = check.text.startswith(NOT)
         said = _TEXT.fullmatch(check.text.removeprefix(NOT))
         if said is None or check.passed == inverted or _CUT in said[2]:
             return ()
         what, value, any_case = said.groups()
-        if score.entry.shown_type.removeprefix("not-") not in _TYPES[what]:
+        if type_ not in _TYPES[what]:
             return ()
         if what == "matches":
             return self._matched(value)
@@ -86,6 +101,55 @@ class EvidenceSpans:
         same = all(text[begin:end] == needle for begin, end in found)
         alike = len({_sides(text, span) for span in found}) == 1
         return found if same and alike else ()
+
+    def _one_of(self, check: Check) -> Sequence[Span]:
+        """What was found of several texts: the only one of them that lies where the evidence says, or may lie."""
+        said = _ONE_OF.fullmatch(check.text.removeprefix(NOT))
+        window = self._window(check.evidence or "")
+        if said is None or window is None or check.passed == check.text.startswith(NOT):
+            return ()
+        values, more, any_case = said.groups()
+        text = self._folded if any_case else self._output
+        if text is None:
+            return ()
+        begin, end = window
+        if begin > 0 and end < len(text):  # cut on both sides, so what was found lies right between
+            return [(begin + _MARGIN, end - _MARGIN)] if end - begin > 2 * _MARGIN else ()
+        if more or _CUT in values:
+            return ()
+        found = set()
+        for value in values[1:-1].split("', '"):
+            needle = value.casefold() if any_case else value
+            found |= {span for span in _occurrences(text, needle) if _around(span, len(text)) == window}
+        return list(found) if len(found) == 1 else ()
+
+    def _window(self, evidence: str) -> Span | None:
+        """The part of the answer that evidence is; None: not known."""
+        if _LEFT_OUT in evidence:
+            return None
+        if evidence == self._output:
+            return 0, len(evidence)
+        inside = evidence.removeprefix(_CUT).removesuffix(_CUT)
+        if not inside or inside == evidence or evidence in self._output or self._output.count(inside) != 1:
+            return None
+        begin = self._output.index(inside)
+        end = begin + len(inside)
+        cut = (evidence.startswith(_CUT), evidence.endswith(_CUT))
+        return (begin, end) if cut == (begin > 0, end < len(self._output)) else None
+
+    def _field(self, text: str) -> Sequence[Span]:
+        """The value of a field, where the answer is an object as JSON and the check names one path."""
+        paths = [path for path in _paths(text) if path is not None]
+        begun = self._clock()
+        if len(paths) != 1 or self._left <= 0 or len(self._output) > self._shown:
+            return ()
+        try:
+            span = _value_at(self._output, paths[0])
+        except (ValueError, RecursionError):
+            return ()
+        finally:
+            self._left -= self._clock() - begun
+        return () if span is None else (span,)
 
     def _edge(self, what: str, needle: str) -> Sequence[Span]:
         stripped = self._output.strip()
@@ -128,6 +192,63 @@ class EvidenceSpans:
         for begin, end in sorted(spans):
             before = begin + _pairs(self._output[:begin])
             yield before, before + end - begin + _pairs(self._output[begin:end])
+
+
+def _around(span: Span, length: int) -> Span:
+    return max(span[0] - _MARGIN, 0), min(span[1] + _MARGIN, length)
+
+
+def _paths(text: str) -> Iterator[JsonPath | None]:
+    """What may be the path of `PATH is VALUE`; a key or a value may contain ` is `."""
+    for found in re.finditer(" is ", text):
+        try:
+            yield parse(text[: found.start()])
+        except ValueError:
+            yield None
+
+
+def _value_at(text: str, path: JsonPath) -> Span | None:
+    """Where the value of a path stands in the text of an object; None: nowhere, or that is not certain.
+
+    Raises:
+        ValueError: the text is no JSON.
+    """
+    decode = json.JSONDecoder().raw_decode
+    whole = json.loads(text)
+    wanted = read(path, whole)
+    if not isinstance(whole, dict) or isinstance(wanted, Missing):
+        return None
+    begin = _after_space(text, 0)
+    for step in path.steps:
+        found = [at for key, at in _members(text, begin, decode) if str(key) == str(step)]
+        if len(found) != 1:  # of a key that stands twice the last one counts, or a list is counted from its end
+            return None
+        begin = found[0]
+    value, end = decode(text, begin)
+    return (begin, end) if value == wanted else None
+
+
+def _members(text: str, at: int, decode: Callable[[str, int], tuple[Any, int]]) -> Iterator[tuple[str | int, int]]:
+    """The keys, or the places, of an object or a list that begins somewhere, and where each value begins."""
+    is_object, number = text[at] == "{", 0
+    if text[at] not in "{[":
+        return
+    at = _after_space(text, at + 1)
+    while text[at] not in "]}":
+        key: str | int = number
+        if is_object:
+            key, at = decode(text, at)
+            at = _after_space(text, _after_space(text, at) + 1)  # the colon
+        yield key, at
+        at = _after_space(text, decode(text, at)[1])
+        at = _after_space(text, at + 1) if text[at] == "," else at
+        number += 1
+
+
+def _after_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\n\r":
+        at += 1
+    return at
 
 
 def _pairs(text: str) -> int:

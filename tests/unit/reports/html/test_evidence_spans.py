@@ -6,7 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentv.assertions.text.matching import Contains, ContainsAll, EndsWith, IContains, Regex, StartsWith
+from agentv.assertions.text.matching import (
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    EndsWith,
+    IContains,
+    IContainsAny,
+    Regex,
+    StartsWith,
+)
 from agentv.model.run.grade import AskedJudge, Check, Grade
 from agentv.model.run.trial import Score
 from agentv.reports.html.evidence_spans import EvidenceSpans
@@ -39,6 +48,15 @@ def marked(kind, assertion, output, *, negate=False, shown=10**6, clock=lambda: 
         ("icontains", IContains("STRASSE"), "Die Strasse", ["Strasse"]),
         ("icontains", IContains("strasse"), "Die Straße", []),  # folding changes the length
         ("contains-all", ContainsAll(("a", "tent", "c")), "a b c", ["a", "c"]),
+        ("contains-any", ContainsAny(("60 days", "30 days")), "return it within 30 days", ["30 days"]),
+        ("contains-any", ContainsAny(("30 days", "return")), "return it within 30 days", []),  # either may be meant
+        ("contains-any", ContainsAny(("a', 'b",)), "a', 'b", []),
+        ("contains-any", ContainsAny((" cat", "dog")), "concat " + "." * 90 + " a dog here " + "." * 90, ["dog"]),
+        ("contains-any", ContainsAny(("w", "v", "z", "hidden")), "." * 90 + "🎉 hidden" + "." * 90, ["hidden"]),
+        ("contains-any", ContainsAny(("w", "v", "z", "hidden")), "hidden", []),
+        ("icontains-any", IContainsAny(("DAYS", "hours")), "x" * 50 + " Days", ["Days"]),
+        ("icontains-any", IContainsAny(("strasse",)), "Die Straße", []),
+        ("contains-any", ContainsAny(("x" * 300,)), "y" * 90 + "x" * 300 + "y" * 90, []),
         ("starts-with", StartsWith("Yes"), "  Yes, Yes", ["Yes"]),
         ("ends-with", EndsWith("end", trim=True), "end to end \n", ["end"]),
         ("regex", Regex(r"\d+ days?"), "🎉 in 30 days or 14 days", ["30 days"]),
@@ -54,6 +72,23 @@ def test_what_was_matched_is_marked_or_nothing(kind, assertion, output, found):
 def test_the_opposite_is_marked_where_it_fails():
     assert marked("contains", Contains("days"), "30 days", negate=True) == ["days"]
     assert marked("contains", Contains("tent"), "30 days", negate=True) == []
+
+
+def test_the_value_of_a_field_is_marked_in_an_answer_that_is_json():
+    def found(text, output):
+        check = Check(text, False, "found 13")
+        score = Score(entry("field-accuracy", ""), Grade(0.0, False, (check,)), 0.0)
+        units = output.encode("utf-16-le")
+        return [units[2 * a : 2 * b].decode("utf-16-le") for a, b in EvidenceSpans(output, 10**6).of(score, check)]
+
+    output = ' {"🎉": 13, "a": {"b": [13, {"c d": "13 is"}]}, "e": 13, "e": 13} '
+    for path, value in (("a.b[0]", "13"), ("$.a.b.0", "13"), ("a.b[1]['c d']", '"13 is"'), ("['🎉']", "13")):
+        assert found(f"{path} is 12", output) == [value], path
+    nothing = ("e", "a.b[-1]", "a.b[2]", "a.b.c", "x", "$.*")  # a key that stands twice; from the end; nothing there
+    assert [found(f"{path} is 12", output) for path in nothing] == [[]] * len(nothing)
+    assert found("a is b is 1", '{"a": 1}') == ["1"]
+    for output in ('[{"a": 1}]', 'The answer: {"a": 1}', '{"a": 1', "[" * 100_000, ""):
+        assert found("a is 1", output) == [], output[:20]
 
 
 def test_evidence_tells_which_of_several_was_found():

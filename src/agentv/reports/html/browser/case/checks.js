@@ -67,7 +67,7 @@ function gradeBody(grade, reveal) {
         longText(grade.reason, { class: "prose" }),
       ),
     );
-  if (reveal) body.append(reveal);
+  if (reveal) body.append(element("p", { class: "reveal" }, reveal));
   body.append(
     element("p", { class: "small" }, [
       named(grade) ? null : [inline(grade.type), " "],

@@ -1,6 +1,7 @@
 // The answer with what the checks found marked in it. It takes the place of the answer as it is otherwise shown.
 
 import { hitsOf, stretches } from "../data/evidence.js";
+import { laidOutJson } from "../data/laid_out_json.js";
 import { characters, MOST_ODD, oddPlaces, textOf } from "../data/texts.js";
 import { button, element } from "../dom/elements.js";
 import { safely } from "../dom/text.js";
@@ -11,6 +12,7 @@ export class Evidence {
   constructor(told) {
     this.text = textOf(told.output);
     this.hits = hitsOf(told.checks);
+    this.layOut();
     this.box = element("div", { class: "marked" });
   }
 
@@ -19,6 +21,19 @@ export class Evidence {
     this.usual = usual;
     this.box.replaceChildren(usual);
     return this.box;
+  }
+
+  // An answer that is JSON is marked as it is shown: with line breaks.
+  layOut() {
+    const laid = this.hits.length ? laidOutJson(this.text) : null;
+    if (laid === null) return;
+    this.text = laid.text;
+    this.hits = this.hits.map((hit) => ({
+      ...hit,
+      begin: laid.placeOf(hit.begin),
+      end: laid.placeOf(hit.end - 1) + 1,
+    }));
+    this.kind = "evidencetext code";
   }
 
   /** Whether the places of a grade are known. */
@@ -32,7 +47,7 @@ export class Evidence {
   }
 
   show(grade) {
-    const pre = element("pre", { dir: "auto", class: "evidencetext" });
+    const pre = element("pre", { dir: "auto", class: this.kind ?? "evidencetext" });
     const [from, to] = this.reach(grade);
     if (from > 0) pre.append(element("span", { class: "note" }, `[${characters(from)} before] `));
     for (const { begin, end, hits } of stretches(this.hits, this.text.length))
