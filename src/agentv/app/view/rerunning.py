@@ -1,4 +1,4 @@
-"""Runs a case again in a process of its own: one at a time, without a shell."""
+"""Runs a case, or all that failed, again in a process of its own: one at a time, without a shell."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rerun(Struct, frozen=True):
 
     Attributes:
         state: `none`: no case was run again yet.
-        trial: of the run `of`, whose case it is.
+        trial: of the run `of`, whose case it is; empty: all cases run that failed.
         command: as the page shows it.
         status: exit status; null: it has not ended.
         output: the end of what it printed.

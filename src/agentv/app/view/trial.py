@@ -44,6 +44,19 @@ def rerun_words(run: GrowingRun, trial: str) -> tuple[list[str], str]:
     return words, shown
 
 
+def rerun_failed_words(run: GrowingRun) -> tuple[list[str], str]:
+    """The words of the command that runs the failed cases again, and the command as the run's page shows it.
+
+    Raises:
+        UsageError: no command can run them.
+    """
+    options = _options(run)
+    words, shown = options.rerun_all_words(), options.rerun_all()
+    if words is None or shown is None:
+        raise UsageError("this run cannot be run again: its suites have no files, or it is not in .agentv/results")
+    return words, shown
+
+
 def _rerun(run: GrowingRun, result: TrialResult) -> str | None:
     """The command that runs the case again; None: none can."""
     return _options(run).rerun_trial(_named(result))

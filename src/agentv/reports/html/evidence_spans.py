@@ -71,8 +71,10 @@ class EvidenceSpans:
         type_ = score.entry.shown_type.removeprefix("not-")
         if type_ == _FIELDS:
             return self._field(check.text.removeprefix(NOT))
-        if type_ in _ONE_OF_TYPES:
-            return self._one_of(check)
+        return self._one_of(check) if type_ in _ONE_OF_TYPES else self._said(type_, check)
+
+    def _said(self, type_: str, check: Check) -> Sequence[Span]:
+        """Of a check that looks for one text, or a pattern."""
         inverted = check.text.startswith(NOT)
         said = _TEXT.fullmatch(check.text.removeprefix(NOT))
         if said is None or check.passed == inverted or _CUT in said[2]:

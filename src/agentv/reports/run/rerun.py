@@ -138,13 +138,18 @@ class RerunOptions:
 
     def rerun_all(self) -> str | None:
         """The command that runs all cases again that did not pass; None: the run has no files, or lies elsewhere."""
+        words = self.rerun_all_words()
+        return None if words is None else _joined(words)
+
+    def rerun_all_words(self) -> list[str] | None:
+        """The words of `rerun_all`, for a process that is started without a shell."""
         if not self.suites or not self.listed:
             return None
         paths = [_path(shown_from(path, self.here)) for path in self.suites]
         if len(paths) > MOST_PATHS and self.paths:
             paths = [_path(path) for path in self.paths]
         given = [word for name in self.given for word in ("--target", name)]
-        return _joined(["agentv", "eval", *paths, "--last-failed", *given, *self.options])
+        return ["agentv", "eval", *paths, "--last-failed", *given, *self.options]
 
     def _targets(self, members: Sequence[FailedTrial]) -> list[str]:
         """The targets of the trials, where the files name more, or others."""

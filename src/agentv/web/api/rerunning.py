@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from agentv.app.view.rerunning import Rerun
-from agentv.app.view.trial import rerun_words
+from agentv.app.view.trial import rerun_failed_words, rerun_words
+from agentv.errors import UsageError
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
 
@@ -12,6 +13,14 @@ def _start(context: ViewContext, call: Call) -> Rerun:
     run_id, trial = call.names["id"], call.names["trial"]
     words, shown = rerun_words(context.opened.run(run_id), trial)
     return context.runner.start(words, Rerun("running", run_id, trial, shown))
+
+
+def _start_failed(context: ViewContext, call: Call) -> Rerun:
+    run_id = call.names["id"]
+    words, shown = rerun_failed_words(context.opened.run(run_id))
+    if next(iter(context.project.runs()), "") != run_id:  # --last-failed would run what failed since then
+        raise UsageError("there is a newer run: open that one, or run the cases of this one by cause")
+    return context.runner.start(words, Rerun("running", run_id, "", shown))
 
 
 def _status(context: ViewContext, call: Call) -> Rerun:  # noqa: ARG001  # every handler has this signature
@@ -24,6 +33,7 @@ def _cancel(context: ViewContext, call: Call) -> Rerun:  # noqa: ARG001  # as ab
 
 ENDPOINTS = (
     Endpoint("/api/runs/{id}/trials/{trial}/run", "Run a case again.", Rerun, _start, method="POST", needs="run"),
+    Endpoint("/api/runs/{id}/run", "Run the failed cases again.", Rerun, _start_failed, method="POST", needs="run"),
     Endpoint("/api/rerun", "The case that runs again.", Rerun, _status, needs="run"),
     Endpoint("/api/rerun", "Cancel the case that runs again.", Rerun, _cancel, method="DELETE", needs="run"),
 )

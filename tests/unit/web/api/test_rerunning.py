@@ -59,7 +59,25 @@ def test_a_case_is_run_again_by_the_command_that_is_shown(tmp_path):
         for headers in ({"X-Agentv-Token": "x"}, {"Origin": "https://evil.example"}):
             refused = client.post(f"/api/runs/{run}/trials/{trial}/run", headers=headers)
             assert refused.status_code == 403, headers
+        refused = client.post(f"/api/runs/{run}/run")
+        assert (refused.status_code, "newer run" in refused.text) == (422, True)
     assert not (tmp_path / "hacked").exists()
     with viewed(tmp_path, ViewOptions(edit=True)) as client:
         assert client.post(f"/api/runs/{run}/trials/{trial}/run").status_code == 403
         assert client.get("/api/rerun").status_code == 403
+
+
+def test_the_failed_cases_of_the_newest_run_are_run_again(tmp_path):
+    (tmp_path / ".git").mkdir()
+    tests = [{"id": one, "input": one, "assert": [{"type": "contains", "value": one}]} for one in ("good", "bad")]
+    suite = {"name": "s", "target": "mock:good", "tests": tests}
+    (tmp_path / "s.eval.yaml").write_text(json.dumps(suite))
+    words = [sys.executable, "-P", "-m", "agentv", "eval", "s.eval.yaml"]
+    subprocess.run(words, cwd=tmp_path, check=False, capture_output=True)
+    with viewed(tmp_path, ViewOptions(run=True)) as client:
+        (run,) = (one["run_id"] for one in client.get("/api/runs").json()["runs"])
+        shown = client.get(f"/api/runs/{run}").json()["failures"]["rerun"]
+        assert client.post(f"/api/runs/{run}/run").json()["command"] == shown == "agentv eval s.eval.yaml --last-failed"
+        found = ended(client, "ended")
+        (again,) = client.get(f"/api/runs/{found['run_id']}/cases").json()["cases"]
+        assert (again["id"], found["trial"]) == ("bad", "")

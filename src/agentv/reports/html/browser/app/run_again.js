@@ -1,4 +1,4 @@
-// Runs a case again on the server: a button, how far it is, and the new run.
+// Runs a case, or all that failed, again on the server: a button, how far it is, and the new run.
 
 /** @import { Api } from "../data/api.js" */
 
@@ -12,14 +12,15 @@ const ENDED = { ended: "It has ended.", cancelled: "It was cancelled." };
 /**
  * @param {Api} api
  * @param {string} run
- * @param {any} trial
+ * @param {any} trial null: all cases that failed
  */
 export function runAgainBox(api, run, trial) {
   const box = element("div", { class: "again", role: "status" });
-  const start = () => follow(api.send("POST", ["runs", run, "trials", trial.trial, "run"]));
+  const path = trial ? ["runs", run, "trials", trial.trial, "run"] : ["runs", run, "run"];
+  const start = () => follow(api.send("POST", path));
   const pressed = (label, act, does = null) => button(label, act, { class: "quiet", "data-does": does, press: act });
   const show = (told) => {
-    const ours = told.of === run && told.trial === trial.trial;
+    const ours = told.of === run && told.trial === (trial?.trial ?? "");
     if (!ours || told.state === "none") return box.replaceChildren(pressed("Run it now", start, "run"));
     const link = told.run_id ? element("a", { href: runAddress(told.run_id) }, "Open the new run") : null;
     const runs = told.state === "running";

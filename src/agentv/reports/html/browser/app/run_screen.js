@@ -28,6 +28,7 @@ export class RunScreen {
   constructor(api, frame, id, beside, app) {
     this.offers = (name) => app.offers(name);
     this.runAgain = app.project.run ? (trial) => runAgainBox(api, id, trial) : null;
+    this.runFailed = app.project.run ? () => runAgainBox(api, id, null) : null;
     this.frame = frame;
     this.id = id;
     this.source = new ApiSource(api, id, beside);
@@ -61,6 +62,7 @@ export class RunScreen {
     page.runAddress = runAddress;
     page.afterLabels = () => this.afterLabels();
     page.runAgain = this.runAgain;
+    page.runFailed = this.runFailed;
     this.frame.subject.replaceChildren(...this.subject());
     if (this.asked) page.goTo(...this.asked);
     if (page.run.state === "running") this.ended = this.source.watch((news) => this.hear(news));

@@ -6,9 +6,10 @@ import { fencedCode } from "../data/evidence.js";
 import { apart, duration, moment, money, percent, tokens } from "../data/numbers.js";
 import { intervalAt } from "../data/rates.js";
 import { prettyJson, textOf } from "../data/texts.js";
+import { viewBox, viewButtons } from "../dom/answer_view.js";
 import { intervalDrawing, scoreBar } from "../dom/charts.js";
 import { element, folded, hidden, section } from "../dom/elements.js";
-import { looksLikeMarkdown, markdownButton } from "../dom/markdown.js";
+import { asMarkdown, looksLikeMarkdown, markdownButton } from "../dom/markdown.js";
 import { badge, statusIcon } from "../dom/outcomes.js";
 import { commandLine, copyButton, inline, longText } from "../dom/text.js";
 import { marks } from "../list/case_words.js";
@@ -204,7 +205,11 @@ function answer(told, evidence) {
       element(
         "div",
         { class: "corner" },
-        offersMarkdown(told) ? markdownButton() : null,
+        isCode(told.output)
+          ? viewButtons(["code", "markdown", "plain"], "code")
+          : offersMarkdown(told)
+            ? markdownButton()
+            : null,
         copyButton(textOf(told.output)),
       ),
       evidence.place(answerOf(told.output)),
@@ -212,17 +217,17 @@ function answer(told, evidence) {
   );
 }
 
-// An answer that is one block of code is shown as that, whatever it is marked with.
+// An answer that is one block of code is usually shown as that, whatever it is marked with.
 function answerOf(output) {
-  const block = fencedCode(textOf(output));
-  return block && output === textOf(output)
-    ? element(
-        "div",
-        { class: "codeanswer" },
-        element("p", { class: "who" }, block.language || "code"),
-        code(block.code),
-      )
-    : answerText(output);
+  if (!isCode(output)) return answerText(output);
+  const { language, code: inside } = fencedCode(output);
+  const asCode = () =>
+    element("div", { class: "codeanswer" }, element("p", { class: "who" }, language || "code"), code(inside));
+  return viewBox({ code: asCode, markdown: () => asMarkdown(output), plain: () => longText(output) }, "code");
+}
+
+function isCode(output) {
+  return typeof output === "string" && fencedCode(output) !== null;
 }
 
 function offersMarkdown({ output }) {

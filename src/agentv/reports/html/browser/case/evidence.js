@@ -3,6 +3,7 @@
 import { hitsOf, stretches } from "../data/evidence.js";
 import { laidOutJson } from "../data/laid_out_json.js";
 import { characters, MOST_ODD, oddPlaces, textOf } from "../data/texts.js";
+import { followView } from "../dom/answer_view.js";
 import { button, element } from "../dom/elements.js";
 import { safely } from "../dom/text.js";
 
@@ -20,6 +21,7 @@ export class Evidence {
   place(usual) {
     this.usual = usual;
     this.box.replaceChildren(usual);
+    followView(this.box); // what was chosen while marks were shown
     return this.box;
   }
 

@@ -2,7 +2,8 @@
 
 import { count, duration, money, tokens } from "../data/numbers.js";
 import { characters, lengthOf, prettyJson } from "../data/texts.js";
-import { button, element, folded, section } from "../dom/elements.js";
+import { viewBox, viewButtons } from "../dom/answer_view.js";
+import { element, folded, section } from "../dom/elements.js";
 import { saidText } from "../dom/markdown.js";
 import { inline, longText } from "../dom/text.js";
 
@@ -54,24 +55,13 @@ function callOf(call) {
   );
 }
 
-// A text; as JSON with line breaks where it is some, with the text as it was one press away. What a model said may be
+// A text; usually as JSON with line breaks where it is some. What a model said may be
 // shown as Markdown.
 export function answerText(told, plain = saidText) {
   const pretty = typeof told === "string" ? prettyJson(told) : null;
   if (pretty === null || pretty === told) return plain(told);
-  const box = element("div", {}, code(pretty));
-  let formatted = true;
-  const swap = button(
-    "As sent",
-    () => {
-      formatted = !formatted;
-      swap.textContent = formatted ? "As sent" : "Formatted";
-      box.firstChild.replaceWith(formatted ? code(pretty) : longText(told));
-    },
-    { class: "quiet" },
-  );
-  box.append(swap);
-  return box;
+  const shown = viewBox({ json: () => code(pretty), plain: () => longText(told) }, "json");
+  return element("div", {}, shown, viewButtons(["json", "plain"], "json"));
 }
 
 export function inputOf(told) {

@@ -2,8 +2,8 @@
 // with no links but to the web; elements are made here, from a list of those that are known.
 
 import { MOST_ODD, oddPlaces, plainly, textOf } from "../data/texts.js";
-import { button, element } from "./elements.js";
-import { store, stored } from "./storage.js";
+import { chooseView, isChosenView, viewBox, viewSwitch } from "./answer_view.js";
+import { element } from "./elements.js";
 import { inline, longText, safely } from "./text.js";
 import { isWebAddress, webLink } from "./web_link.js";
 
@@ -28,36 +28,29 @@ const MARKDOWN_TAGS = new Set([
   "td",
 ]);
 const ALIGNED = /^text-align:(left|right|center)$/;
-const markdown = { on: stored("markdown") === "on", reader: null, boxes: new WeakMap() };
+const markdown = { reader: null };
 
 export function looksLikeMarkdown(text) {
   return MARKDOWN_SIGNS.test(text.slice(0, MOST_MARKDOWN));
 }
 
 export function markdownButton() {
-  return button("Markdown", switchMarkdown, {
-    class: "quiet",
-    "data-markdown": "",
-    "aria-pressed": String(markdown.on),
-    title: "Show answers as Markdown (m)",
-  });
+  return viewSwitch("markdown", { "data-markdown": "", title: "Show answers as Markdown (m)" });
 }
 
 // All answers on the page, and those that are opened later.
 export function switchMarkdown() {
-  markdown.on = !markdown.on;
-  store("markdown", markdown.on ? "on" : "off");
-  for (const box of document.querySelectorAll(".said")) markdown.boxes.get(box)();
-  for (const one of document.querySelectorAll("[data-markdown]")) one.setAttribute("aria-pressed", String(markdown.on));
+  chooseView(isChosenView("markdown") ? "" : "markdown");
 }
 
 // A text of a model: as it is, or as Markdown.
 export function saidText(told) {
-  const box = element("div", { class: "said" });
-  const show = () => box.replaceChildren(...(markdown.on ? markdownOf(told) : [longText(told)]));
-  markdown.boxes.set(box, show);
-  show();
-  return box;
+  return viewBox({ markdown: () => asMarkdown(told), plain: () => longText(told) }, "plain", { class: "said" });
+}
+
+/** A text as Markdown, or why it is not shown so. */
+export function asMarkdown(told) {
+  return element("div", {}, markdownOf(told));
 }
 
 function markdownOf(told) {

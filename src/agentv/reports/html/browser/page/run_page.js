@@ -41,6 +41,8 @@ export class RunPage {
     this.afterLabels = null; // links that stand under what labels say
     /** @type {((trial: any) => Node) | null} what runs a case again, where that is allowed */
     this.runAgain = null;
+    /** @type {(() => Node | null) | null} what runs the failed cases again, where that is allowed */
+    this.runFailed = null;
     this.moved = null; // called where the address leads elsewhere
     this.sample = 0;
     this.list = new CaseList((one) => this.address(one));

@@ -31,7 +31,8 @@ export function failures(state) {
     "Failures by cause",
     list,
     more,
-    rerun && groups.length > 1 ? commandLine("Run all of them again", rerun) : null,
+    rerun && (groups.length > 1 || state.runFailed) ? commandLine("Run the failed cases again", rerun) : null,
+    rerun && state.runFailed && state.run.state !== "running" ? state.runFailed() : null,
   );
 }
 
