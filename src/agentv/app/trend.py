@@ -29,7 +29,7 @@ def suites_with_runs(root: Path) -> list[str]:
     return sorted(_Runs(results_directory(root)).suites())
 
 
-def trend(suite: str | None, last: int, measure: Measure, root: Path | None = None) -> Trend:
+def trend(suite: str | None, last: int, measure: Measure, root: Path | None = None, target: str | None = None) -> Trend:
     """The last runs of a suite, out of those of a project, and how they moved.
 
     Runs that are still being written, were killed, or judged nothing are passed over and counted; so are those whose
@@ -40,19 +40,45 @@ def trend(suite: str | None, last: int, measure: Measure, root: Path | None = No
         last: how many runs at most.
         measure: what of a run is followed.
         root: of the project; None: that of the working directory.
+        target: whose results alone are followed; None: those of all targets together. Runs of several suites do not
+            say what a target came to in one of them: they are passed over and counted.
 
     Raises:
         UsageError: there is no run of the suite, or it must be named.
         StoreError: the files of a run cannot be read.
     """
     results = results_directory(root or place_holding(RESULTS))
-    runs = _Runs(results)
+    runs = _Runs(results, target)
     name = suite if suite is not None else _only_suite(runs, results)
     found = list(islice(runs.points(name, measure), last))
     if not found:
         raise _nothing(runs, name, results)
-    context = Context(runs.passed_over, runs.not_new, runs.ended_early, runs.last_failed, tuple(reversed(runs.changes)))
+    context = Context(
+        runs.passed_over,
+        runs.not_new,
+        runs.ended_early,
+        runs.last_failed,
+        tuple(reversed(runs.changes)),
+        runs.undivided,
+    )
     return Trend.of(name, measure, list(reversed(found)), context, runs.paired(len(found), measure))
+
+
+def target_values(found: Trend, root: Path) -> dict[str, list[float | None]]:
+    """Target → what it came to in each run of a trend, where the run says so; empty where all runs have one target.
+
+    Raises:
+        StoreError: the files of a run cannot be read.
+    """
+    values: dict[str, list[float | None]] = {}
+    key = "pass_rate" if found.measure == "pass rate" else "mean_score"
+    for place, point in enumerate(found.points):
+        groups = _target_groups(read_document(results_directory(root) / point.run_id / SUMMARY)) or {}
+        for name, group in groups.items():
+            value = group.get(key) if isinstance(group, Mapping) else None
+            if isinstance(value, int | float):
+                values.setdefault(name, [None] * len(found.points))[place] = float(value)
+    return values if len(values) > 1 else {}
 
 
 class _Runs:
@@ -63,16 +89,18 @@ class _Runs:
         not_new: those whose answers were another run's, or a cassette's.
         ended_early: those whose samples ended as soon as a case was decided.
         last_failed: those of `--last-failed`.
+        undivided: those that do not say what the target came to in the suite.
         changes: from each run to the one before it, the newest first.
     """
 
-    def __init__(self, results: Path) -> None:
+    def __init__(self, results: Path, target: str | None = None) -> None:
+        self._target = target
         self._paths = runs_in(results)[::-1]
         self._cache: InputsCache = {}
         self._begin()
 
     def _begin(self) -> None:
-        self.passed_over = self.not_new = self.ended_early = self.last_failed = 0
+        self.passed_over = self.not_new = self.ended_early = self.last_failed = self.undivided = 0
         self.changes: list[Change] = []
         self._judged_inputs: list[SuiteInputs] = []
 
@@ -105,10 +133,16 @@ class _Runs:
             group = _groups(summary).get(suite)
             if group is None:
                 continue
+            if self._target is not None:
+                targets = _target_groups(summary)
+                self.undivided += targets is None
+                group = (targets or {}).get(self._target)
+                if group is None:
+                    continue
             if summary.get("cut") is not None:  # the cases that ran are no random part of all
                 self.passed_over += 1
                 continue
-            run = _TrendRun.of(path, suite, self._cache)
+            run = _TrendRun.of(path, suite, self._cache, self._target)
             if run.is_not_new:
                 self.not_new += 1
             elif run.is_of_failures:  # its rate is that of the hardest cases
@@ -137,6 +171,14 @@ def _groups(summary: Mapping[str, Any]) -> Mapping[str, Any]:
     return groups if isinstance(groups, Mapping) else {}
 
 
+def _target_groups(summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Target → its results; None: the run has several suites, whose results these are together."""
+    groups = summary.get("by_target")
+    if len(_groups(summary)) > 1:
+        return None
+    return groups if isinstance(groups, Mapping) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class _TrendRun:
     """Inputs of a suite in one run.
@@ -154,10 +196,13 @@ class _TrendRun:
     targets: tuple[object, ...]
 
     @classmethod
-    def of(cls, path: Path, suite: str, cache: InputsCache) -> _TrendRun:
+    def of(cls, path: Path, suite: str, cache: InputsCache, target: str | None = None) -> _TrendRun:
         """Of a run's directory."""
         check_rows(path)
-        record, inputs = read_document(path / RUN), read_suite_inputs(path / INDEX, cache).get(suite, SuiteInputs())
+        record, inputs = (
+            read_document(path / RUN),
+            read_suite_inputs(path / INDEX, cache, target).get(suite, SuiteInputs()),
+        )
         settings = record.get("settings")
         recorded = settings if isinstance(settings, Mapping) else {}
         copies = (
@@ -165,7 +210,7 @@ class _TrendRun:
             or recorded.get("replay")
             or (recorded.get("cache") and inputs.hashes and inputs.is_reused)
         )
-        targets = (_targets(record, suite), frozenset(inputs.targets))
+        targets = (_targets(record, suite, target), frozenset(inputs.targets))
         return cls(path.name, inputs, bool(copies), isinstance(recorded.get("last_failed"), list), targets)
 
     def change_from(self, before: _TrendRun) -> Change:
@@ -187,10 +232,14 @@ def _rule_changes(before: Mapping[str, set[str]], after: Mapping[str, set[str]])
             yield f"{name} {'/'.join(sorted(then))} → {'/'.join(sorted(now))}"
 
 
-def _targets(record: Mapping[str, Any], suite: str) -> object:
+def _targets(record: Mapping[str, Any], suite: str, target: str | None) -> object:
     suites = record.get("suites")
     found = suites if isinstance(suites, list) else []
-    return [one.get("targets") for one in found if isinstance(one, Mapping) and one.get("name") == suite]
+    there = [one.get("targets") for one in found if isinstance(one, Mapping) and one.get("name") == suite]
+    if target is None:
+        return there
+    each = [one for targets in there if isinstance(targets, list) for one in targets]
+    return [one for one in each if isinstance(one, Mapping) and one.get("name") == target]
 
 
 def _point(run: _TrendRun, group: Mapping[str, Any], measure: Measure) -> Point | None:
@@ -237,6 +286,7 @@ def _nothing(runs: _Runs, suite: str | None, results: Path) -> UsageError:
         "with reused answers": runs.not_new,
         "with samples that ended early": runs.ended_early,
         "of --last-failed": runs.last_failed,
+        "of several suites": runs.undivided,
     }
     over = "; ".join(f"{count} {why}" for why, count in reasons.items() if count)
     over = f" ({over})" if over else ""

@@ -160,6 +160,7 @@ def _left_out(context: Context) -> Iterator[str]:
             context.ended_early,
             "stopped sampling each case once decided, so their mean scores are biased",
         ),
+        (context.undivided, "had several suites and do not tell the target's results in one of them"),
         (context.last_failed, "ran only cases that had not passed before (--last-failed)"),
     ):
         if count:

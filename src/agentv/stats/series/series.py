@@ -94,6 +94,7 @@ class Context:
         ended_early: runs whose samples ended as soon as a case was decided, left out of mean scores.
         last_failed: runs of `--last-failed`, whose cases were selected by their results.
         changes: of the suite and of what was asked, the oldest first.
+        undivided: runs of several suites, which do not say what one target came to in each.
     """
 
     passed_over: int = 0
@@ -101,6 +102,7 @@ class Context:
     ended_early: int = 0
     last_failed: int = 0
     changes: tuple[Change, ...] = ()
+    undivided: int = 0
 
 
 @dataclass(frozen=True, slots=True)

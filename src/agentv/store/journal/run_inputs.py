@@ -124,7 +124,9 @@ class SuiteInputs:
         return [total / count for count, total in self.scores.values()]
 
 
-def read_suite_inputs(path: Path, cache: InputsCache | None = None) -> Mapping[str, SuiteInputs]:
+def read_suite_inputs(
+    path: Path, cache: InputsCache | None = None, target: str | None = None
+) -> Mapping[str, SuiteInputs]:
     """Suite → its inputs, from an `index.jsonl`; empty if there is no file.
 
     A last line that was cut off is passed over.
@@ -132,6 +134,7 @@ def read_suite_inputs(path: Path, cache: InputsCache | None = None) -> Mapping[s
     Args:
         path: of the file.
         cache: names that other runs have, too, and that are held once: hundreds of runs may be looked at together.
+        target: of its rows alone; None: of all.
 
     Raises:
         StoreError: a line is no row, or a newer agentv wrote it; the text names the line.
@@ -139,5 +142,6 @@ def read_suite_inputs(path: Path, cache: InputsCache | None = None) -> Mapping[s
     found: dict[str, SuiteInputs] = {}
     cache = {} if cache is None else cache
     for _, row in decoded_rows(path, _decode):
-        found.setdefault(row.suite, SuiteInputs()).add(row, cache)
+        if target is None or row.target == target:
+            found.setdefault(row.suite, SuiteInputs()).add(row, cache)
     return found

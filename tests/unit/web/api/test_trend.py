@@ -38,3 +38,29 @@ def test_a_trend_is_what_the_command_says(tmp_path):
     empty.mkdir()
     with viewed(empty) as client:
         assert client.get("/api/trend").json()["problem"] == "no run has ended yet"
+
+
+def test_each_target_has_a_line_and_can_be_followed_alone(tmp_path):
+    def group(passed, **more):
+        counts = {"passed": passed, "failed": 10 - passed, "errored": 0, "skipped": 0, "shown": 0, "total": 10}
+        return {"cases": counts, "pass_rate": passed / 10, "mean_score": passed / 10, **more}
+
+    for day, targets in enumerate(({"a": 2}, {"a": 3, "b": 8}, {"a": 4, "b": 6}, {"a": 5, "b": 5})):
+        path = add_run(tmp_path, f"2026112{day}T140322Z-7f3a", [])
+        suites = {"refunds": group(5), **({"other": group(1)} if day == 3 else {})}
+        by_target = {name: group(passed, pass_rate_interval=[0.1, 0.9]) for name, passed in targets.items()}
+        (path / "summary.json").write_text(json.dumps({"by_suite": suites, "by_target": by_target}))
+    with viewed(tmp_path) as client:
+        both = client.get("/api/trend?suite=refunds").json()
+        assert both["targets"] == [
+            {"target": "a", "values": [0.2, 0.3, 0.4, None]},
+            {"target": "b", "values": [None, 0.8, 0.6, None]},
+        ]
+        found = client.get("/api/trend?suite=refunds&target=b").json()
+        assert [(one["value"], one["interval"]) for one in found["data"]["runs"]] == [
+            (0.8, [0.1, 0.9]),
+            (0.6, [0.1, 0.9]),
+        ]
+        assert any("1 run excluded: had several suites" in note for note in found["notes"])
+        assert [one["target"] for one in found["targets"]] == ["a", "b"]
+        assert "no run of suite" in client.get("/api/trend?suite=refunds&target=c").json()["problem"]

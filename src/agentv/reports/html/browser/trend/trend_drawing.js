@@ -16,7 +16,20 @@ export function fittedEnds({ theil_sen: fitted, runs, runs_left_out: first = 0 }
   ];
 }
 
-export function trendDrawing(data) {
+export const MOST_TARGETS = 6;
+
+/** Stretches of a line, in each of which every run has a value: [place, value]. @param {(number | null)[]} values */
+export function stretchesOf(values) {
+  /** @type {[number, number][][]} */
+  const found = [[]];
+  for (const [place, value] of values.entries())
+    if (value === null) found.push([]);
+    else found.at(-1).push([place, value]);
+  return found.filter(({ length }) => length);
+}
+
+/** @param {any} data @param {{ target: string, values: (number | null)[] }[]} targets each a line of its own */
+export function trendDrawing(data, targets = []) {
   const { width, height, left, right, top, bottom } = TREND_SIZE;
   const steps = Math.max(1, data.runs.length - 1);
   const x = (place) => (left + 8 + (place * (width - left - right - 16)) / steps).toFixed(1);
@@ -35,6 +48,17 @@ export function trendDrawing(data) {
       drawing("line", { class: "axis", x1: left, x2: width - right, y1: y(share), y2: y(share) }),
       drawing("text", { x: left - 6, y: y(share), dy: 4, "text-anchor": "end" }, `${share * 100}%`),
     ]),
+    targets.map(({ values }, number) =>
+      stretchesOf(values).map((stretch) => [
+        drawing("polyline", {
+          class: `targetline target${number}`,
+          points: stretch.map(([place, value]) => `${x(place)},${y(value)}`).join(" "),
+        }),
+        stretch.map(([place, value]) =>
+          drawing("circle", { class: `targetrun target${number}`, cx: x(place), cy: y(value), r: 2.5 }),
+        ),
+      ]),
+    ),
     ends
       ? drawing("line", { class: "fitted", x1: x(ends[0][0]), y1: y(ends[0][1]), x2: x(ends[1][0]), y2: y(ends[1][1]) })
       : null,

@@ -8,7 +8,7 @@ import { drawing, element, section } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
 import { Loading } from "../page/loading.js";
 import { openRow, stepRows } from "../page/rows.js";
-import { trendDrawing } from "./trend_drawing.js";
+import { MOST_TARGETS, trendDrawing } from "./trend_drawing.js";
 
 const LAST_RUNS = ["10", "20", "50", "100", "1000"];
 const USUAL_LAST = "20";
@@ -38,6 +38,7 @@ export class TrendScreen {
       suite: parameters.get("suite") ?? "",
       last: parameters.get("last") ?? USUAL_LAST,
       measure: parameters.get("measure") ?? "pass_rate",
+      target: parameters.get("target") ?? "",
     };
     if (JSON.stringify(asked) === JSON.stringify(this.asked)) return;
     this.asked = asked;
@@ -56,7 +57,7 @@ export class TrendScreen {
     );
   }
 
-  chooser({ suites, suite }) {
+  chooser({ suites, suite, targets }) {
     const choices = (name, label, values) => {
       const made = element(
         "select",
@@ -66,6 +67,9 @@ export class TrendScreen {
       made.value = name === "suite" ? suite : this.asked[name];
       return element("label", {}, element("span", { class: "label" }, label), made);
     };
+    const { target } = this.asked;
+    const there = (targets ?? []).map((one) => one.target);
+    const names = target && !there.includes(target) ? [target, ...there] : there;
     const known = suites.includes(suite) ? suites : [suite, ...suites];
     const lasts = LAST_RUNS.includes(this.asked.last) ? LAST_RUNS : [this.asked.last, ...LAST_RUNS];
     return element(
@@ -76,6 +80,9 @@ export class TrendScreen {
         "Suite",
         known.map((one) => [one, shortened(plainly(one))]),
       ),
+      names.length
+        ? choices("target", "Target", [["", "All together"], ...names.map((one) => [one, shortened(plainly(one))])])
+        : null,
       choices("measure", "Measure", [
         ["pass_rate", "Pass rate"],
         ["mean_score", "Mean score"],
@@ -89,19 +96,25 @@ export class TrendScreen {
   }
 
   choose(changes) {
-    location.hash = `#/trend?${new URLSearchParams({ ...this.asked, ...changes })}`;
+    location.hash = this.address("suite" in changes ? { ...changes, target: "" } : changes);
   }
 
-  told({ findings, notes, data }) {
-    const lines = (said) => said.map((line) => element("li", {}, inline(line)));
+  address(changes) {
+    return `#/trend?${new URLSearchParams({ ...this.asked, ...changes })}`;
+  }
+
+  told({ findings, notes, data, targets }) {
+    const said = (all) => all.map((line) => element("li", {}, inline(line)));
+    const lines = this.asked.target || !targets || targets.length > MOST_TARGETS ? [] : targets;
     return [
       element(
         "header",
         { class: "panel verdict" },
         element("h1", { tabindex: -1 }, DIRECTION_TITLES[data.direction] ?? data.direction),
-        data.runs.length > 1 ? trendDrawing(data) : null,
-        element("ul", {}, lines(findings)),
-        notes.length ? element("div", { class: "warning" }, element("ul", {}, lines(notes))) : null,
+        data.runs.length > 1 ? trendDrawing(data, lines) : null,
+        data.runs.length > 1 && lines.length ? this.legend(lines) : null,
+        element("ul", {}, said(findings)),
+        notes.length ? element("div", { class: "warning" }, element("ul", {}, said(notes))) : null,
       ),
       section(
         count(data.runs.length, "run"),
@@ -112,6 +125,26 @@ export class TrendScreen {
         ),
       ),
     ];
+  }
+
+  // Which line is which target; each leads to the trend of that target alone.
+  legend(lines) {
+    return element(
+      "ul",
+      { class: "legend", "aria-label": "Targets" },
+      lines.map(({ target }, number) =>
+        element(
+          "li",
+          {},
+          drawing(
+            "svg",
+            { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
+            drawing("line", { class: `targetline target${number}`, x1: 0, x2: 16, y1: 8, y2: 8 }),
+          ),
+          element("a", { href: this.address({ target }) }, inline(target)),
+        ),
+      ),
+    );
   }
 
   row({ run_id: id, value, interval, judged, total }) {
