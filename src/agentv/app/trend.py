@@ -130,15 +130,9 @@ class _Runs:
         self._begin()
         newer: _TrendRun | None = None
         for path, summary in self._summaries():
-            group = _groups(summary).get(suite)
+            group = self._group(summary, suite)
             if group is None:
                 continue
-            if self._target is not None:
-                targets = _target_groups(summary)
-                self.undivided += targets is None
-                group = (targets or {}).get(self._target)
-                if group is None:
-                    continue
             if summary.get("cut") is not None:  # the cases that ran are no random part of all
                 self.passed_over += 1
                 continue
@@ -157,6 +151,15 @@ class _Runs:
                 self._judged_inputs.append(run.inputs)
                 newer = run
                 yield point
+
+    def _group(self, summary: Mapping[str, Any], suite: str) -> Any:
+        """The results of the suite, or of the target in it; None: the run has none, or does not tell."""
+        group = _groups(summary).get(suite)
+        if group is None or self._target is None:
+            return group
+        targets = _target_groups(summary)
+        self.undivided += targets is None
+        return (targets or {}).get(self._target)
 
     def _summaries(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         for path in self._paths:
