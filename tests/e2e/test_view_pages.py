@@ -287,6 +287,49 @@ def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(
     assert set(pages.take_back()) == {None}
 
 
+def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pages):
+    process = project.start("view", "--no-open", "--run", "--port", "0")
+    address = re.search(r"http://\S+", process.stdout.readline())[0]
+    results = project.path / ".agentv" / "results"
+    there = set(results.glob("*/"))
+    try:
+        tab = pages.lend()
+        tab.goto(f"{address}#/run/both/case/returns/lamp/new")
+        tab.wait_for_selector("[data-does=run]")
+        tab.keyboard.press("r")
+        tab.wait_for_selector(".again :text('It has ended. Exit status 0.')")
+        tab.click("text=Open the new run")
+        tab.wait_for_selector(".verdict")
+        assert tab.locator(".row .id").all_inner_texts() == ["lamp"]
+        assert len(set(results.glob("*/")) - there) == 1
+        tab.evaluate("location.hash = '#/run/both/'")
+        tab.click(".again button")
+        tab.wait_for_selector(".again .warning")
+        assert "newer run" in tab.inner_text(".again")
+        assert "agentv eval returns.eval.yaml --last-failed" in tab.inner_text("section:has(.again) > .rerun")
+        assert set(pages.take_back()) == {None}
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        for made in set(results.glob("*/")) - there:  # the other tests count the runs
+            shutil.rmtree(made)
+
+
+def test_how_answers_are_shown_is_chosen_once(project, opened):
+    tab = opened("#/run/both/case/returns/lamp/new")
+    tab.click("button:text('Markdown')")
+    tab.wait_for_selector(".markdown")
+    tab.reload()
+    tab.wait_for_selector(".markdown")
+    tab.keyboard.press("j")
+    tab.wait_for_function("() => !location.hash.includes('lamp/new')")
+    tab.wait_for_selector(".casehead")
+    tab.keyboard.press("k")
+    tab.wait_for_selector(".markdown")
+    tab.keyboard.press("m")
+    assert tab.locator(".markdown").count() == 0
+
+
 def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
     gate = tmp_path / "go"
     runs = opened()
@@ -315,7 +358,7 @@ def test_the_evidence_of_a_check_is_marked_in_the_answer(project, opened):
     tab.click(".grade summary")
     tab.keyboard.press("m")
     tab.wait_for_selector(".markdown")
-    tab.click("text=Show in the answer")
+    tab.click("button:text('Show in the answer')")
     tab.wait_for_selector("mark.chosen")
     assert tab.locator("mark").all_inner_texts() == ["30 days"]
     assert tab.evaluate("document.activeElement.className") == "found chosen"
