@@ -86,6 +86,11 @@ def error_response(status: int, code: str, message: str, retry_s: float | None =
     return Response(answer, status, headers, media_type="application/json")
 
 
+def is_known(request: Request, tag: str) -> bool:
+    """Whether who asks has the answer with this `ETag` already."""
+    return tag in (one.strip() for one in request.headers.get("if-none-match", "").split(","))
+
+
 async def answer(context: ViewContext, endpoint: Endpoint, request: Request) -> Response:
     """The answer of an endpoint to a request."""
     try:
@@ -126,7 +131,7 @@ def _answered(context: ViewContext, endpoint: Endpoint, call: Call, request: Req
     if endpoint.state is not None:
         state = f"{__version__}\0{_START}\0{request.url.query}\0{endpoint.state(context, call)}"
         tag = f'W/"{hashlib.blake2b(state.encode(errors="surrogatepass"), digest_size=12).hexdigest()}"'
-        if tag in (one.strip() for one in request.headers.get("if-none-match", "").split(",")):
+        if is_known(request, tag):
             return Response(status_code=304, headers={"ETag": tag})
     kept = context.answers.get((endpoint.path, tag)) if endpoint.kept and tag is not None else None
     if kept is not None:
@@ -148,7 +153,7 @@ def _answered(context: ViewContext, endpoint: Endpoint, call: Call, request: Req
 def _unless_known(response: Response, request: Request) -> Response:
     """The answer, tagged by its content; nothing but the tag where the page has it."""
     tag = f'W/"{hashlib.blake2b(bytes(response.body), digest_size=12).hexdigest()}"'
-    if tag in (one.strip() for one in request.headers.get("if-none-match", "").split(",")):
+    if is_known(request, tag):
         return Response(status_code=304, headers={"ETag": tag})
     response.headers["ETag"] = tag
     return response

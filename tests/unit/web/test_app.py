@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from agentv.reports.html.served import PAGES, SIGN_IN
 from agentv.web.api import ENDPOINTS
 from agentv.web.context import ViewOptions
 from agentv.web.events import STREAMS
@@ -118,10 +119,22 @@ def test_static_files_may_be_kept_and_the_document_may_not(client):
     answer = client.get(f"/static/{static_version()}/{name}")
     assert (answer.content, "immutable" in answer.headers["Cache-Control"]) == (content, True)
     assert client.get(f"/static/other/{name}").status_code == 404
+    tag = answer.headers["ETag"]
+    assert client.get(f"/static/{static_version()}/{name}", headers={"If-None-Match": tag}).status_code == 304
+    plain = client.get(f"/static/{static_version()}/{name}", headers={"Accept-Encoding": "br, gzip;q=0"})
+    assert (plain.content, "Content-Encoding" in plain.headers) == (content, False)
+    assert (answer.headers["Content-Encoding"], plain.headers["ETag"] == tag) == ("gzip", False)
     document = client.get("/")
     assert document.headers["Content-Type"] == "text/html; charset=utf-8"
     assert f'src="static/{static_version()}/app.js"' in document.text
     assert document.headers["Cache-Control"] == "no-store"
+
+
+def test_the_script_of_each_page_is_one_file():
+    for page in PAGES:
+        script = static_files()[page].decode()
+        assert "function element(" in script or page == SIGN_IN, page
+        assert [line for line in script.splitlines() if line.startswith(("import ", "export "))] == [], page
 
 
 def test_an_answer_is_sent_again_only_if_something_changed(client, root):

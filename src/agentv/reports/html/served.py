@@ -10,6 +10,14 @@ from agentv.reports.html.page import META
 ENTRY = "app.js"
 """The module that the pages of a server begin with."""
 
+PROJECTS = "projects.js"
+"""The module that a team's list of projects begins with."""
+
+SIGN_IN = "sign_in/sign_in.js"
+"""The module that the page begins with on which people sign in."""
+
+PAGES = (ENTRY, PROJECTS, SIGN_IN)
+
 ICON = "data:image/svg+xml," + quote(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#3048c4"/>'
     '<path d="M6 12.5 10.2 16.5 18 7.5" fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>'

@@ -27,9 +27,6 @@ from agentv.web.team.identity import checked_identity
 from agentv.web.team.sign_in import SIGN_IN
 from agentv.web.team.state import TeamState
 
-PROJECTS = "projects.js"
-"""The module that the list of projects begins with."""
-
 
 class ProjectPages:
     """One application of pages for each project, made when its project is first asked for.
@@ -100,7 +97,7 @@ def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
             found = await run_in_threadpool(checked_identity, state, request, None, None)
         except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
             return refused_page(state, error, request, ".")
-        text = served.document(f"static/{static_version()}", found.csrf, PROJECTS)
+        text = served.document(f"static/{static_version()}", found.csrf, served.PROJECTS)
         return Response(text, media_type="text/html; charset=utf-8")
 
     async def add_slash(request: Request) -> Response:

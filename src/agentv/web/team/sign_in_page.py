@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agentv.reports.html.page import META
-from agentv.reports.html.served import ICON
+from agentv.reports.html.served import ICON, SIGN_IN
 from agentv.reports.text.escaping import safe
 from agentv.web.static import static_version
 
@@ -49,7 +49,7 @@ class SignInPage(Struct, frozen=True):
 {token}<title>{title} · agentv</title>
 <link rel="icon" href="{ICON}">
 <link rel="stylesheet" href="{at}/style.css">
-<script type="module" src="{at}/sign_in/sign_in.js"></script>
+<script type="module" src="{at}/{SIGN_IN}"></script>
 </head>
 <body class="signin" data-target="{escape(self.target)}">
 <main>

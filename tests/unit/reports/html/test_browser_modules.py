@@ -4,10 +4,7 @@ import pytest
 
 from agentv.reports.html.browser_modules import ModuleError, joined, module_sources
 from agentv.reports.html.page import START
-from agentv.reports.html.served import ENTRY
-
-OF_TEAMS = ("projects.js", "sign_in/sign_in.js")
-"""The modules that pages of a team's server begin with."""
+from agentv.reports.html.served import PAGES
 
 ONE = "// One.\n\nexport const ONE = 1;\n\nexport function one() {\n  return ONE;\n}\n"
 START_OF_ONE = 'import {\n  ONE,\n  one,\n} from "./data/one.js";\n\nconst again = one;\nagain(ONE);\n'
@@ -85,6 +82,6 @@ def test_other_forms_of_imports_and_exports_are_refused(line):
 
 def test_all_modules_are_part_of_a_page():
     sources = module_sources()
-    pages = "".join(joined(entry, sources) for entry in (START, ENTRY, *OF_TEAMS))
+    pages = "".join(joined(entry, sources) for entry in (START, *PAGES))
     assert "export " not in pages
     assert [path for path, source in sources.items() if source.splitlines()[0] not in pages] == []
