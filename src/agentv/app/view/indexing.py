@@ -55,14 +55,7 @@ def indexed_trial(place: int, result: TrialResult) -> IndexedTrial:
 def _searched(result: TrialResult) -> str:
     """All texts of a trial that its page shows."""
     plain = not result.turns and not result.messages and not any(message.tool_calls for message in result.input)
-    found: list[str] = []
-    length = 0
-    for text in _plain_texts(result) if plain else _texts(whole(result, "")):
-        found.append(text[: _SEARCHED - length])
-        length += len(found[-1])
-        if length >= _SEARCHED:
-            break
-    return "\n".join(found)
+    return "\n".join(_plain_texts(result) if plain else _texts(whole(result, "")))[:_SEARCHED]
 
 
 def _plain_texts(result: TrialResult) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""JavaScript modules of the pages: what a server hands out one by one, and a file holds as one script.
+"""JavaScript modules of the pages, joined into one script: for a server one file of each page, for a report its script.
 
 A module imports names with `import { a, b } from "./file.js";` and exports declarations (`export function`, `export
 const`, `export class`). Nothing else is used, so that joining modules is to leave these words out: every name at the

@@ -94,18 +94,21 @@ class CaseChooser:
         return found
 
     def _with_term(self, term: str) -> bytearray:
+        found = self._columns.none()
+        words = _WORDS.findall(unicodedata.normalize("NFC", term))
+        if words:
+            matched = self._database.execute(_MATCHED, (" AND ".join(f'"{word}"*' for word in words),))
+            found = self._columns.of_trials(fetched(matched))
+        if found.count(1) == len(self._columns):
+            return found
         lowered = term.lower()
         named = {
             number for number, group in self.tables.groups() if any(lowered in name.lower() for name in names_of(group))
         }
-        found = self._of_cases(_ID_LIKE, "%" + re.sub(r"([%_\\])", r"\\\1", term) + "%")
         if named:
             found = either(found, self._columns.of_groups(named))
-        words = _WORDS.findall(unicodedata.normalize("NFC", term))
-        if words:
-            matched = self._database.execute(_MATCHED, (" AND ".join(f'"{word}"*' for word in words),))
-            found = either(found, self._columns.of_trials(fetched(matched)))
-        return found
+        like = "%" + re.sub(r"([%_\\])", r"\\\1", term) + "%"
+        return either(found, self._of_cases(_ID_LIKE, like))
 
     def _graded(self, chosen: str) -> list[int]:
         """The lists of grades in which an assertion occurs; with `failed` those where it did not pass."""

@@ -42,7 +42,7 @@ class CaseOrders:
             order: their order.
             trials: number of the next trial, which another state of the index has not.
         """
-        if order == "run":
+        if order == "run" or 1 not in chosen:
             return self._columns.numbers(chosen)
         every = self._known(order, trials)
         if every is None and chosen.count(1) <= _FEW:
