@@ -6,8 +6,14 @@ import shutil
 
 import pytest
 
+from agentv.app.push.connection import Connection
+from agentv.app.push.pushing import RunPush, redactor_of
+from agentv.app.push.remote import Remote
+from agentv.store.team.labels import TeamLabels
+from agentv.web.team.serving import copying
 from doubles.browser_pages import DESKTOP, axe, barriers, launched_pages
-from doubles.team_servers import team_server_in
+from doubles.judged_runs import judged_run
+from doubles.team_servers import team_server_in, wait_for
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 
@@ -41,7 +47,36 @@ def test_a_link_leads_to_its_page_after_the_sign_in_and_nothing_keeps_the_token(
             page.wait_for_selector("#token")
             page.goto(f"{server.address}/")
             page.wait_for_selector("#token")
+        a_pushed_run_is_read_and_labelled(tmp_path, server, pages.lend(pageerror=lambda error: told.append(str(error))))
     assert told == []
+
+
+def a_pushed_run_is_read_and_labelled(directory, server, page):
+    laptop = directory / "laptop"
+    laptop.mkdir()
+    run = judged_run(laptop, [True, False])
+    labeller = server.state.tokens.create("ana", "support", ("read", "label"), None, "test")
+    with (
+        Connection(Remote.of(server.address, server.token("push", "read"))) as connection,
+        copying(server.state, server.data, pytest.fail) as copies,
+    ):
+        RunPush(laptop / ".agentv/results" / run, connection, redactor_of({}, "")).push()
+        wait_for((copies.root("support") / ".agentv/results" / run / "copied.json").exists)
+        page.goto(f"{server.address}/#/")
+        page.fill("#token", labeller[0])
+        page.keyboard.press("Enter")
+        page.click(f"[data-run='{run}'] .runname")
+        page.wait_for_selector(".verdict")
+        page.click(".row .id >> text=c1")
+        page.wait_for_selector(".casehead h1 >> text=c1")
+        assert "answer 1" in page.inner_text("main")
+        page.goto(f"{server.address}/#/label?run={run}")
+        page.wait_for_selector(".labelhead h1:text('Answer 1 of 2')")
+        page.wait_for_timeout(350)  # an answer is labelled only after it was there long enough to be read
+        page.keyboard.press("1")
+        page.wait_for_selector(".labelhead h1:text('Answer 2 of 2')")
+        (label,) = TeamLabels(server.state.database, "support", labeller[1].actor).read(None)
+        assert (label.person, label.verdict) == (labeller[1].actor, "pass")
 
 
 @pytest.mark.skipif(axe() is None, reason="axe-core is not installed")
