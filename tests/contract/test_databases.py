@@ -306,6 +306,35 @@ def test_every_change_has_one_line_in_the_audit_log(uploads, database):
     assert [line.action for line in audit_lines(database, "support", before=newest.id, limit=1)] == ["rows added"]
 
 
+def test_a_name_given_on_the_server_outlives_pushes_and_new_copies(uploads, database, tmp_path):
+    fields = json.loads(RECORD)
+    uploads.put_record(NAME, RECORD, writing=False)
+    replicas = [Replica(database, tmp_path / "a"), Replica(database, tmp_path / "b")]
+
+    def names(*chosen):
+        for one in chosen:
+            one.update()
+        paths = [one.root("support") / ".agentv" / "results" / RUN_ID / "run.json" for one in chosen]
+        return [json.loads(path.read_bytes()).get("name") for path in paths]
+
+    assert names(replicas[0]) == [None]
+    assert uploads.give_name(NAME, "before the fix")
+    assert uploads.give_name(NAME, "before the fix")
+    assert not uploads.give_name(RunName("support", "20261121T140322Z-0000", "tester"), "x")
+    assert uploads.state(NAME).record == sha256(RECORD).hexdigest()
+    assert names(*replicas) == ["before the fix", "before the fix"]
+    uploads.put_record(NAME, json.dumps({**fields, "ended": "later"}).encode(), writing=False)
+    assert names(*replicas) == ["before the fix", "before the fix"]
+    uploads.put_record(NAME, json.dumps({**fields, "name": "nightly"}).encode(), writing=False)
+    assert names(*replicas) == ["nightly", "nightly"]
+    uploads.give_name(NAME, "")
+    assert names(*replicas) == ["", ""]
+    details = [line.detail for line in audit_lines(database, "support") if line.action == "run named"]
+    assert details == [f"{RUN_ID}: ", f"{RUN_ID}: before the fix"]
+    for one in replicas:
+        one.close()
+
+
 def labelled(person, case="refund", verdict="pass", time="2026-11-21T14:03:22Z", suite="support"):
     digests = ("0" * 64, "1" * 64)
     return Label(case, *digests, verdict, person, time, suite, "helpful", RUN_ID, "gpt", "2" * 64, True)

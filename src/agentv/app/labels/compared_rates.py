@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.labels.shown_rates import ENDED_EARLY, labels_of_suites, rated_trials
-from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
 from agentv.model.run.labelled.corrected import CorrectedComparison, CorrectedRate
 from agentv.store.labels.label_files import labels_directory
@@ -29,12 +27,11 @@ def compared_rates(
     Raises:
         StoreError: a run cannot be read.
     """
-    root = place_holding(RESULTS)
-    if not labels_directory(root).is_dir():
+    if not any(labels_directory(run.project).is_dir() for run in runs):
         return None
     from agentv.stats.judges.posterior import estimated  # imports numpy, for runs with labels
 
-    base, candidate = (_rate(runs[seed], root, targets[seed], seed) for seed in (0, 1))
+    base, candidate = (_rate(runs[seed], targets[seed], seed) for seed in (0, 1))
     if isinstance(base, str) and isinstance(candidate, str):
         return None
     if isinstance(base, str) or isinstance(candidate, str):
@@ -48,14 +45,14 @@ def _shown(found: DrawnRate | str) -> CorrectedRate | str:
     return found if isinstance(found, str) else found.rate
 
 
-def _rate(run: StoredRun, root: Path, targets: Collection[str], seed: int) -> DrawnRate | str:
+def _rate(run: StoredRun, targets: Collection[str], seed: int) -> DrawnRate | str:
     """The rate as every view of the run shows it, with draws apart from those of the other run."""
     if run.summary is not None and (run.summary.get("cut") or run.summary.get("early_stops")):
         return ENDED_EARLY
     from agentv.app.labels.corrected_rates import RunLabels, run_rate
 
     trials = rated_trials(run)
-    read = labels_of_suites({trial.part[0] for trial in trials}, root)
+    read = labels_of_suites({trial.part[0] for trial in trials}, run.project)
     if read.problem is not None:
         return f"labels cannot be read: {read.problem}"
     counting = RunLabels.of(trials, read.labels, run.run_id)

@@ -8,7 +8,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv.app.results.place import RESULTS, place_holding
 from agentv.errors import StoreError
 from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.labelled.labels import ReadLabels
@@ -46,7 +45,7 @@ def with_corrected_rates(summary: Summary, run: StoredRun) -> Summary:
     Raises:
         StoreError: the run cannot be read.
     """
-    read = run.labels if run.labels is not None else labels_of_suites(summary.by_suite, place_holding(RESULTS))
+    read = run.labels if run.labels is not None else labels_of_suites(summary.by_suite, run.project)
     if read.problem is not None and summary.judges:
         return replace(summary, corrected=CorrectedRates(reason=f"labels cannot be read: {read.problem}"))
     if not read.labels:

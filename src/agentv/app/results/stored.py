@@ -13,8 +13,11 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
-from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
+from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows
+
+_OF_PARTIAL = frozenset({"show", "report", "compare with", "export"})
+"""Actions of commands that have --partial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,14 @@ class StoredRun:
     def index(self) -> Path:
         """The file with its rows."""
         return self.path / INDEX
+
+    @property
+    def project(self) -> Path:
+        """The directory that holds its labels: whose `.agentv/results` it lies in, else the working one."""
+        above = self.path.parents
+        if len(above) > 2 and results_directory(above[2]) == above[0]:
+            return above[2]
+        return place_holding(RESULTS)
 
     def results(self) -> Iterator[TrialResult]:
         """Its finished trials, in the order in which they ended; of a trial that was done again, the newest.
@@ -73,7 +84,8 @@ def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
     path = find_run(named, place_holding(RESULTS), action=action).absolute()
     if not partial and is_being_written(path):
         what = f"the run {path.name} is still being written, in {shown(str(path))}"
-        raise UsageError(what, "wait until it ends, or use --partial")
+        or_else = ", or use --partial" if action in _OF_PARTIAL else ""
+        raise UsageError(what, f"wait until it ends{or_else}")
     if action != "show":  # which looks at rows through their index, and checks them when that is built
         check_rows(path)
     record = read_document(path / RUN)

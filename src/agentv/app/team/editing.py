@@ -1,4 +1,4 @@
-"""Runs of a team's server are deleted in its database, which all servers copy from."""
+"""Runs of a team's server are named and deleted in its database, which all servers copy from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agentv.app.view.editing import DeletedRun, NamedRun
+from agentv.app.view.editing import DeletedRun, NamedRun, checked_name
 from agentv.app.view.project import NoSuchRunError
 from agentv.errors import UsageError
-from agentv.store.files.directory import is_being_written
-from agentv.store.team.uploaded import RunName
+from agentv.store.files.directory import RUN, is_being_written
+from agentv.store.team.uploaded import RunName, UploadRefusedError, name_in
 from agentv.store.team.uploads import Uploads
 
 _WAIT_S = 2.0
@@ -33,13 +33,17 @@ class DatabaseRuns:
         self._project = project
         self._copies = copies
 
-    def name(self, run_id: str, name: str, person: str) -> NamedRun:  # noqa: ARG002  # as `RunEditor` has it
-        """Refused: the name is in the run's own files.
+    def name(self, run_id: str, name: str, person: str) -> NamedRun:
+        """See `RunEditor`. A later push replaces the name only where the run was given another one in its own files.
 
         Raises:
-            UsageError: always.
+            DatabaseUnavailableError: the database cannot be reached.
         """
-        raise UsageError("a team's server does not name runs", "name it with 'agentv view --edit' and push it again")
+        given = checked_name(name)
+        if not self._uploads.give_name(RunName(self._project, run_id, person), given):
+            raise NoSuchRunError("this project has no such run; it may have been deleted")
+        _wait(lambda: self._has_name(run_id, given))
+        return NamedRun(run_id, given)
 
     def delete(self, run_id: str, person: str) -> DeletedRun:
         """See `RunEditor`. Whoever has the run's files may push it again.
@@ -54,6 +58,12 @@ class DatabaseRuns:
             raise NoSuchRunError("this project has no such run; it may have been deleted")
         _wait(lambda: not (self._copies / run_id).exists())
         return DeletedRun(run_id, [])
+
+    def _has_name(self, run_id: str, given: str) -> bool:
+        try:
+            return bool(name_in((self._copies / run_id / RUN).read_bytes()) == given)
+        except (OSError, UploadRefusedError):
+            return False  # it is not copied yet, or was deleted just now
 
 
 def _wait(done: Callable[[], bool]) -> None:

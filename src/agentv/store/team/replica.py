@@ -22,6 +22,7 @@ from agentv.store.labels.label_files import label_line, labels_directory, labels
 from agentv.store.rows.reading import key_of_row
 from agentv.store.team.database import Database
 from agentv.store.team.labels import TeamLabels
+from agentv.store.team.uploaded import with_name
 from agentv.store.team.uploads import silent_since
 from agentv.user_code.os_errors import store_error
 
@@ -141,15 +142,15 @@ class Replica:
         if before.revision == source.revision:
             return False
         with self._database.reading() as transaction:
-            documents = transaction.rows("SELECT record, summary FROM runs WHERE id = :id", id=source.id)
+            documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
             files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
         if not documents:
             return False  # deleted at this moment
-        ((record, summary),) = documents
+        ((record, given, summary),) = documents
         path.mkdir(mode=0o700, exist_ok=True)
         size, journal = self._copy_rows(path, source, before)
         self._copy_files(path, source.project, files)
-        write_private(path / RUN, record)
+        write_private(path / RUN, with_name(record, given))
         if summary is None:
             (path / SUMMARY).unlink(missing_ok=True)
         else:

@@ -193,6 +193,16 @@ def started_in(record: bytes) -> Any:
     return object_in(record, "run.json").get("started")
 
 
+def name_in(record: bytes) -> Any:
+    """The name that a stored `run.json` has; empty: none."""
+    return object_in(record, "run.json").get("name") or ""
+
+
+def with_name(record: bytes, given: str | None) -> bytes:
+    """A stored `run.json` with the name that the run was given on the server; None: as it is."""
+    return record if given is None else msgspec.json.encode({**object_in(record, "run.json"), "name": given})
+
+
 def check_files(files: Mapping[str, str]) -> None:
     """Refuse paths that lead elsewhere, and what is no hash.
 

@@ -25,6 +25,7 @@ from agentv.store.team.uploaded import (
     check_files,
     checked_record,
     checked_rows,
+    name_in,
     object_in,
     started_in,
 )
@@ -85,7 +86,9 @@ class Uploads:
                 )
             changed = run.record != record or bool(run.writing) != writing
             if changed:
-                self._touch(transaction, run, record=record, writing=int(writing))
+                # a name from where the run lies replaces an earlier one from here
+                given = run.given if name_in(record) == name_in(run.record) else None
+                self._touch(transaction, run, record=record, writing=int(writing), given=given)
                 audit(transaction, name.actor, "run.json updated", name.project, name.run)
             elif writing:
                 transaction.run("UPDATE runs SET pushed = :now WHERE id = :id", now=now(), id=run.id)
@@ -186,6 +189,17 @@ class Uploads:
                 content=content,
             )
 
+    def give_name(self, name: RunName, given: str) -> bool:
+        """Give a run another name, empty for none; whether there is such a run. Its `run.json` stays as pushed."""
+        with self._changing(name) as (transaction, run):
+            if run is None:
+                return False
+            before = name_in(run.record) if run.given is None else run.given
+            if before != given:
+                self._touch(transaction, run, given=given)
+                audit(transaction, name.actor, "run named", name.project, f"{name.run}: {given}")
+        return True
+
     def delete(self, name: RunName) -> bool:
         """Delete a run; whether there was one."""
         with self._changing(name) as (transaction, run):
@@ -213,7 +227,7 @@ class Uploads:
         with self._database.transaction() as transaction:
             transaction.lock(name.lock)
             found = transaction.rows(
-                "SELECT id, revision, generation, size, writing, record, summary FROM runs "
+                "SELECT id, revision, generation, size, writing, record, summary, given FROM runs "
                 "WHERE project = :project AND name = :run",
                 project=name.project,
                 run=name.run,
@@ -236,6 +250,7 @@ class _StoredRun(Struct, frozen=True):
     writing: int
     record: bytes
     summary: bytes | None
+    given: str | None
 
 
 def _store(transaction: Transaction, run: _StoredRun, batch: RowBatch, rows: list[Line]) -> None:

@@ -103,17 +103,22 @@ def test_other_hosts_and_origins_are_refused_but_scripts_need_no_origin(client, 
     assert (facts["edit"], facts["label"], facts["run"], facts["team"]) == (True, True, False, True)
 
 
-def test_a_run_is_deleted_in_the_database_by_admins(client, state):
+def test_a_run_is_named_and_deleted_in_the_database_by_admins(client, state):
     path = f"/projects/support/api/runs/{RUN_ID}"
     refused = client.delete(path, headers=bearer(state, "read", "push"))
     assert (refused.status_code, refused.json()["error"]["message"]) == (403, "this needs the scope 'admin'")
-    named = client.post(f"{path}/name", json={"name": "x"}, headers=bearer(state, "admin"))
-    assert named.status_code == 422
-    assert "push it again" in named.json()["error"]["message"]
+    name, admin = {"name": "before  the fix"}, bearer(state, "admin")
+    assert client.post(f"{path}/name", json=name, headers=bearer(state, "read", "push")).status_code == 403
+    assert client.post(f"{path}/name", json={"name": "x\x1b[2J"}, headers=admin).status_code == 422
+    named = client.post(f"{path}/name", json=name, headers=admin)
+    assert named.json() == {"run_id": RUN_ID, "name": "before the fix"}
+    (run,) = client.get("/projects/support/api/runs?q=before", headers=bearer(state, "read")).json()["runs"]
+    assert run["name"] == "before the fix"
     assert client.delete(path, headers=bearer(state, "admin")).json() == {"run_id": RUN_ID, "left": []}
     assert client.get("/projects/support/api/runs", headers=bearer(state, "read")).json()["total"] == 0
     lines = client.get("/projects/support/api/audit", headers=bearer(state, "admin")).json()["lines"]
-    assert any(line["action"] == "run deleted" and line["actor"].endswith("(t)") for line in lines)
+    found = [line["action"] for line in lines if line["actor"].endswith("(t)")]
+    assert [one for one in found if one.startswith("run")] == ["run deleted", "run named"]
 
 
 def test_the_address_of_a_server_is_known_or_asked_for():
