@@ -26,6 +26,9 @@ _REQUEST_S = 20.0
 _GOES_ON_S = 45.0
 """Seconds without rows after which the server is told that the run is in progress; after 120 it counts as ended."""
 
+_BATCH_SHARE = 300
+"""Between two batches of rows lies at least one part of so many of the time that the run took so far."""
+
 _ARTIFACTS_SHARE = 20
 """Artifacts are looked for so rarely that this takes no more than one part of so many of the time."""
 
@@ -35,14 +38,16 @@ class Waits:
     """How long a live push waits, in seconds.
 
     Attributes:
-        first, longest: between two looks at the files; looks become rarer in a long run, so that batches stay few.
+        first, longest: between two batches; they become rarer in a long run, so that they stay few.
+        look: between two looks at the size of the index, after which a batch is sent if it has grown.
         retry, longest_retry: until the server is tried again; each time twice as long.
         idle, end: after the run, for the last rows: without progress, and altogether.
         away: after the run, if the server was away before.
     """
 
-    first: float = 0.4
+    first: float = 0.1
     longest: float = 2.0
+    look: float = 0.05
     retry: float = 1.0
     longest_retry: float = 15.0
     idle: float = 5.0
@@ -154,6 +159,7 @@ class LivePush:
         retry = self._waits.retry
         rhythm = _Rhythm()
         while not self._run_ended.is_set():
+            size = self._size()
             try:
                 self._step(connection, rhythm)
             except AgentvError as error:
@@ -167,8 +173,23 @@ class LivePush:
                 retry = min(2 * retry, self._waits.longest_retry)
                 continue
             self._failed, retry = None, self._waits.retry
-            age = time.monotonic() - began
-            self._run_ended.wait(min(self._waits.longest, max(self._waits.first, age / 100)))
+            self._wait_for_rows(size, time.monotonic() - began)
+
+    def _wait_for_rows(self, size: int, age: float) -> None:
+        """Wait until the index is no longer so long: not too briefly in an old run, and not too long."""
+        waits = self._waits
+        latest = time.monotonic() + waits.longest
+        self._run_ended.wait(min(waits.longest, max(waits.first, age / _BATCH_SHARE)))
+        while self._size() == size and time.monotonic() < latest and not self._run_ended.is_set():
+            self._run_ended.wait(waits.look)
+
+    def _size(self) -> int:
+        """Bytes of the index; 0 while there is none."""
+        assert self._path is not None  # noqa: S101  # it was started
+        try:
+            return (self._path / INDEX).stat().st_size
+        except OSError:
+            return 0
 
     def _step(self, connection: Any, rhythm: _Rhythm) -> None:
         assert self._path is not None  # noqa: S101  # it was started

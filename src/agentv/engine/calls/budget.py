@@ -7,6 +7,8 @@ refused if none is running.
 The worst case comes from the target's settings (`ProviderSettings.ceiling`). If they do not report it, it is learnt:
 the first call is made while no other is running, and from then on the largest cost of a call of this target
 is reserved. Such a run exceeds its budget at most by the excess of its last calls over the largest one before.
+A target that is taken to be free, such as a server on this machine, may still report a cost: until a call of it has
+been answered, no second one is made.
 """
 
 from __future__ import annotations
@@ -75,16 +77,20 @@ class Experience:
         usd, tokens: largest amount of one call; None before the first call has ended.
         silent: amounts that successful calls did not report: `usd`, `tokens`. They count as zero.
         unpriced: a call used tokens with an unknown price.
+        underway: calls that are running.
     """
 
     usd: float | None = None
     tokens: float | None = None
     silent: set[str] = field(default_factory=set)
     unpriced: bool = False
+    underway: int = 0
 
     def need(self, ceiling: Ceiling, budget: Budget) -> Amount:
         """Amount to reserve for a call: its ceiling, at least the largest so far; for the first, the whole rest."""
         left = budget.left
+        if budget.usd is not None and ceiling.usd == 0 and self.usd is None and self.underway:
+            return Amount(inf, 0)  # it is not known to be free before a call has been answered
         usd = 0.0 if budget.usd is None else _needed(ceiling.usd, self.usd, left.usd, alone=not budget.underway)
         known = 0.0 if budget.tokens is None else _needed(ceiling.tokens, self.tokens, left.tokens, not budget.underway)
         return Amount(usd, known)

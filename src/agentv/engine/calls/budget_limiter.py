@@ -65,6 +65,7 @@ class Reservation:
     def hold(self, need: Amount) -> None:
         """Reserve it."""
         self._held = need
+        self.target_spend.experience.underway += 1
         self.target_spend.budget_limiter.budget.hold(need)
 
     def give_back(self) -> None:
@@ -86,6 +87,7 @@ class Reservation:
     def _settled(self, taken: Amount) -> None:
         reserved, self._held = self._held, None
         if reserved is not None:
+            self.target_spend.experience.underway -= 1
             self.target_spend.budget_limiter.settle(reserved, taken)
 
 

@@ -14,7 +14,7 @@ from agentv.store.files.directory import is_being_written
 from agentv.store.team.uploaded import RunName
 from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
 
-WAITS = Waits(first=0.01, longest=0.01, retry=0.01, longest_retry=0.02, idle=1.0, end=3.0, away=0.2)
+WAITS = Waits(first=0.01, longest=0.01, look=0.01, retry=0.01, longest_retry=0.02, idle=1.0, end=3.0, away=0.2)
 NAME = RunName("support", RUN_ID, "test")
 
 

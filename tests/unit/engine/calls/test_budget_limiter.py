@@ -147,6 +147,21 @@ async def _first_alone(shop: Shop) -> None:
     assert shop.most == 4
 
 
+def test_a_server_that_is_taken_to_be_free_and_reports_a_cost_does_not_overshoot():
+    shop = Shop([0.1])
+    found, budget_limiter = bought(shop, Budget(usd=0.45), calls=9, settings=Priced(0.0))
+    assert codes(found) == ["yes"] * 4 + ["budget-spent"] * 5
+    assert budget_limiter.budget.spent.usd == pytest.approx(0.4)
+
+
+def test_a_server_that_is_free_is_called_in_parallel_after_the_first_answer():
+    for reported in (0.0, None):
+        shop = Shop([reported])
+        found, budget_limiter = bought(shop, Budget(usd=0.01), calls=9, settings=Priced(0.0))
+        assert (shop.most, codes(found)) == (8, ["yes"] * 9)
+        assert not budget_limiter.use().used_up
+
+
 def test_attempts_that_failed_cost_what_was_reserved_for_them_but_those_that_were_refused():
     late = CallFailure("bad-answer", "half of it", retryable=True)
     busy = CallFailure("http-status", "HTTP 503", retryable=True, status=503)
