@@ -16,7 +16,7 @@ from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows
 
-_OF_PARTIAL = frozenset({"show", "report", "compare with", "export"})
+_OF_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
 """Actions of commands that have --partial."""
 
 
