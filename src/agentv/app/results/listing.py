@@ -17,6 +17,7 @@ from agentv.model.run.runs import ListedRun, RunState
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import SelectedCases, Summary
 from agentv.model.values.values import Json, JsonObject
+from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.files.lines import count_lines
 from agentv.store.index.search_index import RowIndex
@@ -179,8 +180,9 @@ def _is_current(path: Path) -> bool:
 
 
 def _selected(record: JsonObject) -> SelectedCases | None:
+    found = record.get("selected")
     try:
-        return msgspec.convert(record.get("selected"), SelectedCases | None)
+        return None if found is None else msgspec.convert(found, described(SelectedCases))
     except msgspec.ValidationError:
         return None
 

@@ -26,6 +26,7 @@ from agentv.model.run.group_totals import Counts
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Summary
 from agentv.model.values.hashes import NumberedHashes, text_hash
+from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED
 from agentv.store.rows.reading import RowFacts, read_placed_rows
 from agentv.store.totals.tally import STATUSES
@@ -113,7 +114,7 @@ class RowIndex:
     def totals(self) -> Summary | None:
         """The totals that were made when this was built."""
         (text,) = self._database.execute("SELECT totals FROM built_from").fetchone()
-        return None if text is None else msgspec.json.decode(text, type=Summary)
+        return None if text is None else msgspec.json.decode(text, type=described(Summary))
 
     def counts(self, selection: Selection) -> Counts:
         """The number of chosen trials with each status."""

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from agentv.errors import StoreError
+from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.private_files import make_private, open_private
 from agentv.store.journal.answers import HEADER, row_checksum_line
@@ -251,5 +252,5 @@ def _checksum(line: bytes) -> bytes:
 
 def _read_copied(path: Path) -> _Copied:
     with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((path / _COPIED).read_bytes(), type=_Copied)
+        return msgspec.json.decode((path / _COPIED).read_bytes(), type=described(_Copied))
     return _Copied()

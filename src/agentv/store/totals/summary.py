@@ -20,6 +20,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import GroupTotals
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
+from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
 from agentv.store.rows.reading import RowFacts
 from agentv.store.totals.group_tally import GroupTally, merged, one_rule
@@ -202,7 +203,7 @@ def read_summary(path: Path) -> Summary:
         StoreError: it cannot be read, or is no summary.
     """
     try:
-        return replace(msgspec.json.decode(path.read_bytes(), type=Summary), corrected=None)
+        return replace(msgspec.json.decode(path.read_bytes(), type=described(Summary)), corrected=None)
     except OSError as error:
         raise store_error("read", path, error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

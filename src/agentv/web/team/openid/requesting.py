@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
+from agentv.store.files.decoded_types import described
+
 _LONGEST = 1 << 20
 """Bytes of an answer."""
 
@@ -76,7 +78,7 @@ class ProviderRequests:
 
 def _decoded(body: bytes, into: type[Answer], address: str) -> Answer:
     try:
-        return msgspec.json.decode(body, type=into)
+        return msgspec.json.decode(body, type=described(into))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProviderUnavailableError(f"the OpenID provider's answer at {address} is not valid: {error}") from error
 
