@@ -1,9 +1,10 @@
-"""Settings of the garbage collector for a process with all tests in it, and directories of many tests."""
+"""Settings of the garbage collector and of signals for a process with all tests in it, and directories of many tests."""
 
 from __future__ import annotations
 
 import gc
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from itertools import count
@@ -14,6 +15,13 @@ import pytest
 collect_ignore_glob = ["cases/*"]  # eval files and what they need, some of it named like tests
 
 gc.disable()  # what is collected stays until the end
+
+
+def pytest_configure() -> None:
+    """Programs that tests start hear signals, also where a script in the background started the tests."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.hookimpl(trylast=True)

@@ -80,8 +80,12 @@ def batch(start, lines, generation=1, replace=False):
     return RowBatch(start, generation, lines, sha256(lines).hexdigest(), replace)
 
 
+def pushed_summary(run):
+    return (run / "summary.json").read_bytes()
+
+
 def copied(database, directory, project="support"):
-    replica = Replica(database, directory)
+    replica = Replica(database, directory, pushed_summary)
     try:
         replica.update()
         return replica.root(project) / ".agentv/results" / RUN_ID
@@ -224,11 +228,11 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     uploads.put_record(NAME, RECORD, writing=False)
     uploads.add_rows(NAME, batch(0, first))
     uploads.add_rows(NAME, batch(len(first), second))
-    replica = Replica(database, tmp_path / "copies")
+    replica = Replica(database, tmp_path / "copies", pushed_summary)
     assert replica.update() == 1
     assert replica.update() == 0
     with pytest.raises(StoreError, match="another server uses"):
-        Replica(database, tmp_path / "copies")
+        Replica(database, tmp_path / "copies", pushed_summary)
     with pytest.raises(UploadConflictError):
         uploads.add_rows(NAME, batch(5, third, replace=True))  # no batch begins there
     replaced = uploads.add_rows(NAME, batch(len(first), third, replace=True))
@@ -251,7 +255,7 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     content = b"\x00\xffdiff"
     digest = sha256(content).hexdigest()
     uploads.put_record(NAME, RECORD, writing=True)
-    replica = Replica(database, tmp_path / "copies")
+    replica = Replica(database, tmp_path / "copies", pushed_summary)
     replica.update()
     run = replica.root("support") / ".agentv/results" / RUN_ID
     assert is_being_written(run)
@@ -273,7 +277,7 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     assert (run / "summary.json").exists()
     assert not is_being_written(run)
     replica.close()
-    replica = Replica(database, tmp_path / "copies")  # another process finds what is there
+    replica = Replica(database, tmp_path / "copies", pushed_summary)  # another process finds what is there
     assert replica.update() == 0
     replica.close()
 
@@ -309,7 +313,7 @@ def test_every_change_has_one_line_in_the_audit_log(uploads, database):
 def test_a_name_given_on_the_server_outlives_pushes_and_new_copies(uploads, database, tmp_path):
     fields = json.loads(RECORD)
     uploads.put_record(NAME, RECORD, writing=False)
-    replicas = [Replica(database, tmp_path / "a"), Replica(database, tmp_path / "b")]
+    replicas = [Replica(database, tmp_path / "a", pushed_summary), Replica(database, tmp_path / "b", pushed_summary)]
 
     def names(*chosen):
         for one in chosen:
@@ -353,7 +357,7 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     assert len(labels.read()) == 4
     assert [number for number, _ in labels.lines(1, 2)] == [2, 3]
     assert TeamLabels(database, "other", "tester").read() == []
-    replica = Replica(database, tmp_path / "copies")
+    replica = Replica(database, tmp_path / "copies", pushed_summary)
     replica.update()
     files = LabelFiles(replica.root("support"))
     assert files.read(["support"]) == labels.read(["support"])

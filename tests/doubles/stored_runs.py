@@ -9,7 +9,7 @@ from pathlib import Path
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import EMPTY, Json
 from agentv.store.files.encoding import to_document, to_json
-from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.rows.reading import key_of_row
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, finished, trial
@@ -29,6 +29,18 @@ def write_rows(path: Path, rows: Iterable[bytes]) -> None:
     (path / "index.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
     seals = (row_checksum_line(key_of_row(line) or "", line) for line in lines)
     (path / "journal.jsonl").write_bytes(b"".join((HEADER, *seals)))
+    if (path / "summary.json").exists():
+        write_summary(path, (path / "summary.json").read_bytes())
+
+
+def write_summary(path: Path, summary: Mapping[str, Json] | bytes) -> None:
+    """The `summary.json` of a run, and its checksum in the journal, as agentv writes them."""
+    index = path / "index.jsonl"
+    content = summary if isinstance(summary, bytes) else to_document(dict(summary))
+    checksum = SummaryChecksum.of(content, index.stat().st_size if index.exists() else 0)
+    with (path / "journal.jsonl").open("ab") as journal:
+        journal.write(summary_checksum_line(checksum))
+    (path / "summary.json").write_bytes(content)
 
 
 def vouch(path: Path) -> None:

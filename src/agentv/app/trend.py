@@ -9,6 +9,7 @@ from typing import Any
 
 from agentv.app.results.finding import runs_in
 from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.totals import totals_document
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import StoreError, UsageError
@@ -73,7 +74,7 @@ def target_values(found: Trend, root: Path) -> dict[str, list[float | None]]:
     values: dict[str, list[float | None]] = {}
     key = "pass_rate" if found.measure == "pass rate" else "mean_score"
     for place, point in enumerate(found.points):
-        groups = _target_groups(read_document(results_directory(root) / point.run_id / SUMMARY)) or {}
+        groups = _target_groups(totals_document(results_directory(root) / point.run_id) or {}) or {}
         for name, group in groups.items():
             value = group.get(key) if isinstance(group, Mapping) else None
             if isinstance(value, int | float):
@@ -163,10 +164,11 @@ class _Runs:
 
     def _summaries(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         for path in self._paths:
-            if not (path / SUMMARY).is_file() or is_being_written(path):
+            summary = None if is_being_written(path) else totals_document(path)
+            if summary is None:
                 self.passed_over += 1
-                continue
-            yield path, read_document(path / SUMMARY)
+            else:
+                yield path, summary
 
 
 def _groups(summary: Mapping[str, Any]) -> Mapping[str, Any]:

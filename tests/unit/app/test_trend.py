@@ -10,7 +10,7 @@ from agentv.errors import StoreError, UsageError
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.series.series import Change, Context, error_of_mean, error_of_rate
 from agentv.store.files.directory import RunDirectory
-from doubles.stored_runs import write_rows
+from doubles.stored_runs import write_rows, write_summary
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def store(tmp_path, monkeypatch):
         (run / "run.json").write_text(json.dumps({"schema_version": 1, "run_id": run.name}))
         if passed:
             groups = {name: group(count) for name, count in passed.items()}
-            (run / "summary.json").write_text(json.dumps({"schema_version": 1, "by_suite": groups}))
+            write_summary(run, {"schema_version": 1, "by_suite": groups})
         return run
 
     return write
@@ -62,9 +62,7 @@ def test_runs_that_have_nothing_to_say_are_counted(store):
     running = store(3, refunds=6)
     judged_nothing = store(4, refunds=0)
     nothing = {"cases": {"total": 3, "passed": 0, "failed": 0, "errored": 3, "skipped": 0}, "pass_rate": None}
-    (judged_nothing / "summary.json").write_text(
-        json.dumps({"schema_version": 1, "by_suite": {"refunds": nothing | {"mean_score": None}}})
-    )
+    write_summary(judged_nothing, {"schema_version": 1, "by_suite": {"refunds": nothing | {"mean_score": None}}})
     store(5, other=5)
     with RunDirectory.open(running):
         found = trend("refunds", 20, "pass rate")
@@ -92,7 +90,7 @@ def test_where_there_is_no_run_the_nearest_name_is_told(store):
 
 def test_a_summary_of_another_make_is_named(store):
     run = store(1, refunds=5)
-    (run / "summary.json").write_text(json.dumps({"schema_version": 1, "by_suite": {"refunds": {"cases": 3}}}))
+    write_summary(run, {"schema_version": 1, "by_suite": {"refunds": {"cases": 3}}})
     with pytest.raises(StoreError, match=f"{run.name}: its summary.json was not written by agentv"):
         trend("refunds", 20, "pass rate")
 
@@ -201,8 +199,6 @@ def test_a_threshold_that_was_changed_is_told_and_no_rate_is_subtracted_across_i
 def test_a_run_that_was_cut_is_passed_over(store):
     store(1, refunds=5)
     cut = store(2, refunds=9)
-    (cut / "summary.json").write_text(
-        json.dumps({"schema_version": 1, "by_suite": {"refunds": group(9)}, "cut": "fail-fast"})
-    )
+    write_summary(cut, {"schema_version": 1, "by_suite": {"refunds": group(9)}, "cut": "fail-fast"})
     found = trend("refunds", 20, "pass rate")
     assert ([point.value for point in found.points], found.context.passed_over) == ([0.5], 1)

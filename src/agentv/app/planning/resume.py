@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Suite
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json, JsonObject
-from agentv.store.files.directory import JOURNAL, RUN, SUMMARY, DamagedRecordError, read_document
+from agentv.store.files.directory import JOURNAL, RUN, DamagedRecordError, read_document
 from agentv.store.files.lines import last_lines
 from agentv.store.journal.answers import elapsed_in
+from agentv.store.journal.verification import stored_summary
 
 if TYPE_CHECKING:
     from agentv.app.settings import EvalSettings
@@ -91,11 +93,11 @@ def previous_run(run: Path) -> PreviousRun:
 
 
 def _summary(run: Path) -> JsonObject:
-    """`summary.json`; nothing where there is none, or it is damaged: it is made again of the rows."""
-    try:
-        return read_document(run / SUMMARY) if (run / SUMMARY).exists() else {}
-    except DamagedRecordError:
-        return {}
+    """`summary.json`; nothing where there is none, or it is damaged or changed: it is made again of the rows."""
+    with suppress(DamagedRecordError):
+        if (stored := stored_summary(run)) is not None:
+            return stored.document
+    return {}
 
 
 def _killed_after(run: Path, record: JsonObject) -> float:

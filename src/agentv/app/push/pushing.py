@@ -19,7 +19,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.pushed import Pushed
 from agentv.model.secrets.redaction import Redactor
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
-from agentv.store.journal.verification import check_rows
+from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.team.uploaded import LARGEST_BATCH, Received, UploadState
 from agentv.user_code.os_errors import store_error
 
@@ -216,7 +216,9 @@ class RunPush:
         return len(missing)
 
     def _finish(self, state: UploadState, *, writing: bool) -> None:
-        summary = self._content(SUMMARY) if (self._path / SUMMARY).exists() else b""
+        stored = stored_summary(self._path)
+        summary = b"" if stored is None else stored.content
+        self._refuse_secrets(summary, str(self._path / SUMMARY))
         digest = sha256(summary).hexdigest() if summary else None
         if digest != state.summary or state.writing != writing:
             self._send("PUT", "summary", {"writing": writing}, summary, dict[str, Any])

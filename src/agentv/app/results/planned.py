@@ -28,14 +28,18 @@ def _suites(found: Json) -> Iterator[Mapping[str, Any]]:
 
 
 def _several(suite: Mapping[str, Any]) -> bool:
-    return any(len(suite.get(key) or ()) > 1 for key in ("targets", "prompts", "variants"))
+    return any(len(_listed(suite.get(key))) > 1 for key in ("targets", "prompts", "variants"))
 
 
 def _rivals(suite: Mapping[str, Any]) -> Iterator[str]:
     """The targets of a suite that has several: each case runs on all of them."""
-    targets = suite.get("targets") or ()
+    targets = _listed(suite.get("targets"))
     if len(targets) > 1:
         yield from (str(one["name"]) for one in targets if isinstance(one, Mapping) and "name" in one)
+
+
+def _listed(found: Json) -> list[Json]:
+    return found if isinstance(found, list) else []
 
 
 def _number(found: Json) -> int:

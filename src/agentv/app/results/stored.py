@@ -14,7 +14,7 @@ from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
-from agentv.store.journal.verification import check_rows
+from agentv.store.journal.verification import check_rows, stored_summary
 
 _OF_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
 """Actions of commands that have --partial."""
@@ -28,7 +28,8 @@ class StoredRun:
         path: of its directory, absolute.
         root: absolute path of the repository root, which paths in its rows are relative to.
         record: `run.json`.
-        summary: `summary.json`; None if the run was killed, or is in progress.
+        summary: `summary.json`, of which only what rows do not tell is used; None if the run was killed, or is in
+            progress. `totals_of` has the totals.
         places: byte offsets of the selected rows in its index; None: all rows.
         labels: those that count, where they were read before; None: those on the disk.
     """
@@ -79,7 +80,7 @@ def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
 
     Raises:
         UsageError: there is none, or it is still being written.
-        StoreError: its files cannot be read, or a row was changed.
+        StoreError: its files cannot be read, or a row or `summary.json` was changed.
     """
     path = find_run(named, place_holding(RESULTS), action=action).absolute()
     if not partial and is_being_written(path):
@@ -89,11 +90,11 @@ def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
     if action != "show":  # which looks at rows through their index, and checks them when that is built
         check_rows(path)
     record = read_document(path / RUN)
-    summary = read_document(path / SUMMARY) if (path / SUMMARY).exists() else None
+    stored = stored_summary(path)
     run_id = record.get("run_id")
     if not isinstance(run_id, str):
         raise UsageError(f"{path} is not a run: its {RUN} has no run_id")
-    return StoredRun(path, repository_root(str(path.parent)), run_id, record, summary)
+    return StoredRun(path, repository_root(str(path.parent)), run_id, record, stored and stored.document)
 
 
 def refuse_decided(run: StoredRun, action: str) -> None:

@@ -19,8 +19,9 @@ from agentv.app.running.start import StartedRun
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
-from agentv.store.files.directory import INDEX, RUN, SUMMARY, read_document
+from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.files.private_files import Mark, mark
+from agentv.store.journal.verification import stored_summary
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
@@ -166,7 +167,8 @@ def _stored(started: StartedRun) -> StoredRun:
 
     run = started.open
     path, root = run.directory.path, root_of(run.prepared.suites)
-    summary = read_document(path / SUMMARY) if (path / SUMMARY).exists() else None
+    stored = stored_summary(path)
+    summary = stored and stored.document
     return StoredRun(path, root, run.directory.run_id, read_document(path / RUN), summary, labels=run.labels)
 
 

@@ -13,10 +13,10 @@ from agentv.app.view.growing import GrowingRun
 from agentv.app.view.rates import Rate, rate_of_cases
 from agentv.errors import AgentvError, StoreError
 from agentv.model.run.trial import Status
-from agentv.store.files.directory import SUMMARY, read_document
 from agentv.store.index.case_choice import AnyStatus, CaseChoice, CaseOrder
 from agentv.store.index.case_entries import CaseEntry
 from agentv.store.index.case_index import CaseIndex
+from agentv.store.journal.verification import stored_summary
 from agentv.store.totals.tally import STATUSES
 
 MOST = 500
@@ -209,7 +209,8 @@ def _shown(run: GrowingRun, choice: CaseChoice, total: int) -> _Shown:
 def cut_of(run: Path) -> str | None:
     """What ended a run by how its cases ended, if anything did."""
     try:
-        found = read_document(run / SUMMARY).get("cut")
+        stored = stored_summary(run)
+        found = None if stored is None else stored.document.get("cut")
     except StoreError:
         return None
     return found if isinstance(found, str) else None

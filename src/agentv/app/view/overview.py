@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.app.results.listing import compared_totals_of, listed_run, totals_of
+from agentv.app.results.listing import listed_run
+from agentv.app.results.totals import compared_totals_of, totals_of
 from agentv.app.view.cases import StatusCounts, cut_of
 from agentv.app.view.growing import GrowingRun
 from agentv.app.view.index_facts import IndexFacts

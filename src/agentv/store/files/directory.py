@@ -85,9 +85,20 @@ def read_document(path: Path) -> dict[str, Json]:
         StoreError: there is none, or it is no JSON object.
     """
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        content = path.read_bytes()
     except OSError as error:
         raise store_error("read", path, error) from error
+    return document_in(path, content)
+
+
+def document_in(path: Path, content: bytes) -> dict[str, Json]:
+    """The object in the bytes of a `run.json` or `summary.json`.
+
+    Raises:
+        DamagedRecordError: they hold none.
+    """
+    try:
+        found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedRecordError(f"cannot read {path}: {error}") from error
     if not isinstance(found, dict):
@@ -198,11 +209,14 @@ class RunDirectory:
         Raises:
             StoreError: the system refuses.
         """
-        path = self.path / name
-        document = to_document({key: self.redactor.redact_json(value) for key, value in content.items()})
+        path, document = self.path / name, self.document(content)
         with _refusals("write", path):
             write_private(path, document)
         return document
+
+    def document(self, content: JsonObject) -> bytes:
+        """The bytes of a `run.json` or `summary.json`, without secrets."""
+        return to_document({key: self.redactor.redact_json(value) for key, value in content.items()})
 
     def lock_again(self) -> None:
         """Take the lock of a journal that was put into the place of the one that was locked.

@@ -306,8 +306,12 @@ def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         raise store_error("read", path, error) from error
 
 
-def last_lines(path: Path) -> Iterator[bytes]:
-    """The whole lines at the end of a file, the last one first, without their ends; a long file's first ones are not.
+def last_lines(path: Path, most: int = _AT_ONCE) -> Iterator[bytes]:
+    """The whole lines at the end of a file, the last one first, without their ends.
+
+    Args:
+        path: of the file.
+        most: bytes that are read.
 
     Raises:
         StoreError: the file cannot be read.
@@ -315,13 +319,13 @@ def last_lines(path: Path) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _AT_ONCE))
-            lines = file.read(_AT_ONCE).split(b"\n")
+            file.seek(max(0, size - most))
+            lines = file.read(most).split(b"\n")
     except FileNotFoundError:
         return
     except OSError as error:
         raise store_error("read", path, error) from error
-    yield from reversed(lines[1 if size > _AT_ONCE else 0 : -1])
+    yield from reversed(lines[1 if size > most else 0 : -1])
 
 
 def count_lines(path: Path) -> int:

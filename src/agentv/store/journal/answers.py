@@ -5,6 +5,7 @@ The first line is `{"format":"agentv-journal","version":1}`. Every other line is
 
     row, sum    the checksum of a row: the key of a trial, and the CRC-32 of its line in `index.jsonl`; `at_ms` is the
                 time since the run began, over all its processes
+    summary     the CRC-32 of `summary.json`, and `rows_bytes`, the size of the `index.jsonl` that it is the totals of
     anew        ids of cases that run again: their answers up to here are discarded
     spent, case what one model call of an agent took that passed the gateway: `spent` is the target, with `token_usage`
                 and `cost_usd`
@@ -44,6 +45,7 @@ _DISCARD = f'"{_DISCARDED}":['.encode()
 _SPENT = b'"spent":"'
 _ROW = b'"row":"'
 _ROW_CHECKSUM = b',"sum":"'
+_SUMMARY = b'"summary":"'
 
 
 class AnswerRow(Struct, gc=False):
@@ -189,6 +191,42 @@ def row_checksum_in(line: bytes) -> tuple[str, int] | None:
     try:
         return key.decode(), int(rest[len(_ROW_CHECKSUM) : len(_ROW_CHECKSUM) + 8], 16)
     except ValueError:
+        return None
+
+
+class SummaryChecksum(Struct, gc=False, frozen=True):
+    """The checksum of a `summary.json`, eight hex digits, and the size of the rows that it is the totals of."""
+
+    summary: str
+    rows_bytes: int
+
+    @classmethod
+    def of(cls, content: bytes, rows_bytes: int) -> SummaryChecksum:
+        """Of the bytes of the file."""
+        return cls(f"{crc32(content):08x}", rows_bytes)
+
+
+_summaries = msgspec.json.Decoder(SummaryChecksum)
+
+
+def summary_checksum_line(checksum: SummaryChecksum) -> bytes:
+    """The line with the checksum of `summary.json`, its end included."""
+    body = to_json(checksum)
+    return b"%b%b\n" % (_CHECKSUM % crc32(body), body[1:])
+
+
+def is_summary_checksum(line: bytes) -> bool:
+    """Return true if a line says that it is the checksum of `summary.json`."""
+    return line.startswith(_SUMMARY, _BODY)
+
+
+def summary_checksum_in(line: bytes) -> SummaryChecksum | None:
+    """What a whole line, without its end, says of `summary.json`; None for any other line, or a damaged one."""
+    if not is_summary_checksum(line) or (body := verified(line)) is None:
+        return None
+    try:
+        return _summaries.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

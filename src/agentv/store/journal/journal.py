@@ -65,6 +65,7 @@ class Journal:
         self._clock = clock
         self._began_s = clock() - before_ms / 1000
         self._watched: WatchedFiles | None = None
+        self._summary: bytes | None = None
         self._earlier = EarlierAnswers()
         self.repaired = (*directory.repaired, *cut_torn_lines(directory.path))
         self._files = JournalFiles(directory.path)
@@ -207,14 +208,16 @@ class Journal:
             self._watched.wrote(RUN, content)
 
     def write_summary(self, summary: JsonObject) -> None:
-        """Write `summary.json`.
+        """Write `summary.json`, after its checksum: without one it does not count.
 
         Raises:
             StoreError: the system refuses.
         """
-        content = self._directory.replace(SUMMARY, summary)
+        self._summary = self._directory.document(summary)
+        self._files.append_summary_checksum(self._summary)
+        self._directory.replace(SUMMARY, summary)
         if self._watched is not None:
-            self._watched.wrote(SUMMARY, content)
+            self._watched.wrote(SUMMARY, self._summary)
 
     def restore(self) -> tuple[str, ...]:
         """Undo what something else wrote to the files of the run since it began; what that was, one sentence each.
@@ -237,6 +240,8 @@ class Journal:
             found.append(restored_answers(answers))
             if answers.lost:  # checksums of rows may be among it, and the rows are known
                 self._files.append_checksums(self._elapsed_ms())
+                if self._summary is not None:
+                    self._files.append_summary_checksum(self._summary)
         if rows is not None:
             append_private(self._directory.path / REJECTED, rows.foreign)
             self._watched.appended(REJECTED)

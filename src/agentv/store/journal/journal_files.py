@@ -14,7 +14,13 @@ from threading import Lock
 from agentv.store.files.background_flush import BackgroundFlusher
 from agentv.store.files.directory import INDEX, JOURNAL
 from agentv.store.files.lines import LineFile, Restored, move_lines, read_lines
-from agentv.store.journal.answers import HEADER, discard_line, row_checksum_line
+from agentv.store.journal.answers import (
+    HEADER,
+    SummaryChecksum,
+    discard_line,
+    row_checksum_line,
+    summary_checksum_line,
+)
 from agentv.store.rows.reading import key_of_row
 
 SYNC_EVERY_S = 0.1
@@ -82,6 +88,12 @@ class JournalFiles:
     def discard_answers(self, cases: Sequence[str]) -> None:
         """Note in the journal, on the disk, that the answers for these cases are not to be used again."""
         self._answers.append(discard_line(cases))
+        self._answers.sync()
+
+    def append_summary_checksum(self, summary: bytes) -> None:
+        """Write what is buffered, and note in the journal, on the disk, which `summary.json` belongs to the rows."""
+        self.write_rows()
+        self._answers.append(summary_checksum_line(SummaryChecksum.of(summary, self._index.size)))
         self._answers.sync()
 
     def rows(self) -> Iterator[tuple[int, bytes]]:

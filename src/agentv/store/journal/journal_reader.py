@@ -26,6 +26,7 @@ from agentv.store.journal.answers import (
     facts_in,
     is_redacted,
     is_spent_line,
+    is_summary_checksum,
     row_checksum_in,
     verified,
 )
@@ -153,7 +154,7 @@ class JournalReader:
             self._rows.add(checksum, offset)
         elif (cases := discarded_in(line)) is not None:
             self._answers.discard(cases, offset)
-        elif not is_spent_line(line):
+        elif not is_spent_line(line) and not is_summary_checksum(line):
             self._add_answer(line, facts_in(line), offset)
 
     def _add_answer(self, line: bytes, facts: AnswerFacts, offset: int) -> None:

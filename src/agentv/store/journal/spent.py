@@ -12,7 +12,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.lines import read_lines
-from agentv.store.journal.answers import discarded_in, row_checksum_in, verified
+from agentv.store.journal.answers import discarded_in, is_summary_checksum, row_checksum_in, verified
 
 
 class _AnswerCost(Struct, gc=False):
@@ -54,7 +54,9 @@ def spent_in(journal: Path) -> JournalSpending:
     for _, line in read_lines(journal):
         body = verified(line.rstrip(b"\n"))
         try:
-            if body is None or row_checksum_in(line) is not None or discarded_in(line) is not None:
+            if body is None or is_summary_checksum(line):
+                continue
+            if row_checksum_in(line) is not None or discarded_in(line) is not None:
                 continue
             answer = _answer_cost.decode(body)
         except (ValueError, msgspec.DecodeError):  # it has a checksum, but agentv did not write it

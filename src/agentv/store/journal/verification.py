@@ -1,4 +1,4 @@
-"""Verification of the rows of a stored run against the checksums in its journal.
+"""Verification of the rows and the totals of a stored run against the checksums in its journal.
 
 The journal holds no checksum of a row that was edited or added. Rows are verified before numbers are made of them.
 """
@@ -6,14 +6,26 @@ The journal holds no checksum of a row that was edited or added. Rows are verifi
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
 from agentv.errors import StoreError
 from agentv.model.values.hashes import NumberedHashes
-from agentv.store.files.directory import INDEX, JOURNAL
-from agentv.store.files.lines import read_lines
-from agentv.store.journal.answers import is_row_checksum, row_checksum_in, verified
+from agentv.model.values.values import JsonObject
+from agentv.store.files.directory import INDEX, JOURNAL, SUMMARY, DamagedRecordError, document_in
+from agentv.store.files.lines import last_lines, read_lines
+from agentv.store.journal.answers import (
+    SummaryChecksum,
+    is_row_checksum,
+    row_checksum_in,
+    summary_checksum_in,
+    verified,
+)
 from agentv.store.rows.reading import is_torn, key_of_row
+from agentv.user_code.os_errors import store_error
+
+_TAIL = 1 << 16
+"""Bytes at the end of a journal that hold the checksum of `summary.json`: it is written last."""
 
 
 def check_rows(run: Path) -> None:
@@ -33,6 +45,64 @@ def check_rows(run: Path) -> None:
                 what = f"{run / INDEX} holds rows, and {JOURNAL} has checksums of none of them"
                 raise StoreError(f"{what}: it was removed, emptied or replaced")
             raise StoreError(f"{run / INDEX}:{number}: this row was changed after it was written; {repair}")
+
+
+class StoredSummary(NamedTuple):
+    """The `summary.json` of a run.
+
+    Attributes:
+        path: of the file.
+        content: its bytes.
+        verified: it is as agentv wrote it, of as many bytes of rows as there are now; False: the journal has no
+            checksum of it, so that nobody knows who wrote it, or rows were added or removed since.
+    """
+
+    path: Path
+    content: bytes
+    verified: bool
+
+    @property
+    def document(self) -> JsonObject:
+        """Its object.
+
+        Raises:
+            DamagedRecordError: it is no JSON object.
+        """
+        return document_in(self.path, self.content)
+
+
+def stored_summary(run: Path) -> StoredSummary | None:
+    """The `summary.json` of a run; None if it has none, as one that was killed.
+
+    Raises:
+        DamagedRecordError: it was changed after agentv wrote it.
+        StoreError: it cannot be read.
+    """
+    path = run / SUMMARY
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    written = _summary_checksum(run / JOURNAL)
+    if written is None:
+        return StoredSummary(path, content, verified=False)
+    if written.summary != SummaryChecksum.of(content, 0).summary:
+        repair = f"agentv eval --resume={run.name} writes it again"
+        raise DamagedRecordError(f"{path} was changed after it was written; {repair}")
+    index = run / INDEX
+    return StoredSummary(path, content, verified=(index.stat().st_size if index.exists() else 0) == written.rows_bytes)
+
+
+def _summary_checksum(journal: Path) -> SummaryChecksum | None:
+    """The last one in a journal. It follows the rows, and where others follow it, they count."""
+    for line in last_lines(journal, _TAIL):
+        if (found := summary_checksum_in(line)) is not None:
+            return found
+        if is_row_checksum(line):
+            return None
+    return None
 
 
 def _checksums(journal: Path) -> NumberedHashes:

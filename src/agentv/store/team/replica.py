@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ from agentv.errors import StoreError
 from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.private_files import make_private, open_private
-from agentv.store.journal.answers import HEADER, row_checksum_line
+from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.labels.label_files import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import key_of_row
 from agentv.store.team.database import Database
@@ -60,13 +60,16 @@ class Replica:
     Args:
         database: where the runs are.
         directory: of the copies: `PROJECT/.agentv/results/RUN`.
+        totals_of: the `summary.json` of a copy, given its directory, in which lies what was pushed. Nothing else makes
+            totals of rows, so what was pushed is never believed.
 
     Raises:
         StoreError: the directory cannot be made, or another server uses it.
     """
 
-    def __init__(self, database: Database, directory: Path) -> None:
+    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path], bytes]) -> None:
         self._database = database
+        self._totals_of = totals_of
         self._directory = directory.absolute()
         self._copied: dict[Path, _Copied] = {}
         self._writing: dict[Path, int] = {}
@@ -152,14 +155,28 @@ class Replica:
         size, journal = self._copy_rows(path, source, before)
         self._copy_files(path, source.project, files)
         write_private(path / RUN, with_name(record, given))
-        if summary is None:
+        if summary is None or source.writing:
             (path / SUMMARY).unlink(missing_ok=True)
         else:
-            write_private(path / SUMMARY, summary)
+            journal += self._write_summary(path, summary)
         after = _Copied(source.revision, source.generation, size, journal)
         write_private(path / _COPIED, msgspec.json.encode(after))
         self._copied[path] = after
         return True
+
+    def _write_summary(self, path: Path, pushed: bytes) -> int:
+        """Write the totals of the rows, after their checksum; how many bytes that added to the journal."""
+        write_private(path / SUMMARY, pushed)
+        try:
+            content = self._totals_of(path)
+        except Exception:  # noqa: BLE001  # rows may hold anything: who opens the run is told, and other runs are copied
+            (path / SUMMARY).unlink()
+            return 0
+        line = summary_checksum_line(SummaryChecksum.of(content, (path / INDEX).stat().st_size))
+        with (path / JOURNAL).open("ab") as journal:
+            journal.write(line)
+        write_private(path / SUMMARY, content)
+        return len(line)
 
     def _copy_rows(self, path: Path, source: _Source, before: _Copied) -> tuple[int, int]:
         """Write the rows that a copy lacks, all of them where rows were dropped; the bytes of rows, and of checksums.

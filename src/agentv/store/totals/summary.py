@@ -196,16 +196,14 @@ def take_summary(directory: RunDirectory) -> JsonObject:
     return others
 
 
-def read_summary(path: Path) -> Summary:
-    """The content of a `summary.json`; unknown keys are ignored.
+def summary_in(path: Path, content: bytes) -> Summary:
+    """The totals in the bytes of a `summary.json`; unknown keys are ignored.
 
     Raises:
-        StoreError: it cannot be read, or is no summary.
+        StoreError: it is no summary.
     """
     try:
-        return replace(msgspec.json.decode(path.read_bytes(), type=described(Summary)), corrected=None)
-    except OSError as error:
-        raise store_error("read", path, error) from error
+        return replace(msgspec.json.decode(content, type=described(Summary)), corrected=None)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read {path}: not a summary of a run: {error}") from error
 

@@ -14,6 +14,7 @@ from threading import Event, Thread
 
 import uvicorn
 
+from agentv.app.results.totals import totals_of_upload
 from agentv.errors import AgentvError, UsageError
 from agentv.store.team.replica import Replica
 from agentv.web.security import loopback_addresses
@@ -133,7 +134,7 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
 @contextmanager
 def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Iterator[Replica]:
     """Keep the copies of runs up to date, for as long as the block."""
-    replica, ended = Replica(state.database, data), Event()
+    replica, ended = Replica(state.database, data, totals_of_upload), Event()
     thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
     thread.start()
     try:

@@ -18,7 +18,7 @@ from agentv.model.suite.suite import JudgeMinimums
 from agentv.reports.commands.judge_check import render_judge_check
 from agentv.reports.run.totals import totals
 from agentv.stats.judges.left_out import AnswerPart, left_out
-from agentv.store.totals.summary import read_summary
+from agentv.store.totals.summary import summary_in
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import finished, scored, trial
@@ -211,7 +211,7 @@ def test_a_corrected_rate_that_someone_wrote_into_the_summary_is_not_believed(tm
     path = tmp_path / "summary.json"
     path.write_text(json.dumps(summary.as_json()))
     assert "corrected" in json.loads(path.read_text())
-    assert read_summary(path) == replace(summary, corrected=None)
+    assert summary_in(path, path.read_bytes()) == replace(summary, corrected=None)
 
 
 def rubrics_run(root, run, numbers, *, shared=True):

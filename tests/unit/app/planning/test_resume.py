@@ -18,6 +18,7 @@ from agentv.errors import StoreError, UsageError
 from agentv.model.run.events import Event, RunResumed, TrialFinished, TrialKept
 from agentv.store.journal.answers import row_checksum_line
 from doubles.loading import repository
+from doubles.stored_runs import write_summary
 
 SUITE = """\
 name: shop
@@ -279,7 +280,7 @@ def test_what_is_asked_anew_is_paid_for_again(judged):
 
 def test_the_time_of_all_processes_is_the_time_of_the_run(project):
     first = run()[0].summary
-    Path("run", "summary.json").write_text(json.dumps(document("summary.json") | {"duration_ms": 5000.0}))
+    write_summary(Path("run"), document("summary.json") | {"duration_ms": 5000.0})
     second = run(resume="last")[0].summary
     assert (first.processes, second.processes) == (1, 2)
     assert 5000 <= second.duration_ms < 10_000

@@ -1,12 +1,20 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
+from dataclasses import replace
 
 import pytest
 
 from agentv.app.results.listing import listed_runs
+from agentv.app.trend import trend
+from agentv.errors import StoreError
 from agentv.sdk import evaluate
 from agentv.store.files.directory import RunDirectory
+from doubles.stored_runs import write_rows
+
+AGENTV = [sys.executable, "-P", "-m", "agentv"]
 
 SUITE = {
     "name": "greetings",
@@ -100,6 +108,39 @@ def test_a_run_that_was_copied_keeps_its_duration(run):
     summed = (run / "summary.json").stat().st_mtime_ns
     os.utime(run / "index.jsonl", ns=(summed + 1, summed + 1))
     assert only() == before
+
+
+def test_a_summary_that_was_edited_is_not_shown_until_the_run_is_resumed(run):
+    written, path = only().summary, run / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pass_rate": 1.0}))
+    repair = f"agentv eval --resume={run.name} writes it again"
+    assert (only().state, only().problem) == ("unreadable", f"{path} was changed after it was written; {repair}")
+    with pytest.raises(StoreError, match=r"summary\.json was changed after it was written"):
+        trend("greetings", 20, "pass rate")
+    assert subprocess.run([*AGENTV, "compare", "last", "last"], check=False).returncode == 2
+    evaluate("a.eval.yaml", resume=run.name)
+    assert (only().state, only().summary) == ("finished", replace(written, duration_ms=only().duration_ms, processes=2))
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_summary_that_nothing_vouches_for_gives_what_rows_do_not_tell(run, rows):
+    path = run / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pass_rate": 1.0, "cut": "fail-fast"}))
+    written = (run / "index.jsonl").read_bytes().splitlines()[:rows]
+    path.rename(run / "kept")
+    write_rows(run, written)
+    (run / "kept").rename(path)
+    summary = only().summary
+    assert (summary.pass_rate, summary.cut) == (1 / rows, "fail-fast")
+    assert summary.duration_ms == json.loads(path.read_text())["duration_ms"]
+
+
+def test_rows_that_are_removed_are_not_counted(run):
+    lines = (run / "index.jsonl").read_bytes().splitlines(keepends=True)
+    times = (run / "index.jsonl").stat()
+    (run / "index.jsonl").write_bytes(lines[0])
+    os.utime(run / "index.jsonl", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert (only().summary.cases.skipped, only().summary.judged) == (1, 1)
 
 
 def test_a_run_that_is_being_written_shows_how_far_it_is(run):

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from agentv.app.results import listing
-from agentv.app.results.listing import totals_of
+from agentv.app.results import totals
 from agentv.app.results.selecting import choose
 from agentv.app.results.stored import open_run
+from agentv.app.results.totals import totals_of
 from agentv.errors import UsageError
 from agentv.model.run.group_totals import Counts
 from agentv.model.run.selection import Selection
@@ -99,9 +99,9 @@ def test_beside_rows_that_are_being_written_nothing_is_put(run):
 def test_totals_of_a_large_run_that_was_killed_are_computed_once(run, monkeypatch):
     (run.path / "summary.json").unlink()
     small, timed = totals_of(run.path, run.record)
-    monkeypatch.setattr(listing, "_LARGE", 1)
+    monkeypatch.setattr(totals, "_LARGE", 1)
     large, _ = totals_of(run.path, run.record)
     assert (large, timed) == (small, False)
     assert (large.cases, large.duration_ms) == (Counts(3, 1, 2, 0, 0), 0.0)
-    monkeypatch.setattr(listing, "summarize", None)
+    monkeypatch.setattr(totals, "summarize", None)
     assert totals_of(run.path, run.record)[0] == small

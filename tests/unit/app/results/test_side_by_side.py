@@ -5,12 +5,14 @@ import shutil
 
 import pytest
 
-from agentv.app.results.listing import compared_run, compared_totals_of
+from agentv.app.results.listing import compared_run
 from agentv.app.results.side_by_side import side_by_side
 from agentv.app.results.stored import open_run
+from agentv.app.results.totals import compared_totals_of
 from agentv.errors import UsageError
 from agentv.model.run.selection import Selection
 from agentv.sdk import evaluate
+from doubles.stored_runs import write_summary
 
 AGENTS = """def right(prompt): return "yes"
 def wrong(prompt):
@@ -76,5 +78,5 @@ def test_a_killed_run_and_one_of_an_earlier_version_are_compared_when_they_are_s
     shutil.copytree(run.path, earlier)
     written = json.loads((earlier / "summary.json").read_text())
     assert written.pop("matrix")["targets"] == ["python:agents.py:right", "python:agents.py:wrong"]
-    (earlier / "summary.json").write_text(json.dumps(written))
+    write_summary(earlier, written)
     assert compared_totals_of(earlier, run.record).matrix == totals.matrix

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from zlib import crc32
@@ -23,6 +23,7 @@ from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_files import BUFFERED_BYTES
 from agentv.store.journal.journal_reader import JournalReader
 from agentv.store.journal.spent import spent_in
+from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stores import call
 from doubles.trials import ROOT, finished, trial
 
@@ -407,3 +408,31 @@ def test_lines_with_a_right_checksum_that_agentv_did_not_write_are_no_answers(di
     reader.close()
     assert sum(elapsed_in(line) is not None for line in path.read_bytes().splitlines()) == 1
     assert spent_in(path).total == Amount(), "none of them cost anything, and none stops the sum"
+
+
+def test_the_summary_is_written_after_its_checksum_which_is_no_answer(directory, monkeypatch):
+    with Journal(directory, ROOT) as journal:
+        journal.keep(call("a", "a"), TargetResponse("answer", cost_usd=0.5))
+    spent = spent_in(directory.path / "journal.jsonl")
+    with Journal(directory, ROOT) as journal:
+        monkeypatch.setattr(RunDirectory, "replace", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            journal.write_summary({"pass_rate": 1.0})
+        monkeypatch.undo()
+        assert stored_summary(directory.path) is None
+        journal.write_summary({"pass_rate": 0.5})
+    assert stored_summary(directory.path).verified
+    with closing(JournalReader(directory.path / "journal.jsonl")) as reader:
+        assert (len(reader), reader.damaged) == (1, 0)
+    assert spent_in(directory.path / "journal.jsonl") == spent
+
+
+def test_a_journal_that_something_else_emptied_vouches_for_the_summary_again(directory):
+    with Journal(directory, ROOT) as journal:
+        journal.begin({})
+        journal.finish(finished(trial=trial("a", key="a")))
+        journal.write_summary({"pass_rate": 0.5})
+        (directory.path / "journal.jsonl").write_bytes(b"")
+        assert journal.restore()
+    assert stored_summary(directory.path).verified
+    check_rows(directory.path)

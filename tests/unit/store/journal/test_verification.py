@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from agentv.errors import StoreError
-from agentv.store.journal.verification import check_rows
-from doubles.stored_runs import scoring, vouch, write_run
+from agentv.store.journal.answers import row_checksum_line
+from agentv.store.journal.verification import check_rows, stored_summary
+from doubles.stored_runs import scoring, vouch, write_run, write_summary
 
 
 @pytest.fixture
@@ -58,3 +59,41 @@ def test_a_checksum_that_was_changed_counts_for_nothing(run):
     journal.write_bytes(journal.read_bytes().replace(b'"row":', b'"row": ', 1))
     with pytest.raises(StoreError, match=r"index.jsonl:1: this row was changed after it was written"):
         check_rows(run)
+
+
+def test_a_summary_is_verified_as_it_was_written_of_as_many_rows(run):
+    assert stored_summary(run) is None
+    write_summary(run, {"pass_rate": 0.5})
+    found = stored_summary(run)
+    assert (found.verified, found.document) == (True, {"pass_rate": 0.5})
+    with (run / "index.jsonl").open("ab") as index:
+        index.write(b'{"key": "new"}\n')
+    assert not stored_summary(run).verified
+    (run / "index.jsonl").unlink()
+    assert not stored_summary(run).verified
+
+
+@pytest.mark.parametrize("content", [b'{"pass_rate": 1.0}', b"", b"[]"])
+def test_a_summary_that_was_changed_is_refused(run, content):
+    write_summary(run, {"pass_rate": 0.5})
+    (run / "summary.json").write_bytes(content)
+    repair = "agentv eval --resume=run writes it again"
+    with pytest.raises(StoreError, match=rf"summary\.json was changed after it was written; {repair}"):
+        stored_summary(run)
+
+
+def test_the_checksum_of_an_earlier_summary_counts_no_more_once_rows_follow(run):
+    write_summary(run, {"pass_rate": 0.5})
+    (run / "summary.json").write_bytes(b"{}")
+    with (run / "journal.jsonl").open("ab") as journal:
+        journal.write(row_checksum_line("c", b"{}"))
+    assert not stored_summary(run).verified
+    write_summary(run, b"{}")
+    assert stored_summary(run).verified
+
+
+def test_a_checksum_of_a_summary_that_was_changed_counts_for_nothing(run):
+    write_summary(run, {"pass_rate": 0.5})
+    journal = run / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b'"rows_bytes":', b'"rows_bytes":1'))
+    assert not stored_summary(run).verified

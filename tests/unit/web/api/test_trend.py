@@ -6,7 +6,7 @@ import json
 
 from agentv.app.trend import trend
 from agentv.reports.commands.trend import render_trend, trend_json
-from doubles.stored_runs import scoring
+from doubles.stored_runs import scoring, write_summary
 from doubles.viewed_project import add_run, viewed
 
 
@@ -17,7 +17,7 @@ def test_a_trend_is_what_the_command_says(tmp_path):
         path = add_run(tmp_path, f"2026112{day}T140322Z-7f3a", scoring(scores), suites=suites)
         counts = {"passed": 3 + day, "failed": 7 - day, "errored": 0, "skipped": 0, "shown": 0, "total": 10}
         group = {"cases": counts, "pass_rate": (3 + day) / 10, "mean_score": (3 + day) / 10}
-        (path / "summary.json").write_text(json.dumps({"by_suite": {"refunds": group}}))
+        write_summary(path, {"by_suite": {"refunds": group}})
     with viewed(tmp_path) as client:
         assert "trend" in client.get("/api/project").json()["offers"]
         found = client.get("/api/trend?last=3").json()
@@ -49,7 +49,7 @@ def test_each_target_has_a_line_and_can_be_followed_alone(tmp_path):
         path = add_run(tmp_path, f"2026112{day}T140322Z-7f3a", [])
         suites = {"refunds": group(5), **({"other": group(1)} if day == 3 else {})}
         by_target = {name: group(passed, pass_rate_interval=[0.1, 0.9]) for name, passed in targets.items()}
-        (path / "summary.json").write_text(json.dumps({"by_suite": suites, "by_target": by_target}))
+        write_summary(path, {"by_suite": suites, "by_target": by_target})
     with viewed(tmp_path) as client:
         both = client.get("/api/trend?suite=refunds").json()
         assert both["targets"] == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 from contextlib import ExitStack
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,7 +13,12 @@ import pytest
 from agentv.app.push.connection import Connection
 from agentv.app.push.pushing import RunPush, redactor_of
 from agentv.app.push.remote import Remote
+from agentv.store.journal.verification import stored_summary
+from agentv.store.rows.reading import read_rows
+from agentv.store.totals.summary import PlannedCounts, summarize
 from agentv.web.team.serving import copying
+from doubles import stored_runs
+from doubles.stored_runs import scoring
 from doubles.team_servers import RUN_ID, row, team_server_in, wait_for, write_rows, write_run
 
 
@@ -54,3 +60,21 @@ def test_every_row_is_an_event_once_and_the_end_of_the_run_is_one(tmp_path):
         (run / "summary.json").write_text(json.dumps({"run_id": RUN_ID}))
         push.push()
         assert next(events) == ("state", {"state": "ended", "problem": ""})
+
+
+@pytest.mark.parametrize("forged", [{"pass_rate": 1.0, "judged": 2}, {"cases": 7}])
+def test_the_totals_of_a_pushed_run_are_those_of_its_rows(tmp_path, forged):
+    run = Path(stored_runs.write_run(tmp_path / RUN_ID, scoring({"good": 1.0, "bad": 0.0})))
+    true = summarize(read_rows(run / "index.jsonl"), run_id=RUN_ID, planned=PlannedCounts(2, 2), duration_ms=7.0)
+    (run / "summary.json").write_text(json.dumps(true.as_json() | forged))
+    with ExitStack() as closing:
+        server = closing.enter_context(team_server_in(tmp_path / "server"))
+        remote = Remote.of(server.address, server.token("push", "read"))
+        copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
+        RunPush(run, closing.enter_context(Connection(remote)), redactor_of({}, "")).push()
+        copy = copies.root("support") / ".agentv/results" / RUN_ID
+        wait_for((copy / "copied.json").exists)
+        answer = httpx.get(f"{server.address}/api/runs", headers={"Authorization": f"Bearer {remote.token}"})
+    (listed,) = answer.json()["runs"]
+    assert (listed["pass_rate"], listed["cases"]["passed"], listed["total"]) == (0.5, 1, 2)
+    assert stored_summary(copy).verified

@@ -1,0 +1,154 @@
+"""Totals of a stored run: of its `summary.json` where agentv wrote it for the rows that are there, else computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from agentv.app.results.planned import planned_counts
+from agentv.errors import StoreError
+from agentv.model.run.selection import Selection
+from agentv.model.run.summary import SelectedCases, Summary
+from agentv.model.values.values import JsonObject
+from agentv.store.files.decoded_types import described
+from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
+from agentv.store.files.encoding import to_document
+from agentv.store.files.lines import count_lines
+from agentv.store.index.search_index import RowIndex
+from agentv.store.journal.verification import stored_summary
+from agentv.store.rows.history import replaced_rows
+from agentv.store.rows.reading import RowFacts, read_rows
+from agentv.store.totals.summary import summarize, summary_in
+
+_LARGE = 8_000_000
+"""Bytes of rows that are not read at every look: their totals are kept in their index."""
+
+_NOT_IN_ROWS = ("duration_ms", "processes", "budget", "against", "judges", "gates")
+"""What rows do not tell, and the end of the run did."""
+
+_SPENT = ("cost_usd", "token_usage", "unpriced_trials", "judge_cost_usd", "judge_token_usage", "judge_unpriced_trials")
+"""What counts rows that were replaced, too, which stay where the run was made."""
+
+
+def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
+    """The totals of a run that no process writes to, and whether its duration is known.
+
+    Raises:
+        StoreError: its files cannot be read, or `summary.json` was changed after it was written.
+    """
+    stored = stored_summary(path)
+    if stored is None:
+        return _from_rows(path, record), False
+    written = summary_in(stored.path, stored.content)
+    if stored.verified and _is_current(path):
+        return written, True
+    return _completed(_from_rows(path, record), written), True
+
+
+def compared_totals_of(path: Path, record: JsonObject) -> Summary:
+    """As `totals_of`, with the matrix of a run that has several targets, prompts or variants, and its comparisons.
+
+    Raises:
+        StoreError: as `totals_of`.
+    """
+    return with_matrix(totals_of(path, record)[0], path, record)
+
+
+def with_matrix(summary: Summary, path: Path, record: JsonObject) -> Summary:
+    """The totals of a run with the comparisons of its targets, prompts or variants, if it has several.
+
+    Raises:
+        StoreError: its rows cannot be read.
+    """
+    if summary.matrix is None and max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) > 1:
+        summary = replace(summary, matrix=_from_rows(path, record).matrix)  # an earlier agentv wrote it
+    if summary.matrix is None or summary.matrix.comparisons is not None:
+        return summary
+    from agentv.app.compare.within import with_comparisons  # imports numpy
+
+    return with_comparisons(summary, path / INDEX, record)
+
+
+def totals_document(path: Path) -> JsonObject | None:
+    """The object of `summary.json` with the totals of `totals_of`; None where the run has no such file.
+
+    Raises:
+        StoreError: as `totals_of`.
+    """
+    stored = stored_summary(path)
+    if stored is None or (stored.verified and _is_current(path)):
+        return None if stored is None else stored.document
+    return {**stored.document, **totals_of(path, read_document(path / RUN))[0].as_json()}
+
+
+def totals_of_upload(path: Path) -> bytes:
+    """What to write as the `summary.json` of a run that was pushed: whoever pushed it may have written anything there.
+
+    All totals are of the rows. What rows do not tell is as it was pushed, and so is what the run has spent: rows that
+    were replaced are not pushed.
+
+    Args:
+        path: the directory of the run, with all its rows, and `summary.json` as it was pushed.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    record, content = read_document(path / RUN), (path / SUMMARY).read_bytes()
+    found = _from_rows(path, record)
+    try:
+        written = summary_in(path / SUMMARY, content)
+    except StoreError:
+        return to_document(found.as_json())
+    spent = {name: getattr(written, name) for name in _SPENT}
+    return to_document(with_matrix(replace(_completed(found, written), **spent), path, record).as_json())
+
+
+def rows_of(path: Path) -> int:
+    """How many trials of a run have a row."""
+    index = RowIndex.there(path)
+    if index is None:
+        return count_lines(path / INDEX)
+    with index:
+        return index.counts(Selection()).total
+
+
+def _completed(found: Summary, written: Summary) -> Summary:
+    """The totals of rows with what only `summary.json` tells."""
+    told = {name: getattr(written, name) for name in _NOT_IN_ROWS}
+    whole = replace(found, **told, selected=written.selected or found.selected)
+    return whole if written.cut is None else whole.cut_short(written.cut)
+
+
+def _from_rows(path: Path, record: JsonObject) -> Summary:
+    run_id = str(record.get("run_id", path.name))
+    planned = planned_counts(record)
+
+    def summing(rows: Iterator[RowFacts]) -> Summary:
+        replaced = replaced_rows(path)
+        summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
+        return replace(summary, selected=_selected(record))
+
+    if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:
+        return summing(read_rows(path / INDEX))
+    with RowIndex.of(path, summing=summing, keep=not is_being_written(path)) as index:
+        return index.totals() or summing(read_rows(path / INDEX))
+
+
+def _is_current(path: Path) -> bool:
+    """Whether the summary was written after the last row."""
+    try:
+        summed = (path / SUMMARY).stat().st_mtime_ns
+        return not (path / INDEX).exists() or (path / INDEX).stat().st_mtime_ns <= summed
+    except OSError:
+        return False
+
+
+def _selected(record: JsonObject) -> SelectedCases | None:
+    found = record.get("selected")
+    try:
+        return None if found is None else msgspec.convert(found, described(SelectedCases))
+    except msgspec.ValidationError:
+        return None
