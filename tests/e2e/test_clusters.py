@@ -191,7 +191,9 @@ def answered_before_rows(run):
     """In the journal, each answer stands once, and before the line that vouches for its row."""
     case_of = {row["key"]: row["test_id"] for row in map(json.loads, (run / "index.jsonl").read_text().splitlines())}
     answered, vouched = [], []
-    for line in map(json.loads, (run / "journal.jsonl").read_text().splitlines()[1:]):
+    _, *lines, last = map(json.loads, (run / "journal.jsonl").read_text().splitlines())
+    assert "summary" in last
+    for line in lines:
         if "row" in line:
             vouched.append(case_of[line["row"]])
             assert vouched[-1] in answered
