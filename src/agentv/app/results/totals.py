@@ -27,10 +27,10 @@ _LARGE = 8_000_000
 """Bytes of rows that are not read at every look: their totals are kept in their index."""
 
 _NOT_IN_ROWS = ("duration_ms", "processes", "budget", "against", "judges", "gates")
-"""What rows do not tell, and the end of the run did."""
+"""Values that cannot be computed from rows."""
 
 _SPENT = ("cost_usd", "token_usage", "unpriced_trials", "judge_cost_usd", "judge_token_usage", "judge_unpriced_trials")
-"""What counts rows that were replaced, too, which stay where the run was made."""
+"""Values that include replaced rows, which are not pushed."""
 
 
 def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
@@ -85,10 +85,10 @@ def totals_document(path: Path) -> JsonObject | None:
 
 
 def totals_of_upload(path: Path) -> bytes:
-    """What to write as the `summary.json` of a run that was pushed: whoever pushed it may have written anything there.
+    """The `summary.json` to store for a pushed run, with all totals computed from its rows.
 
-    All totals are of the rows. What rows do not tell is as it was pushed, and so is what the run has spent: rows that
-    were replaced are not pushed.
+    The pushed file may say anything. Only what cannot be computed is taken from it: `_NOT_IN_ROWS`, `cut`, and what the
+    run spent, because replaced rows are not pushed.
 
     Args:
         path: the directory of the run, with all its rows, and `summary.json` as it was pushed.
@@ -116,7 +116,7 @@ def rows_of(path: Path) -> int:
 
 
 def _completed(found: Summary, written: Summary) -> Summary:
-    """The totals of rows with what only `summary.json` tells."""
+    """The totals of rows, with what only `summary.json` contains."""
     told = {name: getattr(written, name) for name in _NOT_IN_ROWS}
     whole = replace(found, **told, selected=written.selected or found.selected)
     return whole if written.cut is None else whole.cut_short(written.cut)

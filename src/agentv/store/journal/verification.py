@@ -53,8 +53,8 @@ class StoredSummary(NamedTuple):
     Attributes:
         path: of the file.
         content: its bytes.
-        verified: it is as agentv wrote it, of as many bytes of rows as there are now; False: the journal has no
-            checksum of it, so that nobody knows who wrote it, or rows were added or removed since.
+        verified: agentv wrote it, and the rows have the same size as then; False: the journal has no checksum of it,
+            or rows were added or removed since.
     """
 
     path: Path
@@ -91,8 +91,17 @@ def stored_summary(run: Path) -> StoredSummary | None:
     if written.summary != SummaryChecksum.of(content, 0).summary:
         repair = f"agentv eval --resume={run.name} writes it again"
         raise DamagedRecordError(f"{path} was changed after it was written; {repair}")
-    index = run / INDEX
-    return StoredSummary(path, content, verified=(index.stat().st_size if index.exists() else 0) == written.rows_bytes)
+    return StoredSummary(path, content, verified=_size(run / INDEX) == written.rows_bytes)
+
+
+def _size(index: Path) -> int:
+    """Bytes of the rows; 0 where there is no file."""
+    try:
+        return index.stat().st_size
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise store_error("read", index, error) from error
 
 
 def _summary_checksum(journal: Path) -> SummaryChecksum | None:

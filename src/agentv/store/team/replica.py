@@ -60,8 +60,8 @@ class Replica:
     Args:
         database: where the runs are.
         directory: of the copies: `PROJECT/.agentv/results/RUN`.
-        totals_of: the `summary.json` of a copy, given its directory, in which lies what was pushed. Nothing else makes
-            totals of rows, so what was pushed is never believed.
+        totals_of: returns the content of `summary.json` for a copy, given its directory, which contains the pushed
+            one. The pushed totals are not used: they may disagree with the rows.
 
     Raises:
         StoreError: the directory cannot be made, or another server uses it.
