@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
@@ -218,9 +219,14 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
         "artifacts//x",
         "artifacts/a\0b",
         "artifacts",
+        "artifacts/" + "é" * 128,
     ):
         with pytest.raises(UploadRefusedError):
             uploads.put_files(NAME, {path: "0" * 64})
+    with pytest.raises(UploadRefusedError, match="both a file and a directory"):
+        uploads.put_files(NAME, {"artifacts/a/b/c": "0" * 64, "artifacts/a": "0" * 64})
+    with pytest.raises(UploadRefusedError, match="id of a run"):
+        uploads.put_record(replace(NAME, run=RUN_ID.replace("2", "٢")), RECORD, writing=False)  # other digits
 
 
 def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp_path):
@@ -279,6 +285,32 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     replica.close()
     replica = Replica(database, tmp_path / "copies", pushed_summary)  # another process finds what is there
     assert replica.update() == 0
+    replica.close()
+
+
+def test_a_file_that_became_a_directory_and_one_that_cannot_be_written(uploads, database, tmp_path):
+    digest = sha256(b"x").hexdigest()
+    uploads.put_record(NAME, RECORD, writing=False)
+    uploads.put_content("support", digest, b"x")
+    replica = Replica(database, tmp_path / "copies", pushed_summary)
+    run = replica.root("support") / ".agentv/results" / RUN_ID
+    for path in ("artifacts/a", "artifacts/a/b/c", "artifacts/a/b", "artifacts/a/bc", "artifacts/a"):
+        assert uploads.put_files(NAME, {path: digest}) == []
+        replica.update()
+        assert (run / path).read_bytes() == b"x"
+    assert uploads.state(NAME).files == 1
+    earlier = replace(NAME, run="20251121T140322Z-0000")
+    (run / "artifacts/b").mkdir()  # nobody writes there
+    (run / "artifacts/b").rmdir()
+    (run / "artifacts/b").symlink_to(run / "missing/file")
+    uploads.put_files(NAME, {"artifacts/b/c": digest})
+    uploads.put_record(earlier, RECORD.replace(RUN_ID.encode(), earlier.run.encode()), writing=False)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=RUN_ID):
+            replica.update()
+        assert (run.parent / earlier.run / "run.json").exists()  # the other run is copied
+    uploads.delete(NAME)
+    assert replica.update() == 1
     replica.close()
 
 

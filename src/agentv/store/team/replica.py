@@ -89,7 +89,7 @@ class Replica:
         return self._directory / project
 
     def update(self) -> int:
-        """Copy what changed, newest runs first; how many runs did.
+        """Copy what changed, newest runs first; how many runs did. A run that cannot be written keeps no other back.
 
         Raises:
             StoreError: a file cannot be written.
@@ -105,10 +105,18 @@ class Replica:
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
                 self._copy_labels(project)
-            changed = sum([self._copy(path, source) for path, source in sources.items()])
-            return changed + self._remove_others(projects, sources.keys())
+            changed, problems = 0, []
+            for path, source in sources.items():
+                try:
+                    changed += self._copy(path, source)
+                except OSError as error:
+                    problems.append(store_error("write", path, error))
+            changed += self._remove_others(projects, sources.keys())
         except OSError as error:
             raise store_error("write", self._directory, error) from error
+        if problems:
+            raise problems[0]
+        return changed
 
     def _copy_labels(self, project: str) -> None:
         """Write the label files of a project again where labels were added."""
@@ -215,12 +223,12 @@ class Replica:
     def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
         for name, digest in files:
             target = path / PurePosixPath(name)
-            if target.exists() and self._digest(target) == digest:
+            if target.is_file() and self._digest(target) == digest:
                 continue
             query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
             with self._database.reading() as transaction:
                 found = transaction.rows(query, project=project, sha256=digest)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make_way(path, target)
             write_private(target, found[0][0] if found else b"")
             self._files[target] = digest
 
@@ -260,6 +268,15 @@ class Replica:
 def _opened(path: Path) -> BinaryIO:
     descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     return open(descriptor, "r+b")  # noqa: PTH123  # a descriptor has no path; who asks closes it
+
+
+def _make_way(run: Path, target: Path) -> None:
+    """Make the directories above a file of a run. What lies in the way was there before the run had this file."""
+    for above in (one for one in target.parents if one.is_relative_to(run) and one.is_file()):
+        above.unlink()
+    if target.is_dir():
+        shutil.rmtree(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _checksum(line: bytes) -> bytes:

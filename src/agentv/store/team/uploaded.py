@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
@@ -19,10 +19,14 @@ from agentv.store.files.directory import ARTIFACTS
 LARGEST_BATCH = 64 << 20
 """Bytes of the rows of one batch, and so of one row."""
 
-_RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
+_RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MOST_FILES = 1_000_000
 _LONGEST_PATH = 1_000
+_LONGEST_NAME = 255
+"""Bytes of the name of a file."""
+
+_Place = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 Line = tuple[int, str, bytes]
@@ -40,8 +44,8 @@ class UploadConflictError(StoreError):
 class UploadedBatch(Struct, frozen=True, array_like=True):
     """Rows that came together: where they begin, in bytes of the pusher's file, and their number of bytes."""
 
-    start: int
-    size: int
+    start: _Place
+    size: Annotated[int, Meta(ge=0, le=LARGEST_BATCH)]
     sha256: str
 
 
@@ -56,8 +60,8 @@ class UploadState(Struct, frozen=True):
         writing: whether the run goes on.
     """
 
-    generation: int = 0
-    size: int = 0
+    generation: _Place = 0
+    size: _Place = 0
     batches: tuple[UploadedBatch, ...] = ()
     record: str | None = None
     summary: str | None = None
@@ -68,8 +72,8 @@ class UploadState(Struct, frozen=True):
 class Received(Struct, frozen=True):
     """How far the rows of a run are now. `changed`: this upload changed something."""
 
-    generation: int
-    size: int
+    generation: _Place
+    size: _Place
     changed: bool
 
 
@@ -145,7 +149,7 @@ def _trial_of(line: bytes, place: int) -> str:
         return ""
     try:
         row = _decode_row(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UploadRefusedError(f"the line at byte {place} is not a row of a run: {error}") from error
     if row.schema_version > SCHEMA_VERSION:
         raise UploadRefusedError(
@@ -216,5 +220,15 @@ def check_files(files: Mapping[str, str]) -> None:
         plain = path == "/".join(parts) and len(path) <= _LONGEST_PATH and "\0" not in path
         if not plain or len(parts) < 2 or parts[0] != ARTIFACTS or ".." in parts:
             raise UploadRefusedError(f"an artifact must lie below {ARTIFACTS}/")
+        if any(len(part.encode()) > _LONGEST_NAME for part in parts):
+            raise UploadRefusedError(f"the name of an artifact may have {_LONGEST_NAME} bytes at most")
+        if any(str(parent) in files for parent in PurePosixPath(path).parents):
+            raise UploadRefusedError("an artifact cannot be both a file and a directory")
         if _SHA256.fullmatch(digest) is None:
             raise UploadRefusedError("the hash of an artifact must be a SHA-256 in hexadecimal")
+
+
+def displaced_files(before: Collection[str], new: Collection[str]) -> list[str]:
+    """Those of the files before that cannot lie beside new ones: a directory is there now, or a file was one before."""
+    directories = {str(parent) for path in new for parent in PurePosixPath(path).parents}
+    return [one for one in before if one in directories or any(str(up) in new for up in PurePosixPath(one).parents)]

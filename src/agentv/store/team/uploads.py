@@ -25,6 +25,7 @@ from agentv.store.team.uploaded import (
     check_files,
     checked_record,
     checked_rows,
+    displaced_files,
     name_in,
     object_in,
     started_in,
@@ -163,6 +164,10 @@ class Uploads:
             missing = [one for one in dict.fromkeys(new.values()) if not _has_content(transaction, name.project, one)]
             if missing or not new:
                 return missing
+            transaction.run_many(
+                "DELETE FROM files WHERE run = :run AND path = :path",
+                ({"run": run.id, "path": path} for path in displaced_files(before, new)),
+            )
             transaction.run_many(
                 "INSERT INTO files (run, path, sha256) VALUES (:run, :path, :sha256) "
                 "ON CONFLICT (run, path) DO UPDATE SET sha256 = excluded.sha256",

@@ -15,6 +15,9 @@ from agentv.web.team.identity import Identity
 SMALL_BODY = 4 << 20
 """Bytes of a body that is no upload of rows or artifacts, decompressed."""
 
+_PACKED = 1 << 16
+"""Bytes by which gzip may make a body longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class TeamCall:
@@ -60,20 +63,23 @@ async def read_body(request: Request, limit: int) -> bytes:
     """The body, decompressed.
 
     Raises:
-        RefusedError: it is longer than the limit, was cut, or has an unknown encoding.
+        RefusedError: it is longer than the limit, was cut, goes on after its end, or has an unknown encoding.
     """
     encoding = request.headers.get("content-encoding", "identity")
     if encoding not in ("identity", "gzip"):
         raise RefusedError(415, "unknown-encoding", "a body may be sent as it is, or as gzip")
     unpacked = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
-    found = bytearray()
+    found, received = bytearray(), 0
     async for piece in request.stream():
+        received += len(piece)
         try:
             found += piece if unpacked is None else unpacked.decompress(piece, limit + 1 - len(found))
         except zlib.error as error:
             raise RefusedError(400, "bad-request", "the body is no gzip: it was cut or changed") from error
-        if len(found) > limit:
+        if len(found) > limit or received > limit + _PACKED:
             raise RefusedError(413, "too-large", f"the body may have {limit:,} bytes at most")
+        if unpacked is not None and unpacked.unused_data:  # zlib would keep all of it
+            raise RefusedError(400, "bad-request", "the body goes on after the end of its gzip")
     if unpacked is not None and not unpacked.eof:
         raise RefusedError(400, "bad-request", "the body was cut")
     return bytes(found)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import zlib
 from hashlib import sha256
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from agentv.store.team.database import DatabaseUnavailableError
+from agentv.web.answers import RefusedError
 from agentv.web.team.app import team_routes
+from agentv.web.team.requests import read_body
 from agentv.web.team.state import TeamState
 from doubles.team_servers import RUN_ID, row, team_server_in
 
@@ -56,6 +61,8 @@ def test_bodies_that_are_cut_or_too_large_or_bombs_change_nothing(client, server
     base, lines = f"/api/uploads/{RUN_ID}", row(1) * 50
     assert client.put(f"{base}/record", content=RECORD).json() == {"changed": True}
     query = {"start": 0, "generation": 1, "sha256": sha256(lines).hexdigest()}
+    deep = row(1)[:-2] + b', "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
+    deep_query = {**query, "sha256": sha256(deep).hexdigest()}
     packed = gzip.compress(lines)
     gz = {"content-encoding": "gzip"}
     answers = [
@@ -72,6 +79,9 @@ def test_bodies_that_are_cut_or_too_large_or_bombs_change_nothing(client, server
         (client.post(f"{base}/rows", params={**query, "more": 1}, content=lines), (400, "bad-request")),
         (client.post(f"{base}/files", content=gzip.compress(b"[" * (70 << 20)), headers=gz), (413, "too-large")),
         (client.post(f"{base}/files", content=b"[" * 100_000), (400, "bad-request")),
+        (client.post(f"{base}/rows", params=query, content=packed + b"more", headers=gz), (400, "bad-request")),
+        (client.post(f"{base}/rows", params=query, content=packed + packed, headers=gz), (400, "bad-request")),
+        (client.post(f"{base}/rows", params=deep_query, content=deep), (422, "refused")),
         (client.post("/api/tokens", content=b'{"name": "x", "scopes": ["root"]}'), (400, "bad-request")),
         (client.put("/api/uploads/..%2F..%2Fetc/record", content=RECORD), (404, "no-such-address")),
         (client.put("/api/uploads/x%00y/record", content=RECORD), (422, "refused")),
@@ -83,6 +93,27 @@ def test_bodies_that_are_cut_or_too_large_or_bombs_change_nothing(client, server
     assert client.get(base).json()["size"] == 0
     assert client.post(f"{base}/rows", params=query, content=packed, headers=gz).json()["size"] == len(lines)
     assert client.delete(base).json() == {"changed": True}
+
+
+def test_a_body_that_goes_on_after_its_gzip_is_not_read_on():
+    """zlib keeps what follows the end, and blocks without content never end: nobody may send those for ever."""
+    packer = zlib.compressobj(wbits=31)
+    start = packer.compress(b"") + packer.flush(zlib.Z_SYNC_FLUSH)
+    for first, piece, code in (
+        (gzip.compress(b"{}"), b"more", "bad-request"),
+        (start, b"\0\0\0\xff\xff" * 1000, "too-large"),
+    ):
+        left = [piece] * 1_000
+
+        async def receive(left=left, first=[first]):  # noqa: B006  # sent once
+            body = first.pop() if first else left.pop()
+            return {"type": "http.request", "body": body, "more_body": bool(left)}
+
+        request = Request({"type": "http", "headers": [(b"content-encoding", b"gzip")]}, receive)
+        with pytest.raises(RefusedError) as raised:
+            asyncio.run(read_body(request, 1_000))
+        assert raised.value.code == code
+        assert len(left) > 900
 
 
 def test_tokens_are_made_and_revoked_by_admins_of_the_project(client, server):
