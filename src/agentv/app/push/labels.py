@@ -86,7 +86,7 @@ def _of_server(connection: Connection) -> Iterator[Label]:
     after, more = 0, True
     while more:
         found: _Lines = connection.get(_ADDRESS, _Lines, {"after": after})
-        if found.more and found.cursor <= after:
+        if found.more and (found.cursor <= after or not found.labels):
             raise PushError("the server sends the same labels again and again: upgrade it")
         after, more = found.cursor, found.more
         for line in found.labels:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from agentv.app.push.artifacts import Artifacts
 from agentv.app.push.connection import ConflictError, Connection, PushError
@@ -40,6 +41,10 @@ class _Sent:
     generation: int
     size: int
     file: tuple[int, int]
+
+
+class _Missing(Struct):
+    missing: list[str]
 
 
 def redactor_of(env: Mapping[str, str], token: str) -> Redactor:
@@ -201,7 +206,7 @@ class RunPush:
             return 0
         listed = msgspec.json.encode(files)
         self._refuse_secrets(listed, f"the name of an artifact of {self.run_id}")
-        missing = self._send("POST", "files", {}, listed, dict[str, list[str]])["missing"]
+        missing = self._send("POST", "files", {}, listed, _Missing).missing
         by_hash = {digest: path for path, digest in files.items()}
         for digest in missing:
             if digest not in by_hash:
@@ -210,7 +215,7 @@ class RunPush:
             self._refuse_secrets(content, by_hash[digest])
             self._connection.send("PUT", f"contents/{digest}", {}, content, dict[str, Any])
         if missing:
-            self._send("POST", "files", {}, listed, dict[str, list[str]])
+            self._send("POST", "files", {}, listed, _Missing)
         self._artifacts.were_sent(files)
         self._changed = self._changed or known != len(files)
         return len(missing)
@@ -225,7 +230,10 @@ class RunPush:
 
     def _send(self, method: str, what: str, query: dict[str, Any], body: bytes, into: Any) -> Any:
         found = self._connection.send(method, f"uploads/{self.run_id}/{what}", query, body, into)
-        self._changed = self._changed or bool(found.changed if isinstance(found, Received) else found.get("changed"))
+        if isinstance(found, Received):
+            self._changed = self._changed or found.changed
+        elif isinstance(found, dict):
+            self._changed = self._changed or bool(found.get("changed"))
         return found
 
     def _content(self, name: str) -> bytes:

@@ -68,6 +68,7 @@ def test_secrets_and_strangers_are_refused(remote, tmp_path):
     for answer, message in (
         (b'{"labels": [{"case": 1}], "cursor": 1, "more": false}', "no label"),
         (b'{"labels": [], "cursor": 0, "more": true}', "again and again"),
+        (b'{"labels": [], "cursor": 1, "more": true}', "again and again"),
     ):
         transport = httpx.MockTransport(lambda _, answer=answer: httpx.Response(200, content=answer))
         with Connection(remote, transport=transport) as connection, pytest.raises(PushError, match=message):

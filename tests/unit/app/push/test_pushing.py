@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import ssl
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 
 import httpx
 import pytest
@@ -234,3 +235,22 @@ def test_a_run_without_new_rows_is_said_to_go_on(server, remote, tmp_path):
         write_rows(run, row(1), row(2))
         assert push.push_new_rows()
     assert server.state.uploads.state(RunName("support", RUN_ID, "test")).size == (run / "index.jsonl").stat().st_size
+
+
+def test_a_server_whose_answers_cannot_be_is_no_server(remote, tmp_path):
+    run = write_run(tmp_path, row(1))
+    (run / "artifacts").mkdir()
+    (run / "artifacts/file").write_bytes(b"x")
+    of_all = sha256(row(1)).hexdigest()
+    for batch in (f'[0, -1, "{of_all}"]', f'[0, {2**60}, ""]', f'[0, {2**70}, ""]', None):
+
+        def answer(request, batch=batch):
+            what = request.url.path.rpartition("/")[2]
+            if batch is not None and what == RUN_ID:
+                return httpx.Response(200, text=f'{{"generation": 1, "batches": [{batch}]}}')
+            size = len(request.content) if what == "rows" else 0
+            found = {"generation": 1, "size": size, "changed": True}
+            return httpx.Response(200, json={} if what in (RUN_ID, "files") else found)
+
+        with pytest.raises(PushError, match="not an agentv server"):
+            pushed(run, remote, transport=httpx.MockTransport(answer))
