@@ -288,6 +288,26 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     replica.close()
 
 
+def test_the_artifacts_of_a_deleted_run_are_deleted_where_no_other_run_has_them(uploads, database):
+    other = replace(NAME, run="20251121T140322Z-0000")
+    uploads.put_record(NAME, RECORD, writing=False)
+    uploads.put_record(other, RECORD.replace(RUN_ID.encode(), other.run.encode()), writing=False)
+    shared, own = (sha256(content).hexdigest() for content in (b"shared", b"own"))
+    uploads.put_content("support", shared, b"shared")
+    uploads.put_content("support", own, b"own")
+    uploads.put_files(NAME, {"artifacts/a": shared, "artifacts/b": own})
+    uploads.put_files(other, {"artifacts/a": shared})
+
+    def contents():
+        with database.reading() as transaction:
+            return {bytes(content) for (content,) in transaction.rows("SELECT content FROM contents")}
+
+    uploads.delete(NAME)
+    assert contents() == {b"shared"}
+    uploads.delete(other)
+    assert contents() == set()
+
+
 def test_a_file_that_became_a_directory_and_one_that_cannot_be_written(uploads, database, tmp_path):
     digest = sha256(b"x").hexdigest()
     uploads.put_record(NAME, RECORD, writing=False)

@@ -214,8 +214,8 @@ class RunPush:
             content = self._content(by_hash[digest])
             self._refuse_secrets(content, by_hash[digest])
             self._connection.send("PUT", f"contents/{digest}", {}, content, dict[str, Any])
-        if missing:
-            self._send("POST", "files", {}, listed, _Missing)
+        if missing and self._send("POST", "files", {}, listed, _Missing).missing:
+            raise PushError("a run with the same artifacts was deleted on the server meanwhile; push again")
         self._artifacts.were_sent(files)
         self._changed = self._changed or known != len(files)
         return len(missing)

@@ -206,10 +206,18 @@ class Uploads:
         return True
 
     def delete(self, name: RunName) -> bool:
-        """Delete a run; whether there was one."""
+        """Delete a run, with the contents of its artifacts that no other run has; whether there was one."""
         with self._changing(name) as (transaction, run):
             if run is None:
                 return False
+            transaction.run(
+                "DELETE FROM contents WHERE project = :project "
+                "AND sha256 IN (SELECT sha256 FROM files WHERE run = :id) AND sha256 NOT IN "
+                "(SELECT files.sha256 FROM files JOIN runs ON runs.id = files.run "
+                "WHERE runs.project = :project AND runs.id <> :id)",
+                project=name.project,
+                id=run.id,
+            )
             transaction.run("DELETE FROM runs WHERE id = :id", id=run.id)
             audit(transaction, name.actor, "run deleted", name.project, name.run)
             transaction.notify()

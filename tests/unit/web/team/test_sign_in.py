@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlsplit
@@ -18,6 +19,7 @@ from agentv.store.team.sessions import LONGEST, LONGEST_IDLE, Sessions
 from agentv.web.team.app import team_application
 from agentv.web.team.openid.attempt import own_path
 from agentv.web.team.openid.provider import ClientSettings, OpenIdProvider
+from agentv.web.team.openid.requesting import ProviderRequests, ProviderUnavailableError
 from agentv.web.team.openid.signing_keys import SigningKeys
 from agentv.web.team.serving import trusted_proxies
 from agentv.web.team.state import TeamState
@@ -387,3 +389,11 @@ def test_sessions_expire(server):
         every = repr(transaction.rows("SELECT * FROM sessions"))
     assert used not in every
     assert len([1 for text in (idle, used) if text in every]) == 0
+
+
+def test_an_answer_that_is_packed_more_than_once_is_not_unpacked():
+    bomb = gzip.compress(gzip.compress(b"{" * (64 << 20)))
+    headers = {"Content-Encoding": "gzip, gzip"}
+    requests = ProviderRequests(httpx.MockTransport(lambda _: httpx.Response(200, content=bomb, headers=headers)))
+    with pytest.raises(ProviderUnavailableError, match="packed repeatedly"):
+        requests.get("https://accounts.example.org/keys", dict)

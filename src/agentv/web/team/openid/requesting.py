@@ -29,10 +29,14 @@ class ProviderUnavailableError(OpenIdError):
 
 
 class ProviderRequests:
-    """Sends requests to a provider."""
+    """Sends requests to a provider.
 
-    def __init__(self) -> None:
-        self._client = httpx.Client(timeout=_TIMEOUT_S, headers={"Accept": "application/json"})
+    Args:
+        transport: in place of the network.
+    """
+
+    def __init__(self, transport: httpx.BaseTransport | None = None) -> None:
+        self._client = httpx.Client(timeout=_TIMEOUT_S, headers={"Accept": "application/json"}, transport=transport)
 
     def get(self, address: str, into: type[Answer], headers: Mapping[str, str] | None = None) -> Answer:
         """A document.
@@ -64,6 +68,8 @@ class ProviderRequests:
         deadline, body = time.monotonic() + _DEADLINE_S, bytearray()
         try:
             with self._client.stream(method, address, **given) as response:
+                if "," in response.headers.get("content-encoding", ""):  # each of them multiplies the size of a piece
+                    raise ProviderUnavailableError(f"the OpenID provider's answer at {address} is packed repeatedly")
                 for piece in response.iter_bytes():
                     body += piece
                     if len(body) > _LONGEST:
