@@ -204,6 +204,7 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
         batch(0, row("a") + b'{"no": "row"}\n'),
         batch(0, row("a")[:-2] + b',"schema_version":99}\n'),
         batch(-5, whole),
+        batch(0, b"\n" * 1_100_000),
     ]
     for one in wrong:
         with pytest.raises(UploadRefusedError):
@@ -495,6 +496,16 @@ def _works(database):
         return Tokens(database).create_project("late", "tester")
     except DatabaseUnavailableError:
         return False
+
+
+@pytest.mark.parametrize("password", ["hunter2%zz", "hunt@hunter2", "hunter2/x", "hunter2#"])
+def test_a_password_that_is_not_encoded_is_refused_without_showing_it(password):
+    with pytest.raises(UsageError, match="percent-encoded") as raised:
+        open_database(f"postgresql://agentv:{password}@127.0.0.1:1/agentv?application_name=a@b")
+    assert "hunter2" not in f"{raised.value}{raised.value.hint}"
+    for fine in ("agentv:a%40b@127.0.0.1:1/agentv", "127.0.0.1:1/agentv?application_name=a@b"):
+        with pytest.raises(DatabaseUnavailableError):
+            open_database(f"postgresql://{fine}")
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):

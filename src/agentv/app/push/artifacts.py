@@ -64,6 +64,8 @@ class Artifacts:
         self._sent.update(files)
 
     def _files(self) -> Iterator[Path]:
+        if (self._run / ARTIFACTS).is_symlink():
+            return
         for directory, _, names in os.walk(self._run / ARTIFACTS):
             for path in (Path(directory, name) for name in sorted(names)):
                 if not path.is_symlink() and path.is_file():

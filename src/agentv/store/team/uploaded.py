@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -18,6 +18,9 @@ from agentv.store.files.directory import ARTIFACTS
 
 LARGEST_BATCH = 64 << 20
 """Bytes of the rows of one batch, and so of one row."""
+
+_MOST_LINES = 1 << 20
+"""Lines of one batch. Each needs memory, also an empty one."""
 
 _RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -131,6 +134,8 @@ def checked_rows(batch: RowBatch) -> list[Line]:
         raise UploadRefusedError(f"a batch may have {LARGEST_BATCH >> 20} MB at most")
     if sha256(batch.lines).hexdigest() != batch.sha256:
         raise UploadRefusedError("the rows have another SHA-256 than the request says: the upload was cut or changed")
+    if batch.lines.count(b"\n") > _MOST_LINES:
+        raise UploadRefusedError(f"a batch may have {_MOST_LINES:,} lines at most")
     if batch.start < 0 or (batch.lines and not batch.lines.endswith(b"\n")):
         raise UploadRefusedError("a batch must contain whole lines")
     return list(_columns(batch))
@@ -222,13 +227,24 @@ def check_files(files: Mapping[str, str]) -> None:
             raise UploadRefusedError(f"an artifact must lie below {ARTIFACTS}/")
         if any(len(part.encode()) > _LONGEST_NAME for part in parts):
             raise UploadRefusedError(f"the name of an artifact may have {_LONGEST_NAME} bytes at most")
-        if any(str(parent) in files for parent in PurePosixPath(path).parents):
-            raise UploadRefusedError("an artifact cannot be both a file and a directory")
         if _SHA256.fullmatch(digest) is None:
             raise UploadRefusedError("the hash of an artifact must be a SHA-256 in hexadecimal")
+    if not _directories(files).isdisjoint(files):
+        raise UploadRefusedError("an artifact cannot be both a file and a directory")
 
 
 def displaced_files(before: Collection[str], new: Collection[str]) -> list[str]:
     """Those of the files before that cannot lie beside new ones: a directory is there now, or a file was one before."""
-    directories = {str(parent) for path in new for parent in PurePosixPath(path).parents}
-    return [one for one in before if one in directories or any(str(up) in new for up in PurePosixPath(one).parents)]
+    directories = _directories(new)
+    return [one for one in before if one in directories or not _directories([one]).isdisjoint(new)]
+
+
+def _directories(paths: Iterable[str]) -> set[str]:
+    """All directories above paths."""
+    found: set[str] = set()
+    for path in paths:
+        above = path.rpartition("/")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
+    return found

@@ -166,7 +166,7 @@ class Uploads:
                 return missing
             transaction.run_many(
                 "DELETE FROM files WHERE run = :run AND path = :path",
-                ({"run": run.id, "path": path} for path in displaced_files(before, new)),
+                ({"run": run.id, "path": path} for path in displaced_files(before, new.keys())),
             )
             transaction.run_many(
                 "INSERT INTO files (run, path, sha256) VALUES (:run, :path, :sha256) "

@@ -237,6 +237,15 @@ def test_a_run_without_new_rows_is_said_to_go_on(server, remote, tmp_path):
     assert server.state.uploads.state(RunName("support", RUN_ID, "test")).size == (run / "index.jsonl").stat().st_size
 
 
+def test_artifacts_that_are_a_link_to_another_directory_stay(remote, tmp_path):
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "key").write_bytes(b"x")
+    run = write_run(tmp_path, row(1))
+    (run / "artifacts").symlink_to(private, target_is_directory=True)
+    assert pushed(run, remote)[0].artifacts == 0
+
+
 def test_a_server_whose_answers_cannot_be_is_no_server(remote, tmp_path):
     run = write_run(tmp_path, row(1))
     (run / "artifacts").mkdir()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import time
 import zlib
 from hashlib import sha256
 
@@ -12,6 +13,7 @@ from starlette.requests import Request
 
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.web.answers import RefusedError
+from agentv.web.team import endpoints
 from agentv.web.team.app import team_routes
 from agentv.web.team.requests import read_body
 from agentv.web.team.state import TeamState
@@ -114,6 +116,21 @@ def test_a_body_that_goes_on_after_its_gzip_is_not_read_on():
             asyncio.run(read_body(request, 1_000))
         assert raised.value.code == code
         assert len(left) > 900
+
+
+def test_a_token_that_is_revoked_while_its_body_arrives_changes_nothing(server, monkeypatch):
+    monkeypatch.setattr(endpoints, "_SLOW_S", 0.0)
+    text, token = server.state.tokens.create("ci", "support", ("push",), None, "test")
+
+    def body():
+        yield RECORD[:10]
+        time.sleep(0.2)  # the server has begun to read
+        server.state.tokens.revoke(token.id, "test")
+        yield RECORD[10:]
+
+    headers = {"Authorization": f"Bearer {text}"}
+    answer = httpx.put(f"{server.address}/api/uploads/{RUN_ID}/record", content=body(), headers=headers)
+    assert code(answer) == (401, "wrong-token")
 
 
 def test_tokens_are_made_and_revoked_by_admins_of_the_project(client, server):
