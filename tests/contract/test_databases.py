@@ -205,6 +205,7 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
         batch(0, row("a")[:-2] + b',"schema_version":99}\n'),
         batch(-5, whole),
         batch(0, b"\n" * 1_100_000),
+        batch(0, row("a\nb")),
     ]
     for one in wrong:
         with pytest.raises(UploadRefusedError):

@@ -161,6 +161,8 @@ def _trial_of(line: bytes, place: int) -> str:
             f"the row at byte {place} was written by a newer agentv (format {row.schema_version}; the server reads "
             f"up to {SCHEMA_VERSION}): upgrade the server"
         )
+    if not row.key.isprintable():  # it is written into a line of the journal of copies
+        raise UploadRefusedError(f"the row at byte {place} has a key with control characters")
     trial = f"{row.eval_path}\0{row.key}".encode(errors="surrogatepass")
     return sha256(trial).hexdigest()[:32]
 
