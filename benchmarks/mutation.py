@@ -320,15 +320,21 @@ class Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, where, loader=Loader(name, where))
 
 
-def replace_code(mutant: Mutant) -> None:
-    """Give the functions of a module that is imported the code of a mutant."""
+def replace_code(mutant: Mutant) -> bool:
+    """Give the functions of a module that is imported the code of a mutant; whether there are any."""
     codes = {
         place_of(code): code
         for code in functions_in(compile(mutated(mutant), str(mutant.file), "exec", dont_inherit=True))
     }
-    for found in gc.get_objects():
-        if isinstance(found, FunctionType) and found.__code__.co_filename == str(mutant.file):
-            found.__code__ = codes.get(place_of(found.__code__), found.__code__)
+    gc.unfreeze()  # tests/conftest.py freezes all objects, and the collector lists none that is frozen
+    functions = [
+        found
+        for found in gc.get_objects()
+        if isinstance(found, FunctionType) and found.__code__.co_filename == str(mutant.file)
+    ]
+    for function in functions:
+        function.__code__ = codes.get(place_of(function.__code__), function.__code__)
+    return bool(functions)
 
 
 def place_of(code: CodeType) -> tuple[str, int, tuple[str, ...]]:
@@ -439,8 +445,8 @@ def with_module(mutant: Mutant, tests: list[str], first: Collection[str]) -> dic
 
 def with_functions(mutant: Mutant, items: list, first: Collection[str]) -> dict:
     """Put the code of the mutant into the functions that are imported, and run the tests."""
-    replace_code(mutant)
-    return first_failure(items, first)
+    imported = replace_code(mutant)
+    return {**first_failure(items, first), "imported": imported}
 
 
 def ended(child: Child, limit_s: float) -> dict | None:

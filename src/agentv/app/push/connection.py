@@ -31,6 +31,12 @@ _NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _SMALL = 512
 """Bytes of a body that is sent as it is."""
 
+_LONGEST_ANSWER = 64 << 20
+"""Bytes of an answer, unpacked. The longest is the list of a run's artifacts."""
+
+_LONGEST_MESSAGE = 1_000
+"""Characters shown of a message from the server."""
+
 
 class PushError(AgentvError):
     """A run could not be pushed. What was sent stays, and the next push goes on from there."""
@@ -76,6 +82,7 @@ class Connection:
         self._remote = remote
         self._sleep = sleep
         self._attempts = attempts
+        self._deadline_s = 5 * timeout_s
         self.sent = 0
         headers = {"Authorization": f"Bearer {remote.token}", "User-Agent": f"agentv/{__version__}"}
         self._client = httpx.Client(
@@ -120,15 +127,16 @@ class Connection:
             raise _refusal(response)
         try:
             return msgspec.json.decode(response.content, type=into)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            what = "what answers there is not an agentv server, or a much newer one"
-            raise RemoteError(f"cannot push to {self._remote.address}: {what}") from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._is_no_server() from error
 
     def _tried(self, request: httpx.Request) -> httpx.Response:
         wait = 0.5
         for attempt in range(1, self._attempts + 1):
             try:
-                response = self._client.send(request)
+                response = self._received(request)
+            except httpx.DecodingError as error:
+                raise self._is_no_server() from error
             except httpx.TransportError as error:
                 if attempt == self._attempts or _is_final(error):
                     raise RemoteError(
@@ -142,12 +150,34 @@ class Connection:
             wait *= 2
         raise AssertionError("the last attempt returns or raises")
 
+    def _received(self, request: httpx.Request) -> httpx.Response:
+        """An answer with its body, of which no more is read than an agentv server sends."""
+        deadline, body = time.monotonic() + self._deadline_s, bytearray()
+        response = self._client.send(request, stream=True)
+        try:
+            if response.headers.get("content-encoding", "gzip").lower() not in ("gzip", "identity"):
+                raise self._is_no_server()  # compressed twice, a few bytes fill the memory at once
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > _LONGEST_ANSWER:
+                    raise self._is_no_server()
+                if time.monotonic() > deadline:
+                    raise httpx.ReadTimeout("the answer takes too long", request=request)
+        finally:
+            response.close()
+        headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
+        return httpx.Response(response.status_code, headers=headers, content=bytes(body), request=request)
+
+    def _is_no_server(self) -> RemoteError:
+        what = "what answers there is not an agentv server, or a much newer one"
+        return RemoteError(f"cannot push to {self._remote.address}: {what}")
+
 
 def _refusal(response: httpx.Response) -> PushError:
     status = response.status_code
     text = f"the server refused ({status}): {_message(response)}"
     if response.has_redirect_location:
-        return RemoteError(f"{text}: it redirects to {one_line(response.headers['location'])}")
+        return RemoteError(f"{text}: it redirects to {one_line(response.headers['location'][:_LONGEST_MESSAGE])}")
     if status in _AGAIN or status >= 500:
         return RemoteError(text, passing=True)
     return RemoteError(text) if status in _OF_SENDER else PushError(text)
@@ -155,8 +185,8 @@ def _refusal(response: httpx.Response) -> PushError:
 
 def _message(response: httpx.Response) -> str:
     try:
-        return one_line(str(msgspec.json.decode(response.content)["error"]["message"]))
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        return one_line(str(msgspec.json.decode(response.content)["error"]["message"])[:_LONGEST_MESSAGE])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         return response.reason_phrase or "it gave no reason"
 
 

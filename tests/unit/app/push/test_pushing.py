@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import gzip
 import json
 import ssl
+import time
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import httpx
 import pytest
 
-from agentv.app.push import pushing
+from agentv.app.push import connection, pushing
 from agentv.app.push.connection import Connection, PushError
 from agentv.app.push.pushing import RunPush, redactor_of
 from agentv.app.push.remote import Remote
@@ -33,8 +35,8 @@ def remote(server):
 
 
 def pushed(run, remote, env=None, **options):
-    with Connection(remote, **options) as connection:
-        return RunPush(run, connection, redactor_of(env or {}, remote.token)).push(), connection.sent
+    with Connection(remote, **options) as requests:
+        return RunPush(run, requests, redactor_of(env or {}, remote.token)).push(), requests.sent
 
 
 def copy_of(server, tmp_path):
@@ -192,6 +194,67 @@ def test_certificates_and_strangers_are_named(remote, tmp_path):
             pushed(run, remote, transport=answer)
 
 
+def test_no_more_of_an_answer_is_read_than_a_server_sends(remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(connection, "_LONGEST_ANSWER", 1 << 20)
+    run = write_run(tmp_path, row(1))
+    read = []
+
+    def endless():
+        while True:
+            read.append(1 << 16)
+            yield bytes(1 << 16)
+
+    bomb = gzip.compress(bytes(8 << 20))
+    answers = {
+        "endless": lambda: httpx.Response(200, content=endless()),
+        "endless refusal": lambda: httpx.Response(403, content=endless()),
+        "packed": lambda: httpx.Response(200, content=iter([bomb]), headers={"content-encoding": "gzip"}),
+        "packed twice": lambda: httpx.Response(
+            200, content=iter([gzip.compress(bomb)]), headers={"content-encoding": "gzip, gzip"}
+        ),
+        "nested": lambda: httpx.Response(200, content=iter([b"[" * 100_000])),
+        "not packed": lambda: httpx.Response(200, content=iter([b"{}"]), headers={"content-encoding": "gzip"}),
+    }
+    for name, answer in answers.items():
+        read.clear()
+        with pytest.raises(PushError, match="not an agentv server"):
+            pushed(run, remote, transport=httpx.MockTransport(lambda _, answer=answer: answer()), sleep=None)
+        assert sum(read) <= 2 << 20, name
+
+
+def test_a_long_refusal_is_cut(remote, tmp_path):
+    for text in ('{"error": {"message": "' + "x" * 100_000 + '"}}', "[" * 100_000):
+        answer = httpx.MockTransport(lambda _, text=text: httpx.Response(403, text=text))
+        with pytest.raises(PushError, match="the server refused") as raised:
+            pushed(write_run(tmp_path, row(1)), remote, transport=answer)
+        assert len(str(raised.value)) < 2_000
+
+
+def test_an_answer_that_takes_too_long_is_one_that_did_not_come(remote, tmp_path):
+    def slow():
+        while True:
+            time.sleep(0.01)
+            yield b" "
+
+    answer = httpx.MockTransport(lambda _: httpx.Response(200, content=slow()))
+    with pytest.raises(PushError, match="it did not answer in time") as raised:
+        pushed(write_run(tmp_path, row(1)), remote, transport=answer, attempts=1, timeout_s=0.02)
+    assert raised.value.passing
+
+
+def test_the_token_does_not_follow_a_redirect(remote, tmp_path):
+    asked = []
+
+    def redirecting(request):
+        asked.append(request.url.host)
+        return httpx.Response(307, headers={"location": "https://elsewhere.example.org/"})
+
+    with pytest.raises(PushError, match="it redirects to https://elsewhere") as raised:
+        pushed(write_run(tmp_path, row(1)), remote, transport=httpx.MockTransport(redirecting))
+    assert set(asked) == {"127.0.0.1"}
+    assert not raised.value.passing
+
+
 def test_addresses_and_tokens_are_checked_before_anything_is_sent():
     good = "https://evals.example.org/projects/support"
     assert Remote.of(f" {good}/ ", "agentv_x\n") == Remote(good, "agentv_x")
@@ -223,8 +286,8 @@ def test_a_run_without_new_rows_is_said_to_go_on(server, remote, tmp_path):
         with server.state.database.reading() as transaction:
             return transaction.rows("SELECT pushed FROM runs WHERE name = :run", run=RUN_ID)[0][0]
 
-    with Connection(remote) as connection:
-        push = RunPush(run, connection, redactor_of({}, remote.token))
+    with Connection(remote) as requests:
+        push = RunPush(run, requests, redactor_of({}, remote.token))
         push.push(writing=True)
         with server.state.database.transaction() as transaction:
             transaction.run("UPDATE runs SET pushed = '2026-11-21T14:00:00.000Z' WHERE name = :run", run=RUN_ID)
