@@ -24,12 +24,6 @@ def pytest_configure() -> None:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the tests that wait for the programs they start, so that tests of other processes use the processor."""
-    items.sort(key=lambda item: "e2e" not in item.path.parts)
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of all collections of garbage to come."""
