@@ -199,7 +199,7 @@ def not_mutated(node: ast.AST) -> Iterator[ast.AST]:
             yield from node.bases
         case ast.Expr(value=ast.Constant()) | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             yield node
-        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Subscript(value=ast.Name(id="Literal")):
             yield node
         case ast.Call(func=ast.Name(id="field" | "cast" | "TypeVar")):
             yield node

@@ -74,6 +74,7 @@ def test_only_whole_passed_exams_of_this_text_ever_make_a_prompt_ready():
 
 def test_a_step_back_asks_for_no_evidence():
     assert codes("draft", status="ready") == codes("tested", status="ready", findings=3) == []
+    assert codes("ready", status="ready", findings=3) == []
 
 
 def test_stale_evidence_says_what_changed():
@@ -116,6 +117,7 @@ def test_a_prompts_life():
         ("ready", [OLD], True, OLD, None),
         ("ready", [OLD, FAILED], True, OLD, FAILED),
         ("ready", [PASSED, OLD], False, PASSED, None),
+        ("ready", [PASSED, OLD_FAILED], False, PASSED, None),
         ("ready", [PASSED, FAILED], False, PASSED, FAILED),
         ("ready", [FAILED, PASSED], False, PASSED, None),
         ("ready", [PASSED, PARTIAL], False, PASSED, None),

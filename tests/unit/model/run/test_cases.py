@@ -33,6 +33,23 @@ def test_a_lone_sample_is_the_case(sample, aggregate):
     assert verdict([sample], aggregate) == sample.status
 
 
+def test_samples_of_a_case_without_checks_are_all_shown():
+    shown = Sample("shown", None)
+    for samples, repeat, expected in (
+        ([shown], 0, "shown"),
+        ([shown], 1, "shown"),
+        ([shown, shown], 2, "shown"),
+        ([shown], 2, "skipped"),
+        ([shown, SKIPPED], 2, "skipped"),
+    ):
+        assert verdict(samples, repeat=repeat) == expected
+
+
+def test_the_mean_decides_unless_another_rule_is_named():
+    samples = [passed(1.0), failed(0.7)]
+    assert case_verdict(samples, repeat=2, threshold=0.8) == "passed"
+
+
 @pytest.mark.parametrize(
     ("aggregate", "outcomes", "expected"),
     [

@@ -54,6 +54,20 @@ def test_another_mark_changes_the_verdict_and_the_checks_that_say_it(mark, passe
     )
 
 
+def test_no_check_is_of_a_threshold_unless_its_type_says_so():
+    told = (Check("says 42", True),)
+    assert Grade(0.5, True, told).passing_at(0.9) == Grade(0.5, False, told)
+
+
+def test_the_threshold_of_the_case_is_a_check_that_another_threshold_changes():
+    own = Check("says 42", True)
+    missed = Grade(0.5, True, (own,)).required_at(0.8)
+    text = "required: the score reaches the case's threshold of 0.8"
+    assert missed == Grade(0.5, False, (own, Check(text, False, "score 0.5")), threshold_checks=1)
+    assert missed.passing_at(0.4).checks == (own, Check(text, True, "score 0.5"))
+    assert Grade(0.5, True, (own,)).required_at(0.5) == Grade(0.5, True, (own,))
+
+
 @pytest.mark.parametrize(
     ("has_own_threshold", "passed", "counted"), [(True, True, 1.0), (True, False, 0.0), (False, True, 0.3)]
 )

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
-from agentv.model.run.verdict import combined, counts, excludes_nothing, passes_gate
+from agentv.model.run.verdict import combined, combined_parts, counts, excludes_nothing, passes_gate
 from agentv.model.values.response import Failure
 from doubles.nested_grading import Given, entry
 
@@ -78,6 +78,11 @@ def test_the_first_error_is_told_and_the_others_are_counted():
     assert combined(errors, 0.5).error == Failure("one", "one: one happened (and 2 more errored)")
 
 
+def test_of_two_errors_one_is_counted():
+    errors = [score(0.0, error=code, name=code) for code in ("one", "two")]
+    assert combined(errors, 0.5).error == Failure("one", "one: one happened (and 1 more errored)")
+
+
 def test_whether_a_retry_may_help_is_kept():
     grade = Grade(0.0, False, error=Failure("timeout", "late", retryable=True))
     assert combined([Score(entry(Given(grade)), grade, 0.0)], 0.5).error.retryable
@@ -100,6 +105,15 @@ def test_an_error_passes_no_gate_not_even_one_of_0(required):
     assert not passes_gate(score(0.0, error="timeout", required=required))
 
 
+def test_an_error_that_is_not_required_holds_no_gate_up():
+    assert passes_gate(score(0.0, error="timeout"))
+
+
+@pytest.mark.parametrize(("value", "passed"), [(0.7, True), (1.0, False)])
+def test_a_required_grade_passes_by_its_own_mark(value, passed):
+    assert passes_gate(score(value, passed, has_own_threshold=True, required=True)) is passed
+
+
 @pytest.mark.parametrize(
     ("threshold", "required", "excludes"),
     [(None, [], False), (0.0, [], True), (0.1, [], False), (0.0, [False, 0.0], True), (0.0, [False, 0.1], False)],
@@ -113,6 +127,34 @@ def test_a_threshold_of_0_without_a_gate_excludes_nothing(threshold, required, e
 def test_where_nothing_weighs_anything_the_gates_are_the_verdict(value, passed):
     whole = combined([score(value, weight=0.0, required=True), score(0.0, weight=0.0)], 0.8)
     assert (whole.score, whole.passed, whole.error) == (float(passed), passed, None)
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "value", "passed"), [("mean", 0.5, True), ("min", 0.1, False), ("max", 1.0, True)]
+)
+def test_turns_are_parts_with_one_score_each(aggregation, value, passed):
+    turns = [[score(1.0), score(1.0)], [score(0.4), score(0.0, weight=0.0)], [score(0.1)], [score(0.0, weight=0.0)], []]
+    whole = combined_parts(turns, 0.5, aggregation)
+    assert (whole.score, whole.passed, whole.error) == (value, passed, None)
+
+
+@pytest.mark.parametrize("gate", [{}, {"weight": 0.0}])
+def test_a_gate_of_a_turn_is_one_of_the_case(gate):
+    for value, passed in ((1.0, True), (0.0, False)):
+        turns = [[score(value, required=True, **gate), score(1.0, weight=9.0, required=True)], [score(1.0)]]
+        assert combined_parts(turns, 0.5, "max").passed is passed
+
+
+def test_an_error_in_a_turn_errs_the_case():
+    whole = combined_parts([[score(1.0)], [score(0.0, error="timeout", name="slow")]], 0.0, "max")
+    assert (whole.score, whole.passed) == (0.0, False)
+    assert whole.error == Failure("timeout", "slow: timeout happened")
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_where_no_turn_weighs_anything_the_gates_are_the_verdict(value):
+    whole = combined_parts([[score(value, weight=0.0, required=True)], []], 0.5, "mean")
+    assert (whole.score, whole.passed, whole.error) == (value, bool(value), None)
 
 
 def test_what_has_a_say():
