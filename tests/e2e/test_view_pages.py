@@ -300,6 +300,7 @@ def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pag
         tab.wait_for_selector(".again :text('It has ended. Exit status 0.')")
         tab.click("text=Open the new run")
         tab.wait_for_selector(".verdict")
+        tab.wait_for_selector(".row .id")  # the cases come with an answer of their own
         assert tab.locator(".row .id").all_inner_texts() == ["lamp"]
         assert len(set(results.glob("*/")) - there) == 1
         tab.evaluate("location.hash = '#/run/both/'")

@@ -101,7 +101,9 @@ class RunPush:
                 artifacts = self._send_artifacts(state.files)
                 self._finish(state, writing=writing)
             except ConflictError:
-                conflicts, known = (0 if state.size > known else conflicts + 1), state.size
+                found = _file_of(self._path / INDEX)
+                grew = found is not None and known < state.size <= found[1]
+                conflicts, known = (0 if grew else conflicts + 1), state.size
                 continue
             return Pushed(self.run_id, self.rows, self.size, artifacts, self._changed, self._artifacts.too_large)
         raise PushError(f"cannot push {self.run_id}: other pushes of this run always come first; try again later")

@@ -40,17 +40,25 @@ def record(transaction: Transaction, actor: str, action: str, project: str | Non
     )
 
 
-def audit_lines(database: Database, project: str, *, before: str = "", limit: int = 100) -> list[AuditLine]:
-    """The lines of a project, and those of all projects, newest first.
+def audit_lines(
+    database: Database, project: str, *, shared: bool = True, before: str = "", limit: int = 100
+) -> list[AuditLine]:
+    """The lines of a project, newest first.
 
-    With `before`, the id of a line, the lines before that one; `limit` of them at most.
+    Args:
+        database: of the server.
+        project: its name.
+        shared: also lines that belong to no project: sign-ins, members, tokens for all projects.
+        before: the id of a line; only lines before that one.
+        limit: of lines.
     """
     with database.reading() as transaction:
         found = transaction.rows(
             "SELECT id, time, actor, action, project, detail FROM audit "
-            "WHERE (project = :project OR project IS NULL) AND (:before = '' OR id < :before) "
+            "WHERE (project = :project OR project IS NULL AND :shared) AND (:before = '' OR id < :before) "
             "ORDER BY id DESC LIMIT :limit",
             project=project,
+            shared=shared,
             before=before,
             limit=limit,
         )

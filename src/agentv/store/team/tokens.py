@@ -157,7 +157,8 @@ class Tokens:
                 "UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL", now=now(), id=token_id
             )
             if changed:
-                record(transaction, actor, "token revoked", None, token_id)
+                [(project,)] = transaction.rows("SELECT project FROM tokens WHERE id = :id", id=token_id)
+                record(transaction, actor, "token revoked", project, token_id)
         return changed > 0
 
 

@@ -222,6 +222,18 @@ def test_no_more_of_an_answer_is_read_than_a_server_sends(remote, tmp_path, monk
         assert sum(read) <= 2 << 20, name
 
 
+def test_a_server_that_claims_to_have_ever_more_rows_ends_the_push(remote, tmp_path):
+    sizes = iter(range(0, 10**9, 1 << 20))
+
+    def claiming(request):
+        if request.method == "GET":
+            return httpx.Response(200, json={"generation": 0, "size": next(sizes), "batches": [], "files": 0})
+        return httpx.Response(409, json={"error": {"message": "others came first"}})
+
+    with pytest.raises(PushError, match="other pushes of this run always come first"):
+        pushed(write_run(tmp_path, row(1)), remote, transport=httpx.MockTransport(claiming))
+
+
 def test_a_long_refusal_is_cut(remote, tmp_path):
     for text in ('{"error": {"message": "' + "x" * 100_000 + '"}}', "[" * 100_000):
         answer = httpx.MockTransport(lambda _, text=text: httpx.Response(403, text=text))

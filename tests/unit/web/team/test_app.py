@@ -145,8 +145,18 @@ def test_tokens_are_made_and_revoked_by_admins_of_the_project(client, server):
         assert code(other.get(f"/api/uploads/{RUN_ID}")) == (401, "wrong-token")
     outside = server.state.tokens.create("all", None, ("admin",), None, "test")[1]
     assert code(client.delete(f"/api/tokens/{outside.id}")) == (404, "no-such-token")
-    actions = [line["action"] for line in client.get("/api/audit", params={"limit": 3}).json()["lines"]]
-    assert actions == ["token created", "token revoked", "token created"]
+    actions = [line["action"] for line in client.get("/api/audit", params={"limit": 2}).json()["lines"]]
+    assert actions == ["token revoked", "token created"]
+
+
+def test_lines_of_no_project_are_for_admins_of_all_projects(server, client):
+    text, everywhere = server.state.tokens.create("all", None, ("admin",), None, "test")
+
+    def details(**headers):
+        return [line["detail"] for line in client.get("/api/audit", headers=headers).json()["lines"]]
+
+    assert not [one for one in details() if everywhere.id in one or "all" in one]
+    assert [one for one in details(Authorization=f"Bearer {text}") if everywhere.id in one or "all" in one]
 
 
 def test_an_address_that_tries_tokens_is_locked_out(tmp_path):
