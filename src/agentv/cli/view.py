@@ -26,7 +26,7 @@ def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open
     if by is not None and not allowed["label"]:
         raise UsageError("--by needs --label", "use both, to label as somebody else than your login name")
     for module in ("starlette", "uvicorn", "sse_starlette"):
-        missing = missing_extra(module, "view", "pages are served")
+        missing = missing_extra(module, "view", "agentv view")
         if missing is not None:
             raise UsageError(missing.message, missing.hint)
     from agentv.app.view.project import Project

@@ -8,17 +8,17 @@ from importlib.util import find_spec
 from agentv.registry.fields import Issue
 
 
-def missing_extra(module: str, extra: str, purpose: str) -> Issue | None:
+def missing_extra(module: str, extra: str, what: str) -> Issue | None:
     """An Issue `missing-extra` where a library cannot be found; None where it can. Imports nothing.
 
     Args:
         module: the library's module.
         extra: the extra of this package that brings it.
-        purpose: what is done with it, as the beginning of a sentence: "SQL is read".
+        what: what requires it: "parsing SQL", "agentv view".
     """
     if _is_installed(module):
         return None
-    return Issue((), f"{purpose} with {module}, which is not installed", "missing-extra", install_hint(extra))
+    return Issue((), f"{what} requires {module}, which is not installed", "missing-extra", install_hint(extra))
 
 
 def install_hint(extra: str) -> str:

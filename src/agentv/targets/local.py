@@ -36,7 +36,7 @@ class Local(ProviderSettings):
 
     def validate(self) -> Iterable[Issue]:
         """The library that is not installed."""
-        missing = missing_extra("model2vec", "embeddings", "texts are embedded")
+        missing = missing_extra("model2vec", "embeddings", "computing embeddings on this machine")
         return [missing] if missing is not None else []
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:

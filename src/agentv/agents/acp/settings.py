@@ -27,7 +27,7 @@ class AcpSettings(AgentSettings):
 
     def validate(self) -> Iterable[Issue]:
         """The SDK is not installed; what is wrong with the settings of any agent."""
-        missing = missing_extra("acp", "agents", "agents are started")
+        missing = missing_extra("acp", "agents", "calling an agent over ACP")
         if missing is not None:
             yield missing
         yield from AgentSettings.validate(self)

@@ -50,7 +50,7 @@ class LocalScriptedTools:
             network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
         """
         del env
-        missing = missing_extra("mcp", "agents", "scripted tools are served")
+        missing = missing_extra("mcp", "agents", "serving scripted tools")
         if missing is not None:
             return Failure("cannot-load", f"{missing.message}; {missing.hint}")
         functions = await self._loaded(servers)

@@ -31,7 +31,7 @@ def open_team_database(address: str) -> tuple[Database, tuple[str, ...]]:
     """
     if address.startswith(("postgresql://", "postgres://")):
         for module in ("psycopg", "psycopg_pool"):
-            missing = missing_extra(module, "server", "PostgreSQL is used")
+            missing = missing_extra(module, "server", "using PostgreSQL")
             if missing is not None:
                 raise UsageError(missing.message, missing.hint)
     database = open_database(address)

@@ -189,7 +189,7 @@ def _not_allowed(statement: Statement, rules: SqlRules, dialect: str) -> Iterato
 
 
 def _missing() -> Issue | None:
-    return missing_extra("sqlglot", "metrics", "SQL is parsed")
+    return missing_extra("sqlglot", "metrics", "parsing SQL")
 
 
 def _name_issues(name: str, path: tuple[str | int, ...]) -> Iterator[Issue]:

@@ -89,7 +89,7 @@ class RougeN(_Similar):
 
     def validate(self) -> Iterable[Issue]:
         """As of all, and a library that is not installed."""
-        missing = missing_extra("rouge_score", "metrics", "ROUGE is computed")
+        missing = missing_extra("rouge_score", "metrics", "computing ROUGE")
         return [missing] if missing is not None else _Similar.validate(self)
 
     def score(self, output: str, references: Sequence[str]) -> float:
@@ -114,7 +114,7 @@ class Bleu(_Similar):
 
     def validate(self) -> Iterable[Issue]:
         """As of all, and a library that is not installed."""
-        missing = missing_extra("sacrebleu", "metrics", "BLEU is computed")
+        missing = missing_extra("sacrebleu", "metrics", "computing BLEU")
         return [missing] if missing is not None else _Similar.validate(self)
 
     def score(self, output: str, references: Sequence[str]) -> float:

@@ -71,7 +71,7 @@ class ToolReader:
 
     def _check_library(self, node: Node | None, reading: Reading) -> None:
         """Report once that the library that serves tools is not installed."""
-        missing = None if self._reported else missing_extra("mcp", "agents", "scripted tools are served")
+        missing = None if self._reported else missing_extra("mcp", "agents", "serving scripted tools")
         if missing is not None:
             self._reported = True
             reading.report.error(missing.code, node, missing.message, hint=missing.hint)

@@ -21,7 +21,7 @@ def command(*, stdio: bool) -> int:  # noqa: ARG001  # what many editors add to 
 
     docs/how-to/use-in-an-editor.md has the settings for VS Code, Neovim, Helix and Zed.
     """
-    missing = missing_extra("pygls", "lsp", "the language server communicates")
+    missing = missing_extra("pygls", "lsp", "agentv lsp")
     if missing is not None:
         raise UsageError(missing.message, missing.hint)
     if sys.stdin is not None and sys.stdin.isatty():

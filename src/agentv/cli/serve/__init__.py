@@ -98,7 +98,7 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
     from agentv.registry.extras import missing_extra
 
     for module in ("starlette", "uvicorn", "sse_starlette", "authlib"):
-        missing = missing_extra(module, "server", "requests are answered")
+        missing = missing_extra(module, "server", "agentv serve")
         if missing is not None:
             raise UsageError(missing.message, missing.hint)
     from agentv.app.team.opening import open_team_database

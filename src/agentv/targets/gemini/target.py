@@ -93,7 +93,7 @@ class Gemini(ModelSettings):
 
     def validate(self) -> Iterable[Issue]:
         """The SDK is not installed; what is wrong with the settings of any model."""
-        missing = missing_extra("google.genai", "gemini", "Gemini is asked")
+        missing = missing_extra("google.genai", "gemini", "calling Gemini")
         if missing is not None:
             yield missing
         yield from ModelSettings.validate(self)

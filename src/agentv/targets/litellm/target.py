@@ -91,7 +91,7 @@ class LiteLLM(ModelSettings):
 
     def validate(self) -> Iterable[Issue]:
         """The library is not installed; what is wrong with the settings of any model."""
-        missing = missing_extra("litellm", "litellm", "LiteLLM's models are asked")
+        missing = missing_extra("litellm", "litellm", "calling a model through LiteLLM")
         if missing is not None:
             yield missing
         yield from ModelSettings.validate(self)

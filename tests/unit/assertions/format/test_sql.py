@@ -443,7 +443,7 @@ def test_a_missing_library_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
     (fault,) = IsSql().validate()
     assert (fault.code, fault.path) == ("missing-extra", ())
-    assert fault.message == "SQL is parsed with sqlglot, which is not installed"
+    assert fault.message == "parsing SQL requires sqlglot, which is not installed"
     assert fault.hint == "pip install 'agentv[metrics]'"
     assert not list(SqlRules("no dialect at all").validate())  # which only the library knows
 

@@ -382,7 +382,7 @@ tests:
 def test_a_file_that_needs_the_missing_sdk_does_not_load(tmp_path, monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
     (fault,) = Gemini("m").validate()
-    assert fault.message == "Gemini is asked with google.genai, which is not installed"
+    assert fault.message == "calling Gemini requires google.genai, which is not installed"
     assert fault.hint == "pip install 'agentv[gemini]'"
     assert found_in(tmp_path, SUITE) == [("missing-extra", 1)]
 

@@ -299,7 +299,7 @@ tests:
 def test_a_file_that_needs_the_missing_library_does_not_load(tmp_path, monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
     (fault,) = LiteLLM("m").validate()
-    assert fault.message == "LiteLLM's models are asked with litellm, which is not installed"
+    assert fault.message == "calling a model through LiteLLM requires litellm, which is not installed"
     assert fault.hint == "pip install 'agentv[litellm]'"
     assert found_in(tmp_path, SUITE) == [("missing-extra", 1)]
 

@@ -30,5 +30,5 @@ def missing_library(path: str) -> Issue | None:
     """The Issue `missing-extra` where the library that reads a file is not installed."""
     suffix = Path(path).suffix
     if suffix in EXCEL:
-        return missing_extra("openpyxl", "data", "Excel files are read")
-    return missing_extra("pyarrow", "data", f"{'Parquet' if suffix in PARQUET else 'Arrow'} files are read")
+        return missing_extra("openpyxl", "data", "reading an Excel file")
+    return missing_extra("pyarrow", "data", f"reading {'a Parquet' if suffix in PARQUET else 'an Arrow'} file")

@@ -38,7 +38,7 @@ class SplitFiles:
 
 def missing_hub() -> Issue | None:
     """The Issue `missing-extra` where a library is not installed."""
-    what = "datasets of Hugging Face are read"
+    what = "reading a dataset of Hugging Face"
     return missing_extra("huggingface_hub", "hf", what) or missing_extra("pyarrow", "hf", what)
 
 

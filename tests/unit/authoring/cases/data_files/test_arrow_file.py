@@ -223,7 +223,7 @@ def test_without_the_library_the_error_says_what_to_install(tmp_path, monkeypatc
         (
             "missing-extra",
             4,
-            "Parquet files are read with pyarrow, which is not installed",
+            "reading a Parquet file requires pyarrow, which is not installed",
             "pip install 'agentv[data]'",
         )
     ]
