@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentv.app.view.rerun_check import check_rerun
 from agentv.app.view.rerunning import Rerun
 from agentv.app.view.trial import rerun_failed_words, rerun_words
 from agentv.errors import UsageError
@@ -11,15 +12,19 @@ from agentv.web.endpoints import Call, Endpoint
 
 def _start(context: ViewContext, call: Call) -> Rerun:
     run_id, trial = call.names["id"], call.names["trial"]
-    words, shown = rerun_words(context.opened.run(run_id), trial)
+    run = context.opened.run(run_id)
+    words, shown = rerun_words(run, trial)
+    check_rerun(run, words, context.project.root)
     return context.runner.start(words, Rerun("running", run_id, trial, shown))
 
 
 def _start_failed(context: ViewContext, call: Call) -> Rerun:
     run_id = call.names["id"]
-    words, shown = rerun_failed_words(context.opened.run(run_id))
+    run = context.opened.run(run_id)
+    words, shown = rerun_failed_words(run)
     if next(iter(context.project.runs()), "") != run_id:  # --last-failed would run what failed since then
         raise UsageError("there is a newer run: open that one, or run the cases of this one by cause")
+    check_rerun(run, words, context.project.root)
     return context.runner.start(words, Rerun("running", run_id, "", shown))
 
 
