@@ -316,6 +316,34 @@ def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pag
             shutil.rmtree(made)
 
 
+def test_only_pages_opened_with_the_printed_address_can_change_anything(project, pages):
+    process = project.start("view", "--no-open", "--edit", "--run", "--port", "0")
+    printed = re.search(r"http://\S+", process.stdout.readline())[0]
+    bare, _, token = printed.partition("?token=")
+    try:
+        for address in (bare, f"{bare}?token=wrong"):
+            other = pages.lend()
+            other.goto(f"{address}#/run/both/case/returns/lamp/new")
+            other.wait_for_selector(".rerun")
+            assert "open the address that agentv view printed" in other.inner_text(".locked"), address
+            assert (other.locator("[data-does=run]").count(), token in other.content()) == (0, False)
+        tab = pages.lend()
+        tab.goto(f"{printed}#/run/both/case/returns/lamp/new")
+        tab.wait_for_selector("[data-does=run]")
+        assert tab.url == f"{bare}#/run/both/case/returns/lamp/new", "no bookmark and no link has the token"
+        assert tab.evaluate("performance.getEntriesByType('resource').every((one) => !one.name.includes('token='))")
+        tab.reload()
+        tab.wait_for_selector("[data-does=run]")
+        other.goto("about:blank")
+        other.goto(f"{bare}?token=wrong#/run/both/case/returns/lamp/new")  # a link of somebody else locks nobody out
+        other.wait_for_selector("[data-does=run]")
+        assert other.locator(".locked").count() == 0
+        assert set(pages.take_back()) == {None}
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
 def test_how_answers_are_shown_is_chosen_once(project, opened):
     tab = opened("#/run/both/case/returns/lamp/new")
     tab.click("button:text('Markdown')")

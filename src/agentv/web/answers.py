@@ -35,6 +35,9 @@ LONGEST_BODY = 1_000_000
 """Bytes of a request's body."""
 
 
+LOCKED = "this page can only read: open the address that 'agentv view' printed when it started, which has the token"
+"""Said to a page that could change something if it had the token of this start."""
+
 SCOPE_OF: dict[Permission, Scope] = {"edit": "admin", "label": "label"}
 """Permission → the scope that gives it on a team's server, where nobody runs cases."""
 
@@ -94,7 +97,7 @@ def is_known(request: Request, tag: str) -> bool:
 async def answer(context: ViewContext, endpoint: Endpoint, request: Request) -> Response:
     """The answer of an endpoint to a request."""
     try:
-        call = await _checked(endpoint, request)
+        call = await _checked(context, endpoint, request)
         return await run_in_threadpool(_answered, context, endpoint, call, request)
     except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
         return failed(error)
@@ -166,8 +169,10 @@ def _keep(context: ViewContext, key: tuple[str, str], answer: bytes) -> None:
             context.answers.popitem(last=False)
 
 
-async def _checked(endpoint: Endpoint, request: Request) -> Call:
+async def _checked(context: ViewContext, endpoint: Endpoint, request: Request) -> Call:
     viewer: Viewer = request.scope["viewer"]
+    if endpoint.needs is not None and context.locks(viewer):
+        raise RefusedError(403, "wrong-token", LOCKED)
     if endpoint.needs is not None and endpoint.needs not in viewer.permissions:
         raise RefusedError(403, "read-only", _lacking(viewer, endpoint.needs))
     query = _converted(request.query_params.multi_items(), endpoint.query)

@@ -45,6 +45,35 @@ def test_the_project_is_told(client, root):
     assert (found["name"], found["edit"], found["run"]) == (root.name, False, False)
 
 
+def test_a_page_without_the_token_of_this_start_reads_and_changes_nothing(root):
+    options = ViewOptions(edit=True, label=True, run=True, person="ada")
+    with viewed(root, options) as client:
+        token = client.headers["X-Agentv-Token"]
+        found = client.get("/api/project").json()
+        assert (found["edit"], found["label"], found["run"], found["person"], found["locked"]) == (
+            *[True] * 3,
+            "ada",
+            False,
+        )
+        assert client.get(f"/?token={token}").text.count(token) == 0, "nobody else gets it from a page"
+        for given in ("", "wrong", token[:-1]):
+            client.headers["X-Agentv-Token"] = given
+            found = client.get("/api/project").json()
+            assert (found["edit"], found["label"], found["run"], found["person"]) == (False, False, False, "")
+            assert found["locked"]
+            assert client.get("/api/runs").json()["total"] == 2
+            asked = [
+                client.get(f"/api/labels/queue?run={NEW}"),
+                client.get("/api/rerun"),
+                client.post(f"/api/runs/{OLD}/name", json={"name": "x"}),
+                client.delete(f"/api/runs/{OLD}"),
+            ]
+            for answer in asked:
+                assert (answer.status_code, answer.json()["error"]["code"]) == (403, "wrong-token")
+                assert "agentv view' printed" in answer.json()["error"]["message"]
+                assert token not in answer.text
+
+
 def test_runs_are_listed_newest_first_with_what_they_came_to(client):
     found = client.get("/api/runs").json()
     assert [one["run_id"] for one in found["runs"]] == [NEW, OLD]
