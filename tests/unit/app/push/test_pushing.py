@@ -18,6 +18,7 @@ from agentv.errors import StoreError, UsageError
 from agentv.store.journal.verification import check_rows
 from agentv.store.team.replica import Replica
 from agentv.store.team.uploaded import RunName
+from doubles.dripping_server import dripping_server
 from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
 
 
@@ -249,9 +250,19 @@ def test_an_answer_that_takes_too_long_is_one_that_did_not_come(remote, tmp_path
             yield b" "
 
     answer = httpx.MockTransport(lambda _: httpx.Response(200, content=slow()))
-    with pytest.raises(PushError, match="it did not answer in time") as raised:
-        pushed(write_run(tmp_path, row(1)), remote, transport=answer, attempts=1, timeout_s=0.02)
+    with pytest.raises(PushError, match=r"it did not answer within 0\.04 seconds") as raised:
+        pushed(write_run(tmp_path, row(1)), remote, transport=answer, timeout_s=0.02)
     assert raised.value.passing
+
+
+def test_a_server_that_sends_a_byte_at_a_time_holds_up_no_push(remote, tmp_path):
+    run, began = write_run(tmp_path, row(1)), time.monotonic()
+    with dripping_server() as address:
+        slow = Remote.of(f"{address}/projects/support", remote.token)
+        with pytest.raises(PushError, match=r"it did not answer within 0\.4 seconds") as raised:
+            pushed(run, slow, timeout_s=0.2)
+    assert raised.value.passing
+    assert time.monotonic() - began < 4, "it is not tried again"
 
 
 def test_the_token_does_not_follow_a_redirect(remote, tmp_path):
