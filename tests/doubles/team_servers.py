@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from agentv.store.journal.answers import HEADER, row_checksum_line
 from agentv.store.rows.reading import key_of_row
@@ -38,6 +39,11 @@ class TeamServer:
 
     def token(self, *scopes: str, project: str | None = "support") -> str:
         return Tokens(self.state.database).create("test", project, scopes or ("push", "read"), None, "test")[0]
+
+    @property
+    def connections(self) -> set[Any]:
+        """Those that are open."""
+        return self._server.server_state.connections
 
     def close(self) -> None:
         self._server.should_exit = True  # not at once: the application closes the runs that it has opened

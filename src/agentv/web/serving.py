@@ -20,6 +20,7 @@ import uvicorn
 
 from agentv.errors import UsageError
 from agentv.web.app import application
+from agentv.web.connections import LimitedConnection
 from agentv.web.context import ViewContext
 
 DEFAULT_PORT = 4280
@@ -85,7 +86,7 @@ def serve(context: ViewContext, made: socket.socket, started: Callable[[], None]
         access_log=False,
         server_header=False,
         ws="none",
-        http="h11",
+        http=LimitedConnection,
         timeout_graceful_shutdown=1,
         timeout_keep_alive=30,
         lifespan="on",

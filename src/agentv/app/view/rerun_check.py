@@ -133,7 +133,7 @@ def _undefined(command: _Command, directory: Path) -> list[str]:
             by_file = [
                 _names(prepare(EvalSettings((file,), asks=False, process_env=env)).suites) for file in command.files
             ]
-            unlisted -= set.intersection(*by_file)
+            unlisted = {name for name in unlisted if not all(name in names for names in by_file)}
     except AgentvError:
         return wanted
     return [name for name in wanted if name in unlisted]
