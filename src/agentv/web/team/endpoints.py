@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_type_hints
 
 import msgspec
+from anyio import to_thread
 from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -98,7 +99,9 @@ async def _answered(state: TeamState, endpoint: TeamEndpoint, request: Request) 
     if time.monotonic() - began > _SLOW_S:
         sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
     call = TeamCall(sender, project, names, query, body)
-    return await run_in_threadpool(endpoint.handler, state, call)
+    if endpoint.method == "GET":
+        return await run_in_threadpool(endpoint.handler, state, call)
+    return await to_thread.run_sync(endpoint.handler, state, call, limiter=state.writers)
 
 
 def failed(state: TeamState, error: Exception) -> Response:
