@@ -19,6 +19,7 @@ from agentv.app.view.prompts import NoSuchPromptError
 from agentv.errors import AgentvError, UsageError
 from agentv.reports.html.embedded import to_json
 from agentv.reports.text.escaping import safe
+from agentv.reports.text.paths import without_directories
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.tokens import Scope
 from agentv.version import __version__
@@ -85,7 +86,7 @@ def encoded(value: Any) -> bytes:
 def error_response(status: int, code: str, message: str, retry_s: float | None = None) -> Response:
     """The answer to a request that failed."""
     headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
-    answer = encoded(ErrorAnswer(Problem(code, safe(message))))
+    answer = encoded(ErrorAnswer(Problem(code, safe(without_directories(message)))))
     return Response(answer, status, headers, media_type="application/json")
 
 

@@ -74,6 +74,52 @@ def test_a_page_without_the_token_of_this_start_reads_and_changes_nothing(root):
                 assert token not in answer.text
 
 
+def damaged(root):
+    """Runs that are wrong in one way each."""
+    ways = {
+        "no-record": lambda run: (run / "run.json").unlink(),
+        "no-json": lambda run: (run / "run.json").write_text("{"),
+        "link": lambda run: ((run / "index.jsonl").unlink(), (run / "index.jsonl").symlink_to("/etc/passwd")),
+        "directory": lambda run: ((run / "index.jsonl").unlink(), (run / "index.jsonl").mkdir()),
+        "no-row": lambda run: (run / "index.jsonl").write_text('{"test_id": "a"}\n'),
+        "binary": lambda run: (run / "index.jsonl").write_bytes(b"\xff\n"),
+        "no-sums": lambda run: (run / "journal.jsonl").write_text(""),
+        "totals": lambda run: (run / "summary.json").write_text('{"run_id": "totals", "trials": {"passed": 99}}'),
+    }
+    for name, damage in ways.items():
+        damage(add_run(root, name, scoring({"a": 1.0, "b": 0.0}), suites=[{"name": "refunds"}]))
+    return list(ways)
+
+
+def test_no_answer_says_where_files_of_this_machine_lie(root):
+    asked = [
+        "/api/runs",
+        "/api/judges",
+        "/api/trend?suite=refunds",
+        "/api/prompts",
+        "/api/prompts/none",
+        "/api/runs/none",
+    ]
+    runs = damaged(root)
+    for run in runs:
+        asked += [f"/api/runs/{run}{path}" for path in ("", "/cases", "/trials/1", "/cases/x/y/z", "/events")]
+        asked += [f"/api/compare?run={OLD}&run={run}", f"/api/compare/moved?run={OLD}&run={run}"]
+        asked += [f"/api/judges?run={run}", f"/api/labels/queue?run={run}"]
+    changes = [
+        ("POST", "/name", {"name": "x"}),
+        ("POST", "/trials/1/run", None),
+        ("POST", "/run", None),
+        ("DELETE", "", None),
+    ]
+    with viewed(root, ViewOptions(edit=True, label=True, run=True)) as client:
+        told = {path: client.get(path).text for path in asked if not path.endswith("/events")}
+        for method, path, body in changes:
+            for run in runs:
+                told[f"{method} {path} {run}"] = client.request(method, f"/api/runs/{run}{path}", json=body).text
+    assert "cannot" in "".join(told.values())
+    assert [(path, text) for path, text in told.items() if str(root) in text] == []
+
+
 def test_runs_are_listed_newest_first_with_what_they_came_to(client):
     found = client.get("/api/runs").json()
     assert [one["run_id"] for one in found["runs"]] == [NEW, OLD]

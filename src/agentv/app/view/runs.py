@@ -21,6 +21,7 @@ from agentv.errors import AgentvError, StoreError
 from agentv.model.run.group_totals import Interval
 from agentv.model.run.runs import ListedRun, RunState
 from agentv.model.values.values import JsonObject
+from agentv.reports.text.paths import without_directories
 from agentv.store.files.directory import RUN, is_being_written, read_document
 
 ViewedState = Literal["running", "finished", "interrupted", "unreadable"]
@@ -257,7 +258,9 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 
 def _unreadable(run_id: str, problem: str) -> ViewedRun:
-    return ViewedRun(run_id, "", "unreadable", problem, "", (), (), (), 0, None, None, 0, None, None, None, None)
+    return ViewedRun(
+        run_id, "", "unreadable", without_directories(problem), "", (), (), (), 0, None, None, 0, None, None, None, None
+    )
 
 
 def _of_listed(run_id: str, listed: ListedRun, name: str, started: str) -> ViewedRun:

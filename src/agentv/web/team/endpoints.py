@@ -17,6 +17,7 @@ from starlette.routing import Route
 from agentv.errors import AgentvError
 from agentv.lazy_dataclass import dataclass
 from agentv.reports.text.escaping import safe
+from agentv.reports.text.paths import without_directories
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.tokens import Scope
 from agentv.store.team.uploaded import UploadConflictError
@@ -123,4 +124,6 @@ def _error(state: TeamState, status: int, code: str, message: str, retry_s: floa
     headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return json_response(state, status, {"error": {"code": code, "message": safe(message)}}, headers)
+    return json_response(
+        state, status, {"error": {"code": code, "message": safe(without_directories(message))}}, headers
+    )
