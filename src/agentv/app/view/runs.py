@@ -19,7 +19,8 @@ from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import check_files, stamp_of
 from agentv.errors import AgentvError, StoreError
 from agentv.model.run.group_totals import Interval
-from agentv.model.run.runs import ListedRun, RunState
+from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
+from agentv.model.values.formatting import shorten
 from agentv.model.values.values import JsonObject
 from agentv.reports.text.paths import without_directories
 from agentv.store.files.directory import RUN, is_being_written, read_document
@@ -111,9 +112,9 @@ def state_in_views(state: RunState) -> ViewedState:
 
 
 def name_of(record: JsonObject) -> str:
-    """The name that somebody gave a run; empty: none."""
+    """The name that somebody gave a run, cut where a file has a longer one than may be given; empty: none."""
     found = record.get("name")
-    return found if isinstance(found, str) else ""
+    return shorten(found, LONGEST_NAME) if isinstance(found, str) else ""
 
 
 class RunList:
