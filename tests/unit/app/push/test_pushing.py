@@ -5,13 +5,17 @@ import json
 import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import httpx
 import pytest
 
 from agentv.app.push import connection, pushing
 from agentv.app.push.connection import Connection, PushError
+from agentv.app.push.labels import pull_labels
 from agentv.app.push.pushing import RunPush, redactor_of
 from agentv.app.push.remote import Remote
 from agentv.errors import StoreError, UsageError
@@ -265,17 +269,49 @@ def test_a_server_that_sends_a_byte_at_a_time_holds_up_no_push(remote, tmp_path)
     assert time.monotonic() - began < 4, "it is not tried again"
 
 
-def test_the_token_does_not_follow_a_redirect(remote, tmp_path):
-    asked = []
+class Redirecting(BaseHTTPRequestHandler):
+    """Sends every request on to the server's `target`, with the status of its path."""
 
-    def redirecting(request):
-        asked.append(request.url.host)
-        return httpx.Response(307, headers={"location": "https://elsewhere.example.org/"})
+    def answer(self):
+        self.server.seen.append(dict(self.headers))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(self.server.status)
+        self.send_header("Location", self.server.target)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
-    with pytest.raises(PushError, match="it redirects to https://elsewhere") as raised:
-        pushed(write_run(tmp_path, row(1)), remote, transport=httpx.MockTransport(redirecting))
-    assert set(asked) == {"127.0.0.1"}
+    do_GET = do_POST = do_PUT = answer  # noqa: N815  # names of http.server
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def http_server(**attributes):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        server.seen = []
+        vars(server).update(attributes)
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        try:
+            yield server, f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_other_server_gets_the_token_or_a_row(remote, tmp_path, status):
+    with (
+        http_server(status=200, target="") as (other, there),
+        http_server(status=status, target=there) as (first, here),
+    ):
+        own = Remote.of(f"{here}/projects/support", remote.token)
+        with pytest.raises(PushError, match=f"it redirects to {there}") as raised:
+            pushed(write_run(tmp_path, row(1)), own)
+        with pytest.raises(PushError, match=f"it redirects to {there}"), Connection(own) as connection:
+            pull_labels(tmp_path, connection)
     assert not raised.value.passing
+    assert [one["Authorization"] for one in first.seen] == [f"Bearer {remote.token}"] * 2
+    assert other.seen == []
 
 
 def test_addresses_and_tokens_are_checked_before_anything_is_sent():
