@@ -15,14 +15,15 @@ from agentv.app.planning.preparation import prepare
 from agentv.app.registries import registries
 from agentv.app.run_signature import is_signed_here
 from agentv.app.settings import EvalSettings
-from agentv.app.view.growing import GrowingRun
+from agentv.app.view.trial import RerunCommand
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.inventory import inventory
 from agentv.errors import AgentvError, UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Suite
+from agentv.model.values.values import JsonObject
 from agentv.reports.text.escaping import one_line
-from agentv.store.files.directory import RUN, read_document
+from agentv.store.files.directory import RUN
 
 _ALONE = frozenset({"--last-failed"})
 """Options that select among the cases of the eval files, and have no value."""
@@ -50,22 +51,20 @@ class _Command:
     other: tuple[str, ...]
 
 
-def check_rerun(run: GrowingRun, words: Sequence[str], directory: Path) -> None:
+def check_rerun(found: RerunCommand, root: str, directory: Path) -> None:
     """Refuse a command of a run's files that neither this user nor the project vouches for.
 
     Args:
-        run: that the command comes from.
-        words: of the command.
+        found: the command.
+        root: of the repository that the run lies in, absolute.
         directory: of the project, in which the command runs.
 
     Raises:
         UsageError: the text says what.
-        StoreError: `run.json` cannot be read.
     """
-    command = _taken_apart(words, directory)
-    record = read_document(run.path / RUN)
-    if is_signed_here(record, run.root):
-        recorded = {_real(path) for path in _recorded_files(record, run.root, directory)}
+    command = _taken_apart(found.words, directory)
+    if is_signed_here(found.record, root):
+        recorded = {_real(path) for path in _recorded_files(found.record, root, directory)}
         strange = [path for path in command.files if _real(path) not in recorded]
         _refuse([_shown(path, directory) for path in strange], "a row names an eval file that the run did not run")
         return
@@ -103,10 +102,9 @@ def _taken_apart(words: Sequence[str], directory: Path) -> _Command:
 _FLAGS = frozenset({"--allow-outside", "--trust-data", "--allow-unchecked"})
 
 
-def _recorded_files(record: object, root: str, directory: Path) -> Iterator[str]:
+def _recorded_files(record: JsonObject, root: str, directory: Path) -> Iterator[str]:
     """The eval files of a signed `run.json`, and what its command line named."""
-    found = record if isinstance(record, dict) else {}
-    settings, suites = found.get("settings"), found.get("suites")
+    settings, suites = record.get("settings"), record.get("suites")
     paths = settings.get("paths") if isinstance(settings, dict) else None
     for path in paths if isinstance(paths, list) else ():
         yield os.path.join(directory, str(path))  # noqa: PTH118  # text, as all paths are

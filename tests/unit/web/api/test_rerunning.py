@@ -14,7 +14,7 @@ import pytest
 
 from agentv.app.view.growing import GrowingRun
 from agentv.app.view.rerun_check import check_rerun
-from agentv.app.view.trial import rerun_words
+from agentv.app.view.trial import RerunCommand, rerun_command
 from agentv.errors import UsageError
 from agentv.web.context import ViewOptions
 from doubles.viewed_project import viewed
@@ -137,9 +137,9 @@ def words_of(path, root):
     run = GrowingRun(path, str(root), root / "index.sqlite")
     try:
         run.catch_up(10)
-        words, _ = rerun_words(run, "1")
-        check_rerun(run, words, root)
-        return words
+        command = rerun_command(run, "1")
+        check_rerun(command, run.root, root)
+        return command.words
     finally:
         run.close()
 
@@ -156,6 +156,10 @@ def test_what_this_user_ran_is_run_again_and_the_same_from_elsewhere_is_not(proj
             answer = client.post(f"/api/runs/{path.name}/{at}")
             assert (answer.status_code, "not started by you" in answer.text) == (422, True), answer.text
         assert client.get("/api/rerun").json()["state"] == "none"
+
+
+def command_for(path, *words):
+    return RerunCommand(["agentv", "eval", *words], "", json.loads((path / "run.json").read_text()))
 
 
 EXECUTED = {
@@ -208,18 +212,14 @@ def test_an_eval_file_that_came_with_a_run_is_not_run(project):
     (foreign / "artifacts/evil.eval.yaml").write_text(json.dumps(SUITE))
     (root.parent / "elsewhere.eval.yaml").write_text(json.dumps(SUITE))
     edited(foreign)
-    run = GrowingRun(foreign, str(root), root / "index.sqlite")
     for file in ("downloaded/artifacts/evil.eval.yaml", "../elsewhere.eval.yaml", "agent.py"):
         with pytest.raises(UsageError, match=f"does not define: {file}"):
-            check_rerun(run, ["agentv", "eval", file, "--last-failed"], root)
-    run.close()
+            check_rerun(command_for(foreign, file, "--last-failed"), str(root), root)
     shutil.rmtree(foreign)
 
 
 def test_a_row_cannot_add_an_eval_file_to_a_run_of_this_user(project):
     root, path = project
-    run = GrowingRun(path, str(root), root / "index.sqlite")
-    check_rerun(run, ["agentv", "eval", "evals/s.eval.yaml", "--filter", "one"], root)
+    check_rerun(command_for(path, "evals/s.eval.yaml", "--filter", "one"), str(root), root)
     with pytest.raises(UsageError, match=r"did not run: evals/other\.eval\.yaml"):
-        check_rerun(run, ["agentv", "eval", "evals/other.eval.yaml", "--filter", "one"], root)
-    run.close()
+        check_rerun(command_for(path, "evals/other.eval.yaml", "--filter", "one"), str(root), root)
