@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -308,6 +309,18 @@ def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pag
         tab.wait_for_selector(".again .warning")
         assert "newer run" in tab.inner_text(".again")
         assert "agentv eval returns.eval.yaml --last-failed" in tab.inner_text("section:has(.again) > .rerun")
+        shutil.copytree(results / "both", results / "foreign")
+        record = json.loads((results / "foreign" / "run.json").read_text())
+        record["settings"]["targets"] = ["cli:touch hacked"]
+        (results / "foreign" / "run.json").write_text(json.dumps(record))
+        tab.evaluate("location.hash = '#/run/foreign/case/returns/lamp/new'")
+        tab.wait_for_selector(".casehead")
+        tab.wait_for_selector("[data-does=run]")
+        tab.keyboard.press("r")
+        tab.wait_for_selector(".again .warning")
+        assert "--target 'cli:touch hacked'" in tab.inner_text("main"), "the command can still be copied"
+        assert "the run was not started by you in this project" in tab.inner_text(".again")
+        assert not (project.path / "hacked").exists()
         assert set(pages.take_back()) == {None}
     finally:
         process.send_signal(signal.SIGINT)

@@ -55,14 +55,10 @@ class Connections:
         timer.start()
         try:
             yield
-        except Exception as error:
-            if self._ended:
-                raise DeadlineExceededError(seconds) from error
-            raise
         finally:
             timer.cancel()
-        if self._ended:
-            raise DeadlineExceededError(seconds)
+            if self._ended:
+                raise DeadlineExceededError(seconds)
 
     def _trace(self, event: str, info: dict[str, Any]) -> None:
         if not event.endswith((".connect_tcp.complete", ".start_tls.complete")):

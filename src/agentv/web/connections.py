@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import sys
+from contextlib import suppress
+from fcntl import ioctl
+from termios import TIOCOUTQ
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -36,7 +40,7 @@ class LimitedConnection(H11Protocol):
         most: connections at once; a further one gets 503.
         request_s: seconds for a request without its body.
         body_s: seconds in which at least `body_bytes` of a body must arrive, if it is not complete.
-        flush_s: seconds in which a client must read at least something of an answer that is over.
+        flush_s: seconds in which a client must read at least something of an answer that waits for it.
         linger_s: seconds that a refused client has to read why.
     """
 
@@ -53,6 +57,7 @@ class LimitedConnection(H11Protocol):
         self._phase: Phase | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.TimerHandle | None = None
+        self._writing: asyncio.TimerHandle | None = None
         self._received = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -66,8 +71,9 @@ class LimitedConnection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         self._enter(None)
-        if self._closing is not None:
-            self._closing.cancel()
+        for timer in (self._closing, self._writing):
+            if timer is not None:
+                timer.cancel()
         self._refused.discard(self)
         super().connection_lost(exc)
 
@@ -86,6 +92,25 @@ class LimitedConnection(H11Protocol):
         super().on_response_complete()
         if self._is_answering:
             self._follow()  # another request came with the one before
+
+    def pause_writing(self) -> None:
+        """See `asyncio.Protocol`: the client does not read as fast as is written."""
+        super().pause_writing()
+        self._watch_reader(None)
+
+    def resume_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+        super().resume_writing()
+
+    def _watch_reader(self, left: int | None) -> None:
+        size = self._unread()
+        if left is not None and size >= left:
+            self.transport.abort()
+        else:
+            self._writing = self.loop.call_later(self.flush_s, self._watch_reader, size)
 
     def timeout_keep_alive_handler(self) -> None:
         """See uvicorn: nothing came for a while."""
@@ -148,12 +173,20 @@ class LimitedConnection(H11Protocol):
             self.linger_s, self.transport.abort
         )  # at once, the answer could be lost with the request
 
+    def _unread(self) -> int:
+        """Bytes that the client has not received: ours, and the system's, which takes more of ours only in lumps."""
+        size = self.transport.get_write_buffer_size()
+        with suppress(OSError, ValueError):  # it is closed, or a system that does not say
+            queued = ioctl(self.transport.get_extra_info("socket").fileno(), TIOCOUTQ, bytes(4))
+            size += int.from_bytes(queued, sys.byteorder)
+        return size
+
     def _flush(self, left: int | None) -> None:
         """Wait until a connection that is being closed has sent its answer, as long as the client reads on."""
-        size = self.transport.get_write_buffer_size()
+        size = self._unread()
         if left is not None and size >= left:
             self.transport.abort()
-        elif size or left is None:
+        else:
             self._closing = self.loop.call_later(self.flush_s, self._flush, size)
 
 

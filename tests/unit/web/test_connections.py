@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from agentv.web.connections import LimitedConnection, most_connections
+from agentv.web.static import static_files, static_version
 from doubles.team_servers import team_server_in, wait_for
 
 HEAD = b"POST /sign-in/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
@@ -93,6 +94,34 @@ def test_beyond_the_limit_there_is_an_answer_that_says_so(server, monkeypatch):
     wait_for(lambda: not server.connections)
     assert httpx.get(f"{server.root}/health").status_code == 200
     assert 0 < most_connections() <= 500
+
+
+def test_a_client_that_reads_nothing_of_its_answers_is_let_go(server, monkeypatch):
+    monkeypatch.setattr(LimitedConnection, "flush_s", 0.2)
+    address = urlsplit(server.root)
+    request = f"GET /static/{static_version()}/app.js HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode()
+    wait_for(lambda: not server.connections)
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((address.hostname, address.port))
+        connection.sendall(request * 40)  # more than the system buffers
+        wait_for(lambda: server.connections)
+        wait_for(lambda: not server.connections)
+
+
+def test_a_client_that_reads_slowly_gets_all_of_its_answer(server, monkeypatch):
+    monkeypatch.setattr(LimitedConnection, "flush_s", 0.2)
+    address = urlsplit(server.root)
+    head = f"GET /static/{static_version()}/app.js HTTP/1.1\r\nHost: {address.netloc}\r\n"
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((address.hostname, address.port))
+        connection.sendall(f"{head}\r\n".encode() * 20 + f"{head}Connection: close\r\n\r\n".encode())
+        found = 0
+        while piece := connection.recv(1 << 16):
+            found += len(piece)
+            time.sleep(0.0005)
+    assert found > 21 * len(static_files()["app.js"])
 
 
 def test_a_stream_is_not_cut(server, monkeypatch):
