@@ -8,7 +8,7 @@ from secrets import token_urlsafe
 from typing import Any
 
 import msgspec
-from starlette.concurrency import run_in_threadpool
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -99,7 +99,8 @@ async def answer(context: ViewContext, endpoint: Endpoint, request: Request) -> 
     """The answer of an endpoint to a request."""
     try:
         call = await _checked(context, endpoint, request)
-        return await run_in_threadpool(_answered, context, endpoint, call, request)
+        threads = None if endpoint.method == "GET" else context.writers
+        return await to_thread.run_sync(_answered, context, endpoint, call, request, limiter=threads)
     except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
         return failed(error)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from secrets import compare_digest, token_urlsafe
 from typing import Literal, get_args
 
+from anyio import CapacityLimiter
 from msgspec import Struct
 from starlette.requests import Request
 
@@ -70,6 +71,7 @@ class ViewContext:
         token: what requests that change something must carry; another one at each start. No page contains it: only the
             address does that was printed, so that other users of this machine can read, but change nothing. Empty on a
             server, and where nothing may be changed.
+        writers: threads that change something; None: any. See `TeamState.writers`.
         viewer: who sends a request. Called in a thread; raises RefusedError if they may not read the project.
         runner: runs cases again.
         editor: names and deletes runs.
@@ -92,6 +94,7 @@ class ViewContext:
         self.token = token_urlsafe(32) if allowed else ""
         self._own = Viewer(options.person, allowed)
         self.viewer = viewer or self._viewer_of
+        self.writers: CapacityLimiter | None = None
         self.runner = CaseRunner(project)
         self.editor = editor or RunFiles(self.opened)
 

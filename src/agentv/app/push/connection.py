@@ -130,7 +130,7 @@ class Connection:
                 params=texts,
                 content=packed,
                 headers=headers,
-                extensions={**self._connections.extensions, "timeout": self._client.timeout.as_dict()},
+                extensions=self._connections.extensions,
             ),
             self._deadline_s + len(packed) / _SLOWEST,
         )
