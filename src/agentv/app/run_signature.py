@@ -18,6 +18,7 @@ from stat import S_IMODE, S_ISREG
 
 from agentv.errors import StoreError
 from agentv.model.values.values import Json, JsonObject
+from agentv.store.files.encoding import to_document
 from agentv.store.files.private_files import make_private, new_private, open_private
 from agentv.user_code.home import agentv_home
 
@@ -56,8 +57,9 @@ def is_signed_here(record: JsonObject, root: str, env: Mapping[str, str] = os.en
 
 
 def _signed(record: Mapping[str, Json], root: str, key: bytes) -> str:
-    signed = [os.path.realpath(root), *(record.get(name) for name in _SIGNED)]
-    return hmac.new(key, json.dumps(signed, sort_keys=True).encode(), "sha256").hexdigest()
+    signed = {"root": os.path.realpath(root), **{name: record.get(name) for name in _SIGNED}}
+    plain = json.loads(to_document(signed))  # as it will be read again, whatever the settings are made of
+    return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
 
 
 def _key(path: Path) -> bytes:
