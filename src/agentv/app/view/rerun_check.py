@@ -70,7 +70,7 @@ def check_rerun(found: RerunCommand, root: str, directory: Path) -> None:
         return
     what = "the run was not started by you in this project on this machine, and the project does not define"
     _refuse(command.other, what)
-    own = {_real(path) for path in _own_files(directory)}
+    own = set(_own_files(directory))
     _refuse([_shown(path, directory) for path in command.files if _real(path) not in own], what)
     _refuse(_undefined(command, directory), what)
 
@@ -114,10 +114,11 @@ def _recorded_files(record: JsonObject, root: str, directory: Path) -> Iterator[
 
 
 def _own_files(directory: Path) -> Iterator[str]:
-    """The eval files of the project. Files that came with a run, as its artifacts, are none."""
-    for path in eval_files_in(directory, os.environ):
-        above = (one for one in Path(path).parents if one.is_relative_to(directory))
-        if not any((one / RUN).exists() for one in above):
+    """The real paths of the project's eval files. Files that came with a run, as its artifacts, are none."""
+    home = directory.resolve()
+    for path in map(_real, eval_files_in(directory, os.environ)):
+        above = [one for one in Path(path).parents if one.is_relative_to(home)]
+        if above and not any((one / RUN).exists() for one in above):
             yield path
 
 

@@ -210,12 +210,18 @@ def test_an_eval_file_that_came_with_a_run_is_not_run(project):
     shutil.copytree(path, foreign)
     (foreign / "artifacts").mkdir()
     (foreign / "artifacts/evil.eval.yaml").write_text(json.dumps(SUITE))
+    (root / "linked").symlink_to(foreign / "artifacts")
+    (root / "away.eval.yaml").symlink_to(root.parent / "elsewhere.eval.yaml")
+    (root / ".agentv/config.yaml").write_text("eval_patterns: ['**/*.eval.yaml', linked/*.yaml]\n")
     (root.parent / "elsewhere.eval.yaml").write_text(json.dumps(SUITE))
     edited(foreign)
-    for file in ("downloaded/artifacts/evil.eval.yaml", "../elsewhere.eval.yaml", "agent.py"):
+    files = ("downloaded/artifacts/evil.eval.yaml", "linked/evil.eval.yaml", "away.eval.yaml", "../elsewhere.eval.yaml")
+    for file in (*files, "agent.py"):
         with pytest.raises(UsageError, match=f"does not define: {file}"):
             check_rerun(command_for(foreign, file, "--last-failed"), str(root), root)
     shutil.rmtree(foreign)
+    for name in ("linked", "away.eval.yaml", ".agentv/config.yaml"):
+        (root / name).unlink()
 
 
 def test_a_row_cannot_add_an_eval_file_to_a_run_of_this_user(project):
