@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from agentv.web import events
 from agentv.web.connections import LimitedConnection, most_connections
 from agentv.web.static import static_files, static_version
 from doubles.team_servers import team_server_in, wait_for
@@ -122,6 +123,22 @@ def test_a_client_that_reads_slowly_gets_all_of_its_answer(server, monkeypatch):
             found += len(piece)
             time.sleep(0.0005)
     assert found > 21 * len(static_files()["app.js"])
+
+
+def test_streams_leave_connections_to_others(server, monkeypatch):
+    monkeypatch.setattr(events, "MOST_STREAMS", 2)
+    headers = {"Authorization": f"Bearer {server.token('read')}"}
+    address = f"{server.address}/api/events"
+
+    def status():
+        with httpx.stream("GET", address, headers=headers) as answer:
+            return answer.status_code
+
+    with ExitStack() as held:
+        for _ in range(2):
+            held.enter_context(httpx.stream("GET", address, headers=headers))
+        wait_for(lambda: status() == 503)
+    wait_for(lambda: status() == 200)
 
 
 def test_a_stream_is_not_cut(server, monkeypatch):
