@@ -335,11 +335,12 @@ def test_only_pages_opened_with_the_printed_address_can_change_anything(project,
     bare, _, token = printed.partition("?token=")
     try:
         for address in (bare, f"{bare}?token=wrong"):
-            other = pages.lend()
+            other = pages.lend(view=PHONE)
             other.goto(f"{address}#/run/both/case/returns/lamp/new")
             other.wait_for_selector(".rerun")
             assert "open the address that agentv view printed" in other.inner_text(".locked"), address
             assert (other.locator("[data-does=run]").count(), token in other.content()) == (0, False)
+            assert other.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the words wrap on a phone"
         tab = pages.lend()
         tab.goto(f"{printed}#/run/both/case/returns/lamp/new")
         tab.wait_for_selector("[data-does=run]")

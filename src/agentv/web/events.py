@@ -156,12 +156,14 @@ class Events:
 
     def _response(self, events: AsyncGenerator[ServerSentEvent, None]) -> Response:
         if self._streams >= MOST_STREAMS:
-            what = f"{self._streams} pages watch this project; close some of them"
+            what = f"{MOST_STREAMS} pages watch this project; close some of them"
             return error_response(503, "too-many-streams", what, 5.0)
         counted = self._counted(events)
         return EventSourceResponse(counted, ping=PING_S, send_timeout=SEND_S, headers={"X-Accel-Buffering": "no"})
 
     async def _counted(self, events: AsyncGenerator[ServerSentEvent, None]) -> AsyncGenerator[ServerSentEvent, None]:
+        if self._streams >= MOST_STREAMS:
+            return  # many asked at once, before any of them was counted; asked again, it gets the refusal
         self._streams += 1
         try:
             async with aclosing(events):
