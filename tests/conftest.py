@@ -24,6 +24,15 @@ def pytest_configure() -> None:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def agentv_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The directory of agentv in the home of whoever runs the tests stays as it is."""
+    home = tmp_path_factory.getbasetemp() / "agentv-home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGENTV_HOME", str(home))
+        yield home
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of all collections of garbage to come."""

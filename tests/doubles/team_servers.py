@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from agentv.store.journal.answers import HEADER, row_checksum_line
 from agentv.store.rows.reading import key_of_row
@@ -23,14 +24,14 @@ RUN_ID = "20261121T140322Z-7f3a"
 class TeamServer:
     """A server. `state` is what its endpoints see; `address` that of its project `support`."""
 
-    def __init__(self, directory: Path, proxies: Sequence[str] = ()) -> None:
+    def __init__(self, directory: Path, proxies: Sequence[str] = (), host: str = "127.0.0.1") -> None:
         database = open_database(f"sqlite:///{directory}/team.sqlite")
         migrate(database)
-        self._listening = listening_socket("127.0.0.1", 0)
+        self._listening = listening_socket(host, 0)
         port = self._listening.getsockname()[1]
-        self.state = TeamState(database, public_addresses((), "127.0.0.1", port), proxies=proxies)
+        self.state = TeamState(database, public_addresses((), host, port), proxies=proxies)
         self.data = directory / "copies"
-        self.root = f"http://127.0.0.1:{port}"
+        self.root = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         self.address = f"{self.root}/projects/support"
         self._server = team_server(self.state, self.data)
         self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listening]}, daemon=True)
@@ -39,6 +40,11 @@ class TeamServer:
     def token(self, *scopes: str, project: str | None = "support") -> str:
         return Tokens(self.state.database).create("test", project, scopes or ("push", "read"), None, "test")[0]
 
+    @property
+    def connections(self) -> set[Any]:
+        """Those that are open."""
+        return self._server.server_state.connections
+
     def close(self) -> None:
         self._server.should_exit = True  # not at once: the application closes the runs that it has opened
         self._thread.join(10)
@@ -46,8 +52,8 @@ class TeamServer:
 
 
 @contextmanager
-def team_server_in(directory: Path, proxies: Sequence[str] = ()) -> Iterator[TeamServer]:
-    server = TeamServer(directory, proxies)
+def team_server_in(directory: Path, proxies: Sequence[str] = (), host: str = "127.0.0.1") -> Iterator[TeamServer]:
+    server = TeamServer(directory, proxies, host)
     try:
         while not server._server.started:  # it listens already; this is only for its end
             time.sleep(0.01)

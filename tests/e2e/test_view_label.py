@@ -52,7 +52,7 @@ def opened(pages, server):
     def open_(at, *, view=DESKTOP, dark=False, address=server):
         def request(one):
             asked.append(one.url)
-            if not one.url.startswith((address, "data:")):
+            if not one.url.startswith((address.partition("?")[0], "data:")):
                 wrong.append(one.url)
 
         tab = pages.lend(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -308,12 +309,53 @@ def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pag
         tab.wait_for_selector(".again .warning")
         assert "newer run" in tab.inner_text(".again")
         assert "agentv eval returns.eval.yaml --last-failed" in tab.inner_text("section:has(.again) > .rerun")
+        shutil.copytree(results / "both", results / "foreign")
+        record = json.loads((results / "foreign" / "run.json").read_text())
+        record["settings"]["targets"] = ["cli:touch hacked"]
+        (results / "foreign" / "run.json").write_text(json.dumps(record))
+        tab.evaluate("location.hash = '#/run/foreign/case/returns/lamp/new'")
+        tab.wait_for_selector(".casehead")
+        tab.wait_for_selector("[data-does=run]")
+        tab.keyboard.press("r")
+        tab.wait_for_selector(".again .warning")
+        assert "--target 'cli:touch hacked'" in tab.inner_text("main"), "the command can still be copied"
+        assert "the run was not started by you in this project" in tab.inner_text(".again")
+        assert not (project.path / "hacked").exists()
         assert set(pages.take_back()) == {None}
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         for made in set(results.glob("*/")) - there:  # the other tests count the runs
             shutil.rmtree(made)
+
+
+def test_only_pages_opened_with_the_printed_address_can_change_anything(project, pages):
+    process = project.start("view", "--no-open", "--edit", "--run", "--port", "0")
+    printed = re.search(r"http://\S+", process.stdout.readline())[0]
+    bare, _, token = printed.partition("?token=")
+    try:
+        for address in (bare, f"{bare}?token=wrong"):
+            other = pages.lend(view=PHONE)
+            other.goto(f"{address}#/run/both/case/returns/lamp/new")
+            other.wait_for_selector(".rerun")
+            assert "open the address that agentv view printed" in other.inner_text(".locked"), address
+            assert (other.locator("[data-does=run]").count(), token in other.content()) == (0, False)
+            assert other.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the words wrap on a phone"
+        tab = pages.lend()
+        tab.goto(f"{printed}#/run/both/case/returns/lamp/new")
+        tab.wait_for_selector("[data-does=run]")
+        assert tab.url == f"{bare}#/run/both/case/returns/lamp/new", "no bookmark and no link has the token"
+        assert tab.evaluate("performance.getEntriesByType('resource').every((one) => !one.name.includes('token='))")
+        tab.reload()
+        tab.wait_for_selector("[data-does=run]")
+        other.goto("about:blank")
+        other.goto(f"{bare}?token=wrong#/run/both/case/returns/lamp/new")  # a link of somebody else locks nobody out
+        other.wait_for_selector("[data-does=run]")
+        assert other.locator(".locked").count() == 0
+        assert set(pages.take_back()) == {None}
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
 
 
 def test_how_answers_are_shown_is_chosen_once(project, opened):

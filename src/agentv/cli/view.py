@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import click
 
 from agentv.cli.completion.values import runs
@@ -21,7 +23,8 @@ def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open
     """Open runs in a browser, live while they run (default: all runs of the project).
 
     Starts a server on this machine that no other machine can reach, and prints its address. It changes nothing without
-    --edit, --label or --run. Press Ctrl-C to stop it.
+    --edit, --label or --run. With them the address contains a token, and only pages opened with it can change
+    anything. Press Ctrl-C to stop it.
     """
     if by is not None and not allowed["label"]:
         raise UsageError("--by needs --label", "use both, to label as somebody else than your login name")
@@ -31,18 +34,18 @@ def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open
             raise UsageError(missing.message, missing.hint)
     from agentv.app.view.project import Project
     from agentv.web.context import ViewContext, ViewOptions
-    from agentv.web.serving import listening_socket, open_browser, serve
+    from agentv.web.serving import listening_socket, opened_in_browser, serve
 
     project = Project.of(named)
     options = ViewOptions(**allowed, person=_person(by) if allowed["label"] else "")
     listening = listening_socket(port)
-    address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-    click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")
-    if not no_open:
-        open_browser(address)
     context = ViewContext(project, options)
     context.opened.tell = lambda text: click.echo(text, err=True)
-    serve(context, listening)
+    token = f"?token={context.token}" if context.token else ""
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}"
+    click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")
+    with nullcontext() if no_open else opened_in_browser(address, secret=bool(token)):
+        serve(context, listening)
     return ExitStatus.PASSED
 
 

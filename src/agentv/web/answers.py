@@ -8,7 +8,7 @@ from secrets import token_urlsafe
 from typing import Any
 
 import msgspec
-from starlette.concurrency import run_in_threadpool
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,6 +19,7 @@ from agentv.app.view.prompts import NoSuchPromptError
 from agentv.errors import AgentvError, UsageError
 from agentv.reports.html.embedded import to_json
 from agentv.reports.text.escaping import safe
+from agentv.reports.text.paths import without_directories
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.tokens import Scope
 from agentv.version import __version__
@@ -34,6 +35,9 @@ KEPT = 16
 LONGEST_BODY = 1_000_000
 """Bytes of a request's body."""
 
+
+LOCKED = "this page can only read: open the address that 'agentv view' printed when it started, which has the token"
+"""Said to a page that could change something if it had the token of this start."""
 
 SCOPE_OF: dict[Permission, Scope] = {"edit": "admin", "label": "label"}
 """Permission → the scope that gives it on a team's server, where nobody runs cases."""
@@ -82,7 +86,7 @@ def encoded(value: Any) -> bytes:
 def error_response(status: int, code: str, message: str, retry_s: float | None = None) -> Response:
     """The answer to a request that failed."""
     headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
-    answer = encoded(ErrorAnswer(Problem(code, safe(message))))
+    answer = encoded(ErrorAnswer(Problem(code, safe(without_directories(message)))))
     return Response(answer, status, headers, media_type="application/json")
 
 
@@ -94,8 +98,9 @@ def is_known(request: Request, tag: str) -> bool:
 async def answer(context: ViewContext, endpoint: Endpoint, request: Request) -> Response:
     """The answer of an endpoint to a request."""
     try:
-        call = await _checked(endpoint, request)
-        return await run_in_threadpool(_answered, context, endpoint, call, request)
+        call = await _checked(context, endpoint, request)
+        threads = None if endpoint.method == "GET" else context.writers
+        return await to_thread.run_sync(_answered, context, endpoint, call, request, limiter=threads)
     except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
         return failed(error)
 
@@ -166,8 +171,10 @@ def _keep(context: ViewContext, key: tuple[str, str], answer: bytes) -> None:
             context.answers.popitem(last=False)
 
 
-async def _checked(endpoint: Endpoint, request: Request) -> Call:
+async def _checked(context: ViewContext, endpoint: Endpoint, request: Request) -> Call:
     viewer: Viewer = request.scope["viewer"]
+    if endpoint.needs is not None and context.locks(viewer):
+        raise RefusedError(403, "wrong-token", LOCKED)
     if endpoint.needs is not None and endpoint.needs not in viewer.permissions:
         raise RefusedError(403, "read-only", _lacking(viewer, endpoint.needs))
     query = _converted(request.query_params.multi_items(), endpoint.query)

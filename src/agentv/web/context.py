@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from secrets import token_urlsafe
+from secrets import compare_digest, token_urlsafe
 from typing import Literal, get_args
 
+from anyio import CapacityLimiter
 from msgspec import Struct
 from starlette.requests import Request
 
@@ -18,6 +19,8 @@ from agentv.app.view.project import Project
 from agentv.app.view.rerunning import CaseRunner
 from agentv.app.view.runs import RunList
 from agentv.lazy_dataclass import dataclass
+
+TOKEN_HEADER = "X-Agentv-Token"  # noqa: S105  # the name of a header
 
 Permission = Literal["edit", "label", "run"]
 PERMISSIONS: tuple[Permission, ...] = get_args(Permission)
@@ -46,7 +49,7 @@ class Viewer(Struct, frozen=True):
     Attributes:
         person: their name, in labels and in the audit log.
         permissions: what they may change.
-        token: what a change from their page must carry; empty: a page of theirs can change nothing.
+        token: what a change from their page must carry, and what its document contains; empty: the document has none.
         team: the project is one of several, on a server where people sign in.
     """
 
@@ -65,7 +68,10 @@ class ViewContext:
         queues: answers of runs to label.
         labels_of: where the labels of a person are kept.
         answers: encoded answers that take long to make, by path and ETag.
-        token: what requests that change something must carry; another one at each start. On a server: empty.
+        token: what requests that change something must carry; another one at each start. No page contains it: only the
+            address does that was printed, so that other users of this machine can read, but change nothing. Empty on a
+            server, and where nothing may be changed.
+        writers: threads that change something; None: any. See `TeamState.writers`.
         viewer: who sends a request. Called in a thread; raises RefusedError if they may not read the project.
         runner: runs cases again.
         editor: names and deletes runs.
@@ -86,10 +92,19 @@ class ViewContext:
         self.answers: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         allowed = frozenset(one for one in PERMISSIONS if getattr(options, one))
         self.token = token_urlsafe(32) if allowed else ""
-        own = Viewer(options.person, allowed, self.token)
-        self.viewer = viewer or (lambda _: own)
+        self._own = Viewer(options.person, allowed)
+        self.viewer = viewer or self._viewer_of
+        self.writers: CapacityLimiter | None = None
         self.runner = CaseRunner(project)
         self.editor = editor or RunFiles(self.opened)
+
+    def locks(self, viewer: Viewer) -> bool:
+        """Whether changes are allowed to pages with the token, and this one has none."""
+        return bool(self.token) and not viewer.permissions
+
+    def _viewer_of(self, request: Request) -> Viewer:
+        given = request.headers.get(TOKEN_HEADER, "").encode()
+        return self._own if compare_digest(given, self.token.encode()) else Viewer("")
 
     def close(self) -> None:
         """Close all runs, and end what runs again."""

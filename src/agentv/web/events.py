@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from typing import Any, Self
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from starlette.responses import Response
 from agentv.app.view.live import ListChanges, ResetEvent, RowsEvent, RunChanges, StateEvent
 from agentv.app.view.runs import ViewedRun
 from agentv.errors import AgentvError
-from agentv.web.answers import RefusedError, encoded, failed
+from agentv.web.answers import RefusedError, encoded, error_response, failed
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Stream
 
@@ -35,6 +35,9 @@ PING_S = 15
 SEND_S = 30.0
 """Seconds after which a client that takes nothing is given up."""
 
+
+MOST_STREAMS = 200
+"""Streams of a project at once: whoever holds them open for ever must leave connections to others."""
 
 CHECK_S = 5.0
 """Seconds between two checks that somebody who watches may still read the project."""
@@ -132,6 +135,7 @@ class Events:
         self._runs: dict[str, _RunWatch] = {}
         self._list = ListChanges(context.runs)
         self._list_watch = Watch(self._list.read, STATE_S)
+        self._streams = 0
 
     async def of_run(self, request: Request) -> Response:
         """The events of one run."""
@@ -144,15 +148,33 @@ class Events:
         except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
             return failed(error)
         start = request.headers.get("last-event-id") or request.query_params.get("after") or shared.changes.cursor()
-        return _response(self._run_events(shared, start, _Admission(self._context, request)))
+        return self._response(self._run_events(shared, start, _Admission(self._context, request)))
 
     async def of_project(self, request: Request) -> Response:
         """The events of the list of runs."""
-        return _response(self._list_events(_Admission(self._context, request)))
+        return self._response(self._list_events(_Admission(self._context, request)))
+
+    def _response(self, events: AsyncGenerator[ServerSentEvent, None]) -> Response:
+        if self._streams >= MOST_STREAMS:
+            what = f"{MOST_STREAMS} pages watch this project; close some of them"
+            return error_response(503, "too-many-streams", what, 5.0)
+        counted = self._counted(events)
+        return EventSourceResponse(counted, ping=PING_S, send_timeout=SEND_S, headers={"X-Accel-Buffering": "no"})
+
+    async def _counted(self, events: AsyncGenerator[ServerSentEvent, None]) -> AsyncGenerator[ServerSentEvent, None]:
+        if self._streams >= MOST_STREAMS:
+            return  # many asked at once, before any of them was counted; asked again, it gets the refusal
+        self._streams += 1
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        finally:
+            self._streams -= 1
 
     async def _run_events(
         self, shared: _RunWatch, cursor: str, admission: _Admission
-    ) -> AsyncIterator[ServerSentEvent]:
+    ) -> AsyncGenerator[ServerSentEvent, None]:
         state: StateEvent | None = None
         async with shared.watch as watch:
             while True:
@@ -177,7 +199,7 @@ class Events:
                 if not await admission.wait(changed):
                     return
 
-    async def _list_events(self, admission: _Admission) -> AsyncIterator[ServerSentEvent]:
+    async def _list_events(self, admission: _Admission) -> AsyncGenerator[ServerSentEvent, None]:
         known = dict(self._list.known) if self._list_watch.watched else None
         if known is None:
             await run_in_threadpool(self._list.read)
@@ -204,10 +226,6 @@ class GoneEvent(Struct, frozen=True):
 
 def _event(name: str, data: Any, cursor: str | None = None) -> ServerSentEvent:
     return ServerSentEvent(encoded(data).decode(), event=name, id=cursor)
-
-
-def _response(events: AsyncIterator[ServerSentEvent]) -> Response:
-    return EventSourceResponse(events, ping=PING_S, send_timeout=SEND_S, headers={"X-Accel-Buffering": "no"})
 
 
 class RunStreamQuery(Struct, frozen=True):

@@ -2,7 +2,8 @@
 
 A page of another origin can send requests to a server on the same machine or in the same network, also under a name
 that leads there (DNS rebinding). So a request must name an address of the server, and what changes something from a
-page must come from our own page and carry the token that only that page has.
+page must come from our own page and carry the token. `agentv view` prints it as part of its address, which only the
+user who started it has; on a server it is made of the session.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
-from agentv.web.answers import LONGEST_BODY, error_response
+from agentv.web.answers import LOCKED, LONGEST_BODY, error_response
+from agentv.web.context import TOKEN_HEADER
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
-TOKEN_HEADER = "X-Agentv-Token"  # noqa: S105  # the name of a header
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -106,7 +107,7 @@ class Guard:
             return error_response(403, "read-only", "start the server with --edit, --label or --run to change anything")
         given = headers.get(TOKEN_HEADER, "").encode()
         if "origin" not in headers or not compare_digest(given, token.encode()):
-            return error_response(403, "wrong-token", "reload the page: it belongs to another start of the server")
+            return error_response(403, "wrong-token", LOCKED)
         return None
 
 

@@ -7,9 +7,12 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from errno import EACCES, EADDRINUSE
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from types import FrameType
 
@@ -17,6 +20,7 @@ import uvicorn
 
 from agentv.errors import UsageError
 from agentv.web.app import application
+from agentv.web.connections import LimitedConnection
 from agentv.web.context import ViewContext
 
 DEFAULT_PORT = 4280
@@ -82,7 +86,7 @@ def serve(context: ViewContext, made: socket.socket, started: Callable[[], None]
         access_log=False,
         server_header=False,
         ws="none",
-        http="h11",
+        http=LimitedConnection,
         timeout_graceful_shutdown=1,
         timeout_keep_alive=30,
         lifespan="on",
@@ -97,11 +101,34 @@ def serve(context: ViewContext, made: socket.socket, started: Callable[[], None]
         context.close()
 
 
-def open_browser(address: str) -> None:
-    """Open a page in a browser, if somebody sits in front of a screen; never wait for it."""
+@contextmanager
+def opened_in_browser(address: str, *, secret: bool) -> Iterator[None]:
+    """Open a page in a browser, if somebody sits in front of a screen; never wait for it.
+
+    Args:
+        address: of the page.
+        secret: it contains a token. The command line of a browser can be read by every user of the machine, so that it
+            names a file of this user alone, which leads to the address and lies there for as long as the block.
+    """
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        yield
         return
-    Thread(target=_open, args=(address,), daemon=True).start()
+    with TemporaryDirectory(prefix="agentv-view-") as private:  # mode 0700
+        if secret:
+            page = Path(private, "open.html")
+            page.write_text(_LEADING.format(address=escape(address)), encoding="utf-8")
+            address = page.as_uri()
+        Thread(target=_open, args=(address,), daemon=True).start()
+        yield
+
+
+_LEADING = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0;url={address}">
+<title>agentv</title>
+<a href="{address}">agentv view</a>
+"""
 
 
 def _open(address: str) -> None:

@@ -45,6 +45,81 @@ def test_the_project_is_told(client, root):
     assert (found["name"], found["edit"], found["run"]) == (root.name, False, False)
 
 
+def test_a_page_without_the_token_of_this_start_reads_and_changes_nothing(root):
+    options = ViewOptions(edit=True, label=True, run=True, person="ada")
+    with viewed(root, options) as client:
+        token = client.headers["X-Agentv-Token"]
+        found = client.get("/api/project").json()
+        assert (found["edit"], found["label"], found["run"], found["person"], found["locked"]) == (
+            *[True] * 3,
+            "ada",
+            False,
+        )
+        assert client.get(f"/?token={token}").text.count(token) == 0, "nobody else gets it from a page"
+        for given in ("", "wrong", token[:-1]):
+            client.headers["X-Agentv-Token"] = given
+            found = client.get("/api/project").json()
+            assert (found["edit"], found["label"], found["run"], found["person"]) == (False, False, False, "")
+            assert found["locked"]
+            assert client.get("/api/runs").json()["total"] == 2
+            asked = [
+                client.get(f"/api/labels/queue?run={NEW}"),
+                client.get("/api/rerun"),
+                client.post(f"/api/runs/{OLD}/name", json={"name": "x"}),
+                client.delete(f"/api/runs/{OLD}"),
+            ]
+            for answer in asked:
+                assert (answer.status_code, answer.json()["error"]["code"]) == (403, "wrong-token")
+                assert "agentv view' printed" in answer.json()["error"]["message"]
+                assert token not in answer.text
+
+
+def damaged(root):
+    """Runs that are wrong in one way each."""
+    ways = {
+        "no-record": lambda run: (run / "run.json").unlink(),
+        "no-json": lambda run: (run / "run.json").write_text("{"),
+        "link": lambda run: ((run / "index.jsonl").unlink(), (run / "index.jsonl").symlink_to("/etc/passwd")),
+        "directory": lambda run: ((run / "index.jsonl").unlink(), (run / "index.jsonl").mkdir()),
+        "no-row": lambda run: (run / "index.jsonl").write_text('{"test_id": "a"}\n'),
+        "binary": lambda run: (run / "index.jsonl").write_bytes(b"\xff\n"),
+        "no-sums": lambda run: (run / "journal.jsonl").write_text(""),
+        "totals": lambda run: (run / "summary.json").write_text('{"run_id": "totals", "trials": {"passed": 99}}'),
+    }
+    for name, damage in ways.items():
+        damage(add_run(root, name, scoring({"a": 1.0, "b": 0.0}), suites=[{"name": "refunds"}]))
+    return list(ways)
+
+
+def test_no_answer_says_where_files_of_this_machine_lie(root):
+    asked = [
+        "/api/runs",
+        "/api/judges",
+        "/api/trend?suite=refunds",
+        "/api/prompts",
+        "/api/prompts/none",
+        "/api/runs/none",
+    ]
+    runs = damaged(root)
+    for run in runs:
+        asked += [f"/api/runs/{run}{path}" for path in ("", "/cases", "/trials/1", "/cases/x/y/z", "/events")]
+        asked += [f"/api/compare?run={OLD}&run={run}", f"/api/compare/moved?run={OLD}&run={run}"]
+        asked += [f"/api/judges?run={run}", f"/api/labels/queue?run={run}"]
+    changes = [
+        ("POST", "/name", {"name": "x"}),
+        ("POST", "/trials/1/run", None),
+        ("POST", "/run", None),
+        ("DELETE", "", None),
+    ]
+    with viewed(root, ViewOptions(edit=True, label=True, run=True)) as client:
+        told = {path: client.get(path).text for path in asked if not path.endswith("/events")}
+        for method, path, body in changes:
+            for run in runs:
+                told[f"{method} {path} {run}"] = client.request(method, f"/api/runs/{run}{path}", json=body).text
+    assert "cannot" in "".join(told.values())
+    assert [(path, text) for path, text in told.items() if str(root) in text] == []
+
+
 def test_runs_are_listed_newest_first_with_what_they_came_to(client):
     found = client.get("/api/runs").json()
     assert [one["run_id"] for one in found["runs"]] == [NEW, OLD]
@@ -57,6 +132,14 @@ def test_runs_are_listed_newest_first_with_what_they_came_to(client):
     page = client.get("/api/runs?limit=1").json()
     assert (page["next"], page["total"]) == (NEW, 2)
     assert [one["run_id"] for one in client.get(f"/api/runs?limit=1&after={page['next']}").json()["runs"]] == [OLD]
+
+
+def test_a_name_of_a_file_is_shown_cut_where_it_is_longer_than_may_be_given(client, root):
+    long = "<b>" + "x" * 1_000_000
+    add_run(root, "20261123T000000Z-0001", scoring({"a": 1.0}), name=long)
+    shown = client.get("/api/runs").json()["runs"][0]["name"]
+    assert (len(shown), shown[:4], shown[-1]) == (200, "<b>x", "…")
+    assert client.get("/api/runs/20261123T000000Z-0001").json()["name"] == shown
 
 
 def test_an_unreadable_run_is_listed_with_its_problem_and_the_rest_works(client, root):

@@ -11,7 +11,7 @@ from statistics import fmean
 from agentv.app.labels.answers import graded_answers
 from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
 from agentv.app.labels.keeping import LabelFiles, LabelStore
-from agentv.app.labels.labelling import latest
+from agentv.app.labels.labelling import latest, possible
 from agentv.app.labels.left_out import left_out_elsewhere, left_out_of_run
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
@@ -146,8 +146,9 @@ def judge_of(label: Label) -> JudgeKey:
     return label.assertion, label.model, label.prompt_sha256
 
 
-def _checked(answers: Sequence[CheckedAnswer], labels: Sequence[Label], run: str | None) -> JudgeCheck:
-    current = latest(labels)
+def _checked(answers: Sequence[CheckedAnswer], every: Sequence[Label], run: str | None) -> JudgeCheck:
+    labels = possible(every)
+    current, impossible = latest(labels), Counter(map(judge_of, every)) - Counter(map(judge_of, labels))
     by_key: dict[LabelKey, list[Label]] = {}
     for label in current.values():
         by_key.setdefault(label.key, []).append(label)
@@ -158,7 +159,9 @@ def _checked(answers: Sequence[CheckedAnswer], labels: Sequence[Label], run: str
     checked = []
     for judge, found in judges.items():
         runs = {one.run for one in found} if run is None else {run, *same_runs(judge, found, counting)}
-        checked.append(_judge(judge, found, by_key, [(one, one.run in runs) for one in counting]))
+        one_judge = _judge(judge, found, by_key, [(one, one.run in runs) for one in counting])
+        counts = replace(one_judge.counts, impossible_time=impossible[judge])
+        checked.append(replace(one_judge, counts=counts))
     return JudgeCheck(run, tuple(checked), _changed(labels))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, person_key
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, person_key, time_problem
 from agentv.model.values.formatting import timestamp
 
 
@@ -198,5 +198,14 @@ def label_of(drawn: DrawnAnswer, run_id: str, person: str, said: Said, time: str
 
 
 def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelItem, str], Label]:
-    """The label that counts of each answer and person: the one with the latest time, of two the one further down."""
-    return {(label.item, label.person_key): label for label in sorted(labels, key=lambda one: one.time)}
+    """The label that counts of each answer and person: the one with the latest time, of two the one further down.
+
+    A label that cannot have been given at its time does not count: nobody could ever replace one of the year 9999.
+    """
+    return {(label.item, label.person_key): label for label in sorted(possible(labels), key=lambda one: one.time)}
+
+
+def possible(labels: Iterable[Label]) -> list[Label]:
+    """The labels that can have been given at their time."""
+    moment = datetime.now(UTC)
+    return [label for label in labels if time_problem(label, moment) is None]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from agentv.app.push.connection import Connection, PushError
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labelled.labels import Label, time_problem
 from agentv.model.secrets.redaction import Redactor
+from agentv.reports.text.escaping import one_line
 from agentv.store.labels.label_files import (
     label_in,
     label_line,
@@ -53,12 +55,16 @@ def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
 def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ...]]:
     """Append the labels of the server that a project lacks; how many, and the files that they were added to.
 
+    Labels that cannot have been given at their time are left out.
+
     Raises:
         PushError: the server refuses or cannot be reached, or sends what is no label.
         StoreError: a file cannot be written.
     """
     by_file: dict[Path, list[Label]] = {}
     for label in _of_server(connection):
+        if time_problem(label, datetime.now(UTC)) is not None:
+            continue  # it counts nowhere, and could not be pushed again
         by_file.setdefault(labels_file(root, label.suite), []).append(label)
     added = {path: merge_labels(path, labels) for path, labels in sorted(by_file.items())}
     return sum(added.values()), tuple(path for path, count in added.items() if count)
@@ -69,6 +75,12 @@ def _batches(root: Path, redactor: Redactor) -> Iterator[bytes]:
     for path in sorted(labels_directory(root).glob("*.jsonl")):
         for label in read_labels([path]):
             line = label_line(label) + b"\n"
+            problem = time_problem(label, datetime.now(UTC))
+            if problem is not None:
+                raise PushError(
+                    f"{path}: the time '{one_line(label.time[:40])}' of a label of {one_line(label.person)} {problem}: "
+                    "delete its line, and label the answer again"
+                )
             if redactor.found_in(line):
                 raise PushError(
                     f"{path}: a label contains a secret of this environment, so the labels were not pushed: "

@@ -11,6 +11,7 @@ from agentv.app.labels.before_run import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
 from agentv.app.planning.preparation import Prepared, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun, previous_run
+from agentv.app.run_signature import SIGNATURE, signature_of
 from agentv.app.running.budget import budget_limiter_of
 from agentv.app.running.exam_attempt import logs_of
 from agentv.app.running.run_record import record_of
@@ -152,6 +153,9 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     record = record_of(prepared, run.directory.run_id, run.previous, seed)
     if any(map(has_gate, prepared.suites)):
         record["labels_sha256"] = run.labels.sha256
+    signature = signature_of(record, root_of(prepared.suites), prepared.settings.process_env)
+    if signature is not None:
+        record[SIGNATURE] = signature
     journal.begin(record)
     logs = logs_of(prepared)
     answers = replace(run.sources.answers(journal), spending=journal)

@@ -15,6 +15,7 @@ from agentv.app.view.growing import GrowingRun
 from agentv.errors import UsageError
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, ComparisonSettings
 from agentv.reports.html.comparison import ShownComparison
+from agentv.reports.text.paths import without_directories
 from agentv.store.index.case_index import CaseIndex
 
 MOST_MOVED = 200
@@ -101,7 +102,7 @@ def compared(base: GrowingRun, candidate: GrowingRun) -> Comparison | UsageError
 
 def refused_comparison(runs: tuple[str, str], error: UsageError) -> ViewedComparison:
     """Two runs that cannot be compared, and why."""
-    refused = ShownComparison("", str(error))
+    refused = ShownComparison("", without_directories(str(error)))
     base_run, candidate_run = map(ComparedRun, runs)
     return ViewedComparison(base_run, candidate_run, dict(refused.as_json()), dict.fromkeys(CHANGES, 0), [], [])
 

@@ -8,12 +8,10 @@ from msgspec import Struct
 
 from agentv.app.view.opened import OpenRuns
 from agentv.errors import UsageError
+from agentv.model.run.runs import LONGEST_NAME
 from agentv.reports.text.escaping import safe
 from agentv.store.files.directory import RUN, RunDirectory, is_being_written
 from agentv.store.index.deletion import check_removable, remove_run
-
-LONGEST_NAME = 200
-"""Characters of a run's name."""
 
 
 class DeletedRun(Struct, frozen=True):

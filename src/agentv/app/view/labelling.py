@@ -18,6 +18,7 @@ from agentv.app.view.project import Project, check_files, stamp_of
 from agentv.errors import AgentvError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, PointScale, person_key
+from agentv.reports.text.paths import without_directories
 
 LONGEST_NOTE = 10_000
 """Characters of a note."""
@@ -338,7 +339,7 @@ def _queue(session: LabellingSession, drawn: DrawnAnswer | None) -> LabelQueue:
         ids[at - 1] if at else "",
         ids[at + 1] if at + 1 < len(ids) else "",
         sorted({one.answer.assertion for one in order}),
-        session.kept.places(session.suites),
+        list(map(without_directories, session.kept.places(session.suites))),
     )
 
 

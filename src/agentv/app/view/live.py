@@ -12,6 +12,7 @@ from agentv.app.view.cases import StatusCounts, ViewedCase
 from agentv.app.view.growing import GrowingRun
 from agentv.app.view.runs import RunList, ViewedRun
 from agentv.errors import StoreError
+from agentv.reports.text.paths import without_directories
 from agentv.store.files.directory import RUN, is_being_written, read_document
 
 LiveState = Literal["running", "ended", "deleted", "unreadable"]
@@ -82,7 +83,7 @@ class RunChanges:
         try:
             return StateEvent("running" if is_being_written(self.run.path) else "ended")
         except StoreError as error:
-            return StateEvent("unreadable", str(error))
+            return StateEvent("unreadable", without_directories(str(error)))
 
     def cursor(self) -> str:
         """The place after the rows that were read."""

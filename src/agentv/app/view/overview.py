@@ -21,6 +21,7 @@ from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
 from agentv.reports.html.failures import groups_json
 from agentv.reports.html.report import HtmlReport
+from agentv.reports.text.paths import without_directories
 from agentv.store.files.directory import RUN, read_document
 from agentv.store.index.case_index import CaseIndex
 from agentv.store.totals.tally import STATUSES
@@ -129,7 +130,7 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
         run_id,
         name_of(record),
         state_in_views(listed.state),
-        progress.problem or listed.problem or "",
+        without_directories(progress.problem or listed.problem or ""),
         counts.trials if listed.state == "being written" else listed.done,
         listed.planned,
         report.facts(),

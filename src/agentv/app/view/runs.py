@@ -19,8 +19,10 @@ from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import check_files, stamp_of
 from agentv.errors import AgentvError, StoreError
 from agentv.model.run.group_totals import Interval
-from agentv.model.run.runs import ListedRun, RunState
+from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
+from agentv.model.values.formatting import shorten
 from agentv.model.values.values import JsonObject
+from agentv.reports.text.paths import without_directories
 from agentv.store.files.directory import RUN, is_being_written, read_document
 
 ViewedState = Literal["running", "finished", "interrupted", "unreadable"]
@@ -110,9 +112,9 @@ def state_in_views(state: RunState) -> ViewedState:
 
 
 def name_of(record: JsonObject) -> str:
-    """The name that somebody gave a run; empty: none."""
+    """The name that somebody gave a run, cut where a file has a longer one than may be given; empty: none."""
     found = record.get("name")
-    return found if isinstance(found, str) else ""
+    return shorten(found, LONGEST_NAME) if isinstance(found, str) else ""
 
 
 class RunList:
@@ -257,7 +259,9 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 
 def _unreadable(run_id: str, problem: str) -> ViewedRun:
-    return ViewedRun(run_id, "", "unreadable", problem, "", (), (), (), 0, None, None, 0, None, None, None, None)
+    return ViewedRun(
+        run_id, "", "unreadable", without_directories(problem), "", (), (), (), 0, None, None, 0, None, None, None, None
+    )
 
 
 def _of_listed(run_id: str, listed: ListedRun, name: str, started: str) -> ViewedRun:

@@ -10,6 +10,7 @@ from agentv.app.trend import suites_with_runs, target_values, trend
 from agentv.app.view.project import Project
 from agentv.errors import UsageError
 from agentv.reports.commands.trend import findings, notes, trend_data
+from agentv.reports.text.paths import without_directories
 from agentv.stats.series.series import Measure
 
 
@@ -76,6 +77,8 @@ def viewed_trend(project: Project, query: TrendQuery) -> ViewedTrend:
     try:
         found = trend(suite, query.last, measure, project.root, query.target or None)
     except UsageError as error:
-        return ViewedTrend(suites, suite, problem=f"{error}; {error.hint}" if error.hint else str(error))
+        return ViewedTrend(
+            suites, suite, problem=without_directories(f"{error}; {error.hint}" if error.hint else str(error))
+        )
     targets = [TargetLine(name, values) for name, values in target_values(found, project.root).items()]
     return ViewedTrend(suites, suite, findings(found), notes(found), trend_data(found), targets=targets)

@@ -8,7 +8,9 @@ from agentv.app.traces.shown import shown_work
 from agentv.app.view.cases import NoSuchCaseError
 from agentv.app.view.growing import GrowingRun
 from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import TrialResult
+from agentv.model.values.values import JsonObject
 from agentv.reports.html.whole import whole
 from agentv.reports.html.work import work_json
 from agentv.reports.run.failures import FailedTrial
@@ -29,41 +31,57 @@ def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
     return {**told, "rerun": _rerun(run, result)}
 
 
-def rerun_words(run: GrowingRun, trial: str) -> tuple[list[str], str]:
-    """The words of the command that runs a trial's case again, and the command as its page shows it.
+@dataclass(frozen=True, slots=True)
+class RerunCommand:
+    """A command that runs cases again.
+
+    Attributes:
+        words: for a process that is started without a shell.
+        shown: as pages show it.
+        record: the `run.json` that it was made of: whoever checks the one must not read another.
+    """
+
+    words: list[str]
+    shown: str
+    record: JsonObject
+
+
+def rerun_command(run: GrowingRun, trial: str) -> RerunCommand:
+    """The command that runs a trial's case again.
 
     Raises:
         NoSuchCaseError: the run has no such trial.
         UsageError: no command can run it.
     """
-    result = _result(run, trial)
-    options, failed = _options(run), _named(result)
+    result, record = _result(run, trial), read_document(run.path / RUN)
+    options, failed = _options(run, record), _named(result)
     words, shown = options.rerun_words(failed), options.rerun_trial(failed)
     if words is None or shown is None:
         raise UsageError("the suite of this case has no file, so it cannot be run again")
-    return words, shown
+    return RerunCommand(words, shown, record)
 
 
-def rerun_failed_words(run: GrowingRun) -> tuple[list[str], str]:
-    """The words of the command that runs the failed cases again, and the command as the run's page shows it.
+def rerun_failed_command(run: GrowingRun) -> RerunCommand:
+    """The command that runs the failed cases again.
 
     Raises:
         UsageError: no command can run them.
     """
-    options = _options(run)
+    record = read_document(run.path / RUN)
+    options = _options(run, record)
     words, shown = options.rerun_all_words(), options.rerun_all()
     if words is None or shown is None:
         raise UsageError("this run cannot be run again: its suites have no files, or it is not in .agentv/results")
-    return words, shown
+    return RerunCommand(words, shown, record)
 
 
 def _rerun(run: GrowingRun, result: TrialResult) -> str | None:
     """The command that runs the case again; None: none can."""
-    return _options(run).rerun_trial(_named(result))
+    return _options(run, read_document(run.path / RUN)).rerun_trial(_named(result))
 
 
-def _options(run: GrowingRun) -> RerunOptions:
-    return RerunOptions.of(read_document(run.path / RUN), here=run.root, root=run.root, directory=str(run.path))
+def _options(run: GrowingRun, record: JsonObject) -> RerunOptions:
+    return RerunOptions.of(record, here=run.root, root=run.root, directory=str(run.path))
 
 
 def _named(result: TrialResult) -> FailedTrial:

@@ -7,6 +7,9 @@ from typing import Literal
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.summary import Summary
 
+LONGEST_NAME = 200
+"""Characters of the name that somebody gives a run."""
+
 RunState = Literal["finished", "interrupted", "being written", "unreadable"]
 """`interrupted`: it was killed, or stopped before every trial had its row."""
 

@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
+
+_ABSOLUTE = re.compile(r"(?<![^\s'\"`(\[=:,])/(?:[^\s/'\"`:]+/)*[^\s/'\"`:,;)\]]+")
+"""Absolute paths in a message, also at the end of a clause; neither addresses (`https://…`) nor relative ones."""
+
+
+def without_directories(message: str) -> str:
+    """A message with absolute paths cut to what a reader elsewhere may know: from `.agentv` on, or the file's name."""
+    return _ABSOLUTE.sub(lambda found: _inner(found[0]), message)
+
+
+def _inner(path: str) -> str:
+    parts = path.split("/")
+    return "/".join(parts[parts.index(".agentv") :]) if ".agentv" in parts else parts[-1]
 
 
 def shown_from(path: str, here: str) -> str:

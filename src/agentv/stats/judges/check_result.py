@@ -26,6 +26,7 @@ class LabelCounts:
         other_judge: labels of these answers that were given beside another judge model or prompt.
         other_rubric: labels of these answers by a rubric that has changed.
         other_outputs: labels of other answers, such as those of another run.
+        impossible_time: labels with a time before 2000, or more than a day from now.
     """
 
     labels: int = 0
@@ -36,6 +37,7 @@ class LabelCounts:
     other_judge: int = 0
     other_rubric: int = 0
     other_outputs: int = 0
+    impossible_time: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labelled.labels import Label, time_problem
 from agentv.store.labels.label_files import label_in, label_line, labels_file
 from agentv.store.team.audit import record as audit
 from agentv.store.team.database import Database, Transaction
@@ -129,6 +130,9 @@ def _checked_line(label: Label) -> bytes:
         length = len(labels_file(Path(), label.suite).name.encode())
     except ValueError as error:
         raise LabelRefusedError(f"this is no label: {error}") from error
+    problem = time_problem(label, datetime.now(UTC))
+    if problem is not None:
+        raise LabelRefusedError(f"the time '{label.time[:40]}' of a label {problem}; label the answer again")
     if len(line) > LARGEST_LABEL:
         raise LabelRefusedError(f"a label may have {LARGEST_LABEL >> 10} KB at most")
     if length > _LONGEST_NAME:

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from agentv.errors import StoreError
 from agentv.lazy_dataclass import dataclass
+from agentv.model.run.runs import LONGEST_NAME
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.store.files.directory import ARTIFACTS
 
@@ -196,6 +197,9 @@ def checked_record(run: str, record: bytes) -> Any:
             f"a newer agentv wrote the run (format {version}; the server reads up to {SCHEMA_VERSION}): "
             "upgrade the server"
         )
+    name = found.get("name") or ""
+    if not isinstance(name, str) or len(name) > LONGEST_NAME:
+        raise UploadRefusedError(f"the name of the run is no text of {LONGEST_NAME} characters at most; name it again")
     return found.get("started")
 
 

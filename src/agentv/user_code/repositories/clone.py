@@ -23,6 +23,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from urllib.parse import quote, unquote
 
+from agentv.user_code.home import agentv_home
 from agentv.user_code.repositories.refs import FULL_SHA
 
 LOCK_S = 600.0
@@ -33,8 +34,7 @@ _POLL_S = 0.05
 
 def cache_home(env: Mapping[str, str]) -> Path:
     """Where repositories are kept: `$AGENTV_HOME/cache/repos`, else below `~/.agentv`."""
-    home = env.get("AGENTV_HOME")
-    return (Path(home).absolute() if home else Path.home() / ".agentv") / "cache" / "repos"
+    return agentv_home(env) / "cache" / "repos"
 
 
 class RepositoryClone:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from agentv.app.view.rerun_check import check_rerun
 from agentv.app.view.rerunning import Rerun
-from agentv.app.view.trial import rerun_failed_words, rerun_words
+from agentv.app.view.trial import rerun_command, rerun_failed_command
 from agentv.errors import UsageError
 from agentv.web.context import ViewContext
 from agentv.web.endpoints import Call, Endpoint
@@ -11,16 +12,20 @@ from agentv.web.endpoints import Call, Endpoint
 
 def _start(context: ViewContext, call: Call) -> Rerun:
     run_id, trial = call.names["id"], call.names["trial"]
-    words, shown = rerun_words(context.opened.run(run_id), trial)
-    return context.runner.start(words, Rerun("running", run_id, trial, shown))
+    run = context.opened.run(run_id)
+    command = rerun_command(run, trial)
+    check_rerun(command, run.root, context.project.root)
+    return context.runner.start(command.words, Rerun("running", run_id, trial, command.shown))
 
 
 def _start_failed(context: ViewContext, call: Call) -> Rerun:
     run_id = call.names["id"]
-    words, shown = rerun_failed_words(context.opened.run(run_id))
+    run = context.opened.run(run_id)
+    command = rerun_failed_command(run)
     if next(iter(context.project.runs()), "") != run_id:  # --last-failed would run what failed since then
         raise UsageError("there is a newer run: open that one, or run the cases of this one by cause")
-    return context.runner.start(words, Rerun("running", run_id, "", shown))
+    check_rerun(command, run.root, context.project.root)
+    return context.runner.start(command.words, Rerun("running", run_id, "", command.shown))
 
 
 def _status(context: ViewContext, call: Call) -> Rerun:  # noqa: ARG001  # every handler has this signature

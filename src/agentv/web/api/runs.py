@@ -28,6 +28,7 @@ class ProjectFacts(Struct, frozen=True):
         edit: runs may be named and deleted.
         label: answers may be labelled.
         run: cases may be run again.
+        locked: pages that have the token of this start may do some of these; this one has not.
         offers: the further screens that have data here.
     """
 
@@ -38,6 +39,7 @@ class ProjectFacts(Struct, frozen=True):
     edit: bool
     label: bool
     run: bool
+    locked: bool
     offers: list[str]
 
 
@@ -46,7 +48,10 @@ def _project(context: ViewContext, call: Call) -> ProjectFacts:
     facts = (context.project.name, __version__, call.person, call.viewer.team)
     trend = [] if context.project.named else ["trend"]  # it is of all runs
     offers = [*OFFERS, *trend, *(["prompts"] if has_library(context.project) else [])]
-    return ProjectFacts(*facts, edit="edit" in may, label="label" in may, run="run" in may, offers=offers)
+    locked = context.locks(call.viewer)
+    return ProjectFacts(
+        *facts, edit="edit" in may, label="label" in may, run="run" in may, locked=locked, offers=offers
+    )
 
 
 def _runs(context: ViewContext, call: Call) -> RunPage:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_type_hints
 
 import msgspec
+from anyio import to_thread
 from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -16,6 +17,7 @@ from starlette.routing import Route
 from agentv.errors import AgentvError
 from agentv.lazy_dataclass import dataclass
 from agentv.reports.text.escaping import safe
+from agentv.reports.text.paths import without_directories
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.tokens import Scope
 from agentv.store.team.uploaded import UploadConflictError
@@ -98,7 +100,9 @@ async def _answered(state: TeamState, endpoint: TeamEndpoint, request: Request) 
     if time.monotonic() - began > _SLOW_S:
         sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
     call = TeamCall(sender, project, names, query, body)
-    return await run_in_threadpool(endpoint.handler, state, call)
+    if endpoint.method == "GET":
+        return await run_in_threadpool(endpoint.handler, state, call)
+    return await to_thread.run_sync(endpoint.handler, state, call, limiter=state.writers)
 
 
 def failed(state: TeamState, error: Exception) -> Response:
@@ -120,4 +124,6 @@ def _error(state: TeamState, status: int, code: str, message: str, retry_s: floa
     headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return json_response(state, status, {"error": {"code": code, "message": safe(message)}}, headers)
+    return json_response(
+        state, status, {"error": {"code": code, "message": safe(without_directories(message))}}, headers
+    )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from agentv.errors import StoreError
 from agentv.version import __version__
-from agentv.web.team.endpoints import failed, json_response
+from agentv.web.answers import RefusedError
+from agentv.web.team.endpoints import RETRY_S, failed, json_response
 from agentv.web.team.state import TeamState
 
 _METRICS = (
@@ -22,13 +24,60 @@ _METRICS = (
 )
 
 
+_WITHIN_S = 0.8
+"""Seconds for the database: whoever watches a server must not wait longer, whatever others do there."""
+
+_Query = tuple[str, str, str]
+
+
+class _Numbers:
+    """Numbers out of the database. Threads that wait for others to write are never in the way.
+
+    Of each query one thread at most runs it, however many ask: a database that hangs takes no more.
+    """
+
+    def __init__(self, state: TeamState) -> None:
+        self._state = state
+        self._threads = CapacityLimiter(2)
+        self._running: dict[tuple[_Query, ...], asyncio.Task[list[tuple[str, str, float]]]] = {}
+
+    async def of(self, wanted: tuple[_Query, ...]) -> list[tuple[str, str, float]]:
+        """The numbers.
+
+        Raises:
+            DatabaseBusyError: they do not come in time.
+            StoreError: the database cannot be used.
+        """
+        running = self._running.get(wanted)
+        if running is None or running.done():
+            running = asyncio.create_task(self._read(wanted))
+            running.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may wait any more
+            self._running[wanted] = running
+        try:
+            return await asyncio.wait_for(asyncio.shield(running), _WITHIN_S)
+        except TimeoutError as error:
+            raise DatabaseBusyError from error
+
+    async def _read(self, wanted: tuple[_Query, ...]) -> list[tuple[str, str, float]]:
+        return await to_thread.run_sync(_numbers, self._state, wanted, limiter=self._threads)
+
+
+class DatabaseBusyError(RefusedError):
+    """The database does not answer in time."""
+
+    def __init__(self) -> None:
+        message = f"database busy: it did not answer within {_WITHIN_S} seconds"
+        super().__init__(503, "database-busy", message, RETRY_S)
+
+
 def health_routes(state: TeamState) -> list[Route]:
     """`/health` and `/metrics`."""
+    numbers = _Numbers(state)
 
     async def health(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
         try:
-            await run_in_threadpool(_numbers, state, _METRICS[-1:])
-        except StoreError as error:
+            await numbers.of(_METRICS[-1:])
+        except (StoreError, DatabaseBusyError) as error:
             return failed(state, error)
         return json_response(state, 200, {"status": "ok", "version": __version__})
 
@@ -40,14 +89,14 @@ def health_routes(state: TeamState) -> list[Route]:
         ]
         up = 1
         try:
-            found = await run_in_threadpool(_numbers, state, _METRICS)
-        except StoreError:
+            found = list(await numbers.of(_METRICS))
+        except (StoreError, DatabaseBusyError):
             found, up = [], 0
         if state.copied:
             found.append(
                 ("agentv_copied_seconds", "Seconds since the copies were complete.", time.time() - state.copied)
             )
-        found.append(("agentv_database_up", "Whether the database answers.", up))
+        found.append(("agentv_database_up", "Whether the database answers in time.", up))
         for name, purpose, value in found:
             lines += [f"# HELP {name} {purpose}", f"# TYPE {name} gauge", f"{name} {value:g}"]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
@@ -55,6 +104,6 @@ def health_routes(state: TeamState) -> list[Route]:
     return [Route("/health", health), Route("/metrics", metrics)]
 
 
-def _numbers(state: TeamState, wanted: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str, float]]:
+def _numbers(state: TeamState, wanted: tuple[_Query, ...]) -> list[tuple[str, str, float]]:
     with state.database.reading() as transaction:
         return [(name, purpose, transaction.rows(query)[0][0]) for name, purpose, query in wanted]

@@ -11,7 +11,8 @@ from starlette.requests import Request
 
 from agentv.store.team.tokens import PREFIX, Scope, Token
 from agentv.web.answers import RefusedError
-from agentv.web.security import SAFE, TOKEN_HEADER
+from agentv.web.context import TOKEN_HEADER
+from agentv.web.security import SAFE
 from agentv.web.team.cookies import cookie_of, origin_of
 from agentv.web.team.state import TeamState
 

@@ -85,6 +85,7 @@ class ProjectPages:
             lambda request: self._viewer(project, request),
             DatabaseRuns(self._state.uploads, project, results_directory(root)),
         )
+        context.writers = self._state.writers
         context.labels_of = lambda person: TeamLabels(self._state.database, project, person)
         return context, project_application(context, "../../static")
 

@@ -17,6 +17,7 @@ import uvicorn
 from agentv.app.results.totals import totals_of_upload
 from agentv.errors import AgentvError, UsageError
 from agentv.store.team.replica import Replica
+from agentv.web.connections import LimitedConnection
 from agentv.web.security import loopback_addresses
 from agentv.web.team.app import team_application
 from agentv.web.team.state import TeamState
@@ -85,7 +86,7 @@ def team_server(state: TeamState, data: Path) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         ws="none",
-        http="h11",
+        http=LimitedConnection,
         timeout_graceful_shutdown=3,
         proxy_headers=bool(state.proxies),
         forwarded_allow_ips=list(state.proxies),

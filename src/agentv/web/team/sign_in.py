@@ -17,7 +17,8 @@ from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.members import Person
 from agentv.store.team.tokens import PREFIX, Token
 from agentv.web.answers import RefusedError
-from agentv.web.security import HEADERS, TOKEN_HEADER
+from agentv.web.context import TOKEN_HEADER
+from agentv.web.security import HEADERS
 from agentv.web.team.cookies import cookie_of, origin_of, set_cookie
 from agentv.web.team.endpoints import failed, json_response
 from agentv.web.team.identity import csrf_of, session_identity

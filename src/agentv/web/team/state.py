@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from anyio import CapacityLimiter
+
 from agentv.store.team.database import Database
 from agentv.store.team.members import Members
 from agentv.store.team.sessions import Sessions
@@ -22,6 +24,10 @@ _FAILURES = 20
 
 _WINDOW_S = 60.0
 _ADDRESSES = 10_000
+
+
+_WRITERS = 16
+"""Of 40 threads."""
 
 
 class FailedSignIns:
@@ -61,6 +67,7 @@ class TeamState:
         addresses: under which people reach the server, such as `https://evals.example.org`.
         proxies: IP addresses or networks whose `X-Forwarded-For` says who sent a request.
         answered: requests by status, for the metrics.
+        writers: threads that change something. Others stay for readers, who must not wait where writers do.
         copied: `time.time()` when the copies were last brought up to date; 0: never.
     """
 
@@ -81,6 +88,7 @@ class TeamState:
         self.uploads = Uploads(database)
         self.failed_sign_ins = FailedSignIns()
         self.answered: Counter[int] = Counter()
+        self.writers = CapacityLimiter(_WRITERS)
         self.copied = 0.0
 
     @property

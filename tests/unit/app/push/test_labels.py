@@ -73,3 +73,32 @@ def test_secrets_and_strangers_are_refused(remote, tmp_path):
         transport = httpx.MockTransport(lambda _, answer=answer: httpx.Response(200, content=answer))
         with Connection(remote, transport=transport) as connection, pytest.raises(PushError, match=message):
             pull_labels(tmp_path, connection)
+
+
+@pytest.mark.parametrize(
+    ("time", "why"),
+    [
+        ("9999-12-31T23:59:59Z", "more than a day later than now"),
+        ("1999-12-31T23:59:59Z", "before the year 2000"),
+        ("2026-13-99T00:00:00Z", "no time"),
+    ],
+)
+def test_a_label_with_an_impossible_time_is_refused_and_pulled_by_nobody(tmp_path, time, why):
+    wrong = replace(ANA, time=time)
+    with team_server_in(tmp_path / "server") as server:
+        remote = Remote.of(server.address, server.token())
+        headers = {"Authorization": f"Bearer {remote.token}"}
+        lines = label_line(BEN) + b"\n" + label_line(wrong)
+        answer = httpx.post(f"{server.address}/api/labels/lines", content=lines, headers=headers)
+        assert (answer.status_code, why in answer.text, time in answer.text) == (422, True, True)
+        LabelFiles(tmp_path).add([BEN, wrong])
+        with Connection(remote) as connection:
+            with pytest.raises(PushError, match=f"s.jsonl: the time '{time}' of a label of ana is {why}"):
+                push_labels(tmp_path, connection, NOBODY)
+            with server.state.database.transaction() as transaction:  # as an earlier version took it
+                line, columns = (
+                    label_line(wrong),
+                    ("project", "id", "number", "suite", "person", "time", "actor", "line"),
+                )
+                transaction.insert("labels", columns, [("support", "x", 1, "s", "ana", time, "ana", line)])
+            assert pull_labels(tmp_path / "other", connection) == (0, ())

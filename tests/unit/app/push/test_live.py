@@ -12,6 +12,7 @@ from agentv.app.push.live import LivePush, Waits
 from agentv.app.push.remote import Remote
 from agentv.store.files.directory import is_being_written
 from agentv.store.team.uploaded import RunName
+from doubles.dripping_server import dripping_server
 from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
 
 WAITS = Waits(first=0.01, longest=0.01, look=0.01, retry=0.01, longest_retry=0.02, idle=1.0, end=3.0, away=0.2)
@@ -166,3 +167,15 @@ def test_artifacts_follow_while_the_run_goes_on(server, remote, tmp_path):
         problem = push.finish().problem
     assert "the name of an artifact" in problem
     assert "hunter2" not in problem
+
+
+def test_a_server_that_sends_a_byte_at_a_time_does_not_hold_up_the_end(remote, tmp_path):
+    run = write_run(tmp_path, row(1))
+    with dripping_server() as address:
+        push = LivePush(Remote.of(f"{address}/projects/support", remote.token), {}, [].append, WAITS)
+        push.start(run)
+        began = time.monotonic()
+        done = push.finish()
+        assert time.monotonic() - began < WAITS.end
+        assert done is not None
+        assert "did not take them in time" in done.problem

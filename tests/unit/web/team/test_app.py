@@ -234,3 +234,11 @@ def label(person, **other):
         "judge_pass": True,
     }
     return json.dumps({**line, **other}).encode()
+
+
+def test_a_run_with_a_name_that_could_not_be_given_is_not_stored(client):
+    for name in ("x" * 201, ["x"], {"x": 1}, 7):
+        record = json.dumps({**json.loads(RECORD), "name": name}).encode()
+        answer = client.put(f"api/uploads/{RUN_ID}/record", content=record)
+        assert code(answer) == (422, "refused"), name
+        assert "200 characters at most" in answer.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import socket
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,6 +21,32 @@ from agentv.web.team.serving import copying
 from doubles import stored_runs
 from doubles.stored_runs import scoring
 from doubles.team_servers import RUN_ID, row, team_server_in, wait_for, write_rows, write_run
+
+
+def has_ipv6():
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
+def test_a_server_on_ipv6_loopback_takes_runs_and_shows_pages(tmp_path):
+    run = write_run(tmp_path / "laptop", row(1))
+    with team_server_in(tmp_path / "server", host="::1") as server, ExitStack() as closing:
+        assert server.root.startswith("http://[::1]:")
+        remote = Remote.of(server.address, server.token("push", "read"))
+        closing.enter_context(copying(server.state, server.data, pytest.fail))
+        connection = closing.enter_context(Connection(remote))
+        assert RunPush(run, connection, redactor_of({}, "")).push().rows == 1
+        browser = closing.enter_context(httpx.Client(base_url=server.root, headers={"Origin": server.root}))
+        assert browser.get("/projects/support/").headers["location"].startswith("../../sign-in")
+        assert browser.post("/sign-in/token", json={"token": remote.token}).status_code == 200
+        assert "agentv-token" in browser.get("/projects/support/").text
+        wait_for(lambda: browser.get("/projects/support/api/runs").json()["total"] == 1)
+        assert browser.get("/health", headers={"Host": "[::1]:1"}).status_code == 200
+        assert browser.get("/", headers={"Host": "[::1]:1"}).status_code == 403
 
 
 def events_of(lines):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlsplit
 
@@ -23,6 +24,7 @@ from agentv.web.team.openid.requesting import ProviderRequests, ProviderUnavaila
 from agentv.web.team.openid.signing_keys import SigningKeys
 from agentv.web.team.serving import trusted_proxies
 from agentv.web.team.state import TeamState
+from doubles.dripping_server import dripping_server
 from doubles.openid_provider import CLIENT, SECRET, openid_double
 from doubles.team_servers import team_server_in
 
@@ -397,3 +399,28 @@ def test_an_answer_that_is_packed_more_than_once_is_not_unpacked():
     requests = ProviderRequests(httpx.MockTransport(lambda _: httpx.Response(200, content=bomb, headers=headers)))
     with pytest.raises(ProviderUnavailableError, match="packed repeatedly"):
         requests.get("https://accounts.example.org/keys", dict)
+
+
+def test_a_provider_that_sends_a_byte_at_a_time_holds_nobody_up(server, browser):
+    with dripping_server() as address:
+        server.state.openid = OpenIdProvider(ClientSettings(address, CLIENT, SECRET), sign_in_s=0.3)
+        try:
+            began = time.monotonic()
+            with ThreadPoolExecutor(3) as threads:  # each of which waits for the others
+                answers = list(threads.map(lambda _: browser.post("/sign-in/openid", json={}), range(3)))
+            assert time.monotonic() - began < 4
+            assert {code(answer) for answer in answers} == {(502, "provider-unavailable")}
+            assert all("takes too long" in answer.text for answer in answers)
+        finally:
+            server.state.openid = None
+
+
+def test_all_requests_of_one_sign_in_have_one_deadline():
+    def slow(_):
+        time.sleep(0.1)
+        return httpx.Response(200, json={})
+
+    requests = ProviderRequests(httpx.MockTransport(slow), sign_in_s=0.25)
+    with pytest.raises(ProviderUnavailableError, match="takes too long"), requests.sign_in():
+        _ = [requests.get("https://accounts.example.org/keys", dict) for _ in range(5)]
+    assert requests.get("https://accounts.example.org/keys", dict) == {}, "the next sign-in has one of its own"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from agentv.lazy_dataclass import dataclass
@@ -94,6 +95,28 @@ class Label:
     def person_key(self) -> str:
         """Who says so, as persons are compared and counted."""
         return person_key(self.person)
+
+
+_FIRST = datetime(2000, 1, 1, tzinfo=UTC)
+_AHEAD = timedelta(days=1)
+"""How far the clock of the machine on which a label was given may be ahead."""
+
+
+def time_problem(label: Label, now: datetime) -> str | None:
+    """Why a label cannot have been given at its time; None: it can. Such a label would count for ever.
+
+    Args:
+        label: of any source.
+        now: with a time zone.
+    """
+    try:
+        moment = datetime.fromisoformat(label.time)
+    except ValueError:
+        return "is no time"
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    if moment < _FIRST:
+        return "is before the year 2000"
+    return "is more than a day later than now" if moment - now > _AHEAD else None
 
 
 def person_key(name: str) -> str:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from agentv.errors import UsageError
 from agentv.store.team.members import Person, email_in_lower_case
 from agentv.web.team.openid.attempt import Attempt
-from agentv.web.team.openid.requesting import OpenIdError, ProviderRequests, ProviderUnavailableError
+from agentv.web.team.openid.requesting import SIGN_IN_S, OpenIdError, ProviderRequests, ProviderUnavailableError
 from agentv.web.team.openid.signing_keys import SigningKeys
 
 LEEWAY_S = 60
@@ -66,6 +66,7 @@ class OpenIdProvider:
         settings: how it knows this server.
         clock: the time, in seconds since 1970.
         elapsed: seconds that only grow.
+        sign_in_s: seconds that each of `address` and `person` may take.
 
     Raises:
         UsageError: the issuer is no address of a provider.
@@ -76,6 +77,7 @@ class OpenIdProvider:
         settings: ClientSettings,
         clock: Callable[[], float] = time.time,
         elapsed: Callable[[], float] = time.monotonic,
+        sign_in_s: float = SIGN_IN_S,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -85,10 +87,12 @@ class OpenIdProvider:
                 "the OpenID issuer must be an https:// address without a query",
                 "for example --oidc-issuer https://accounts.example.org",
             )
-        self._requests = ProviderRequests()
+        self._requests = ProviderRequests(sign_in_s=sign_in_s)
         self._lock = Lock()
         self._metadata: tuple[float, Metadata] | None = None
-        self._keys = SigningKeys(lambda: self._requests.get(self.metadata().jwks_uri, dict[str, Any]), elapsed)
+        self._keys = SigningKeys(
+            lambda: self._requests.get(self.metadata().jwks_uri, dict[str, Any]), elapsed, self._requests.holding
+        )
 
     @property
     def issuer(self) -> str:
@@ -101,7 +105,7 @@ class OpenIdProvider:
         Raises:
             ProviderUnavailableError: it cannot be reached, or is another one.
         """
-        with self._lock:
+        with self._requests.holding(self._lock):
             if self._metadata is None or self._elapsed() - self._metadata[0] > _KEEP_S:
                 address = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
                 self._metadata = (self._elapsed(), self._checked(self._requests.get(address, Metadata)))
@@ -113,9 +117,11 @@ class OpenIdProvider:
         Raises:
             ProviderUnavailableError: the provider cannot be reached.
         """
+        with self._requests.sign_in():
+            endpoint = self.metadata().authorization_endpoint
         return str(
             prepare_grant_uri(
-                self.metadata().authorization_endpoint,
+                endpoint,
                 self._settings.client_id,
                 "code",
                 redirect,
@@ -139,6 +145,10 @@ class OpenIdProvider:
             OpenIdError: nobody has, or the answer is not valid.
             ProviderUnavailableError: the provider cannot be reached.
         """
+        with self._requests.sign_in():
+            return self._signed_in(attempt, answer, redirect)
+
+    def _signed_in(self, attempt: Attempt, answer: Mapping[str, str], redirect: str) -> Person:
         metadata = self.metadata()
         issuer = answer.get("iss")
         if issuer != self.issuer and (issuer is not None or metadata.authorization_response_iss_parameter_supported):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from threading import Lock
 from typing import Any
 
@@ -31,11 +32,18 @@ class SigningKeys:
     Args:
         fetch: the provider's key set.
         clock: seconds that only grow.
+        holding: holds a lock for as long as a block; it may give up waiting for it.
     """
 
-    def __init__(self, fetch: Callable[[], Mapping[str, Any]], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        fetch: Callable[[], Mapping[str, Any]],
+        clock: Callable[[], float] = time.monotonic,
+        holding: Callable[[Lock], AbstractContextManager[object]] = lambda lock: lock,
+    ) -> None:
         self._fetch = fetch
         self._clock = clock
+        self._holding = holding
         self._lock = Lock()
         self._keys: list[Key] = []
         self._fetched: float | None = None
@@ -63,7 +71,7 @@ class SigningKeys:
         raise OpenIdError("the ID token is not signed by the OpenID provider")
 
     def _candidates(self, header: Mapping[str, Any]) -> list[Key]:
-        with self._lock:
+        with self._holding(self._lock):
             age = None if self._fetched is None else self._clock() - self._fetched
             if age is None or age > _KEEP_S:
                 self._refresh()

@@ -77,6 +77,7 @@ export class App {
     this.frame = new Frame("#/", KEYS, this.palette.button());
     this.frame.body.after(this.palette.dialog);
     if (project.team) this.frame.tellProject(project.name);
+    if (project.locked) this.frame.tellLocked();
     api.connection = (alive) => this.frame.tell(alive ? "" : "Not connected: numbers may be old.");
     /** @type {any} */
     this.screen = null;

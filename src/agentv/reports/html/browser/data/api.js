@@ -12,6 +12,7 @@ export class Api {
   /** @param {string} base */
   constructor(base = "api") {
     this.base = base;
+    this.token = ""; // what allows changes
     /** @type {(alive: boolean) => void} */
     this.connection = () => {}; // told whether events arrive
   }
@@ -40,14 +41,18 @@ export class Api {
    * @param {AbortSignal} [signal]
    */
   async get(parts, parameters = {}, signal = undefined) {
-    return this.ask(this.address(parts, parameters), { signal });
+    return this.ask(this.address(parts, parameters), { signal, headers: this.proof() });
   }
 
   /** Ask for a change, which a server may not allow. */
   async send(method, parts, body = null) {
-    const token = document.querySelector('meta[name="agentv-token"]')?.getAttribute("content") ?? "";
-    const headers = { "Content-Type": "application/json", "X-Agentv-Token": token };
+    const headers = { "Content-Type": "application/json", ...this.proof() };
     return this.ask(this.address(parts), { method, headers, body: body === null ? undefined : JSON.stringify(body) });
+  }
+
+  /** @returns {Record<string, string>} */
+  proof() {
+    return this.token ? { "X-Agentv-Token": this.token } : {};
   }
 
   async ask(address, given) {

@@ -52,6 +52,12 @@ export class Frame {
     this.subject.after(pageLink("../../sign-in", "Account"));
   }
 
+  /** Say why nothing can be changed here, and what to do. */
+  tellLocked() {
+    const words = "Read only: open the address that agentv view printed, which has the token.";
+    this.lost.after(element("p", { class: "locked" }, words));
+  }
+
   /** Tell something that is about every page; empty: nothing. */
   tell(words) {
     this.lost.textContent = words;

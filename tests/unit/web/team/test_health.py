@@ -1,0 +1,80 @@
+"""Health and metrics are answered at once, whatever others do with the database."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from threading import Event, active_count
+
+import httpx
+import pytest
+
+from doubles.team_servers import team_server_in, wait_for
+
+WRITERS = 45
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with team_server_in(tmp_path_factory.mktemp("server")) as found:
+        found.state.tokens.create_project("support", "test")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client():
+    with httpx.Client(timeout=30) as found:
+        yield found
+
+
+def timed(client, address, **options):
+    began = time.monotonic()
+    answer = client.get(address, **options)
+    return answer, time.monotonic() - began
+
+
+def test_writers_that_wait_for_the_database_are_not_in_the_way(server, client):
+    admin = {"Authorization": f"Bearer {server.token('admin')}"}
+    body = {"name": "made", "scopes": ["read"]}
+    path = server.state.database._path
+
+    def write(_):
+        return client.post(f"{server.address}/api/tokens", json=body, headers=admin).status_code
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as other, ThreadPoolExecutor(WRITERS) as threads:
+        other.execute("BEGIN IMMEDIATE")
+        writing = [threads.submit(write, one) for one in range(WRITERS)]
+        wait_for(lambda: server.state.writers.borrowed_tokens == server.state.writers.total_tokens)
+        for address in (f"{server.root}/health", f"{server.root}/metrics", f"{server.root}/api/projects"):
+            answer, took = timed(client, address, headers=admin)
+            assert (answer.status_code, took < 1) == (200, True), (address, took)
+        other.execute("ROLLBACK")
+        assert {one.result() for one in writing} == {200}
+
+
+def test_a_database_that_hangs_is_busy_and_takes_no_thread_for_each_request(server, client, monkeypatch):
+    going_on = Event()
+    reading = server.state.database.reading
+
+    @contextmanager
+    def hanging():
+        going_on.wait(20)
+        with reading() as transaction:
+            yield transaction
+
+    monkeypatch.setattr(server.state.database, "reading", hanging)
+    before = active_count()
+    with ThreadPoolExecutor(12) as threads:
+        answers = list(threads.map(lambda _: timed(client, f"{server.root}/health"), range(12)))
+        assert {one.status_code for one, _ in answers} == {503}
+        assert max(took for _, took in answers) < 2
+        error = answers[0][0].json()["error"]
+        assert (error["code"], error["message"][:13]) == ("database-busy", "database busy")
+        metrics, took = timed(client, f"{server.root}/metrics")
+        assert ("agentv_database_up 0" in metrics.text, took < 2) == (True, True)
+        assert active_count() - before - 12 <= 4
+    monkeypatch.undo()
+    going_on.set()
+    wait_for(lambda: timed(client, f"{server.root}/health")[0].status_code == 200)
