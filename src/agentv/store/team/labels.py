@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from hashlib import sha256
 from pathlib import Path
 
 from agentv.errors import StoreError
 from agentv.model.run.labelled.labels import Label
+from agentv.store.labels.differences import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.store.labels.label_files import label_in, label_line, labels_file
 from agentv.store.team.audit import record as audit
 from agentv.store.team.database import Database, Transaction
@@ -64,7 +64,7 @@ class TeamLabels:
         Raises:
             LabelRefusedError: as `add`; then none is added.
         """
-        by_id = {sha256(line).hexdigest(): (label, line) for label in labels for line in [_checked_line(label)]}
+        by_id = {label_id(line): (label, line) for label in labels for line in [_checked_line(label)]}
         if not by_id:
             return 0
         with self._database.transaction() as transaction:
@@ -87,6 +87,24 @@ class TeamLabels:
                 audit(transaction, self._actor, "labels added", self._project, f"{suite}: {count}")
             transaction.notify()
         return len(new)
+
+    def differing(self, groups: Sequence[GroupHash]) -> list[int]:
+        """Which of these groups has other labels here, by their places in the sequence."""
+        known: dict[LabelGroup, list[str]] = {}
+        with self._database.reading() as transaction:
+            for suite in dict.fromkeys(one.suite for one in groups):
+                query = "SELECT person, time, id FROM labels WHERE project = :project AND suite = :suite"
+                for person, time, one in transaction.rows(query, project=self._project, suite=suite):
+                    known.setdefault(group_of(suite, person, time), []).append(one)
+        hashes = [group_hash(known.get((one.suite, one.person, one.day), ())) for one in groups]
+        return [place for place, one in enumerate(groups) if one.sha256 != hashes[place]]
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """The ids of labels that are not here, in their order."""
+        if not ids:
+            return []
+        with self._database.reading() as transaction:
+            return self._unknown(transaction, ids)
 
     def places(self, suites: Collection[str]) -> list[str]:  # noqa: ARG002  # all suites lie in one place
         """Where the labels lie, for messages."""
