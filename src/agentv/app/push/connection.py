@@ -86,7 +86,10 @@ class Connection:
         self.sent = 0
         headers = {"Authorization": f"Bearer {remote.token}", "User-Agent": f"agentv/{__version__}"}
         self._client = httpx.Client(
-            headers=headers, timeout=httpx.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)), transport=transport
+            headers=headers,
+            timeout=httpx.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)),
+            transport=transport,
+            verify=not remote.is_unencrypted,  # the certificates that nothing is checked by take long to read
         )
 
     def __enter__(self) -> Self:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from threading import Event
@@ -8,7 +10,8 @@ from threading import Event
 import httpx
 import pytest
 
-from agentv.app.push.live import LivePush, Waits
+from agentv.app.push.batch_times import Waits
+from agentv.app.push.live import LivePush
 from agentv.app.push.remote import Remote
 from agentv.store.files.directory import is_being_written
 from agentv.store.team.uploaded import RunName
@@ -166,3 +169,15 @@ def test_artifacts_follow_while_the_run_goes_on(server, remote, tmp_path):
         problem = push.finish().problem
     assert "the name of an artifact" in problem
     assert "hunter2" not in problem
+
+
+def test_the_client_of_http_is_loaded_without_its_command(tmp_path):
+    script = (
+        "import sys\nfrom agentv.app.push.live import LivePush\nfrom agentv.app.push.remote import Remote\n"
+        "from pathlib import Path\n"
+        "push = LivePush(Remote.of('http://127.0.0.1:9/projects/support', 't'), {}, print)\n"
+        "push.start(Path(sys.argv[1]))\npush.finish()\n"
+        "assert 'httpx' in sys.modules and 'rich.syntax' not in sys.modules and 'httpx._main' not in sys.modules\n"
+    )
+    run = write_run(tmp_path, row(1))
+    subprocess.run([sys.executable, "-c", script, str(run)], check=True, stdout=subprocess.DEVNULL)
