@@ -428,6 +428,20 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     replica.close()
 
 
+def test_who_was_shown_an_agreement_is_kept_for_each_project_run_and_person(database):
+    for project in ("support", "other"):
+        Tokens(database).create_project(project, "tester")
+    labels = TeamLabels(database, "support", "tester")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: labels.mark_shown(RUN_ID, "Ada", ["a", "b", "a"]), range(4)))
+    labels.mark_shown(RUN_ID, "ada ", ["b", "c"])
+    assert labels.shown(RUN_ID, " ADA") == {"a", "b", "c"}
+    assert labels.shown(RUN_ID, "ben") == labels.shown("another", "ada") == set()
+    assert TeamLabels(database, "other", "tester").shown(RUN_ID, "ada") == set()
+    details = [line.detail for line in audit_lines(database, "support") if line.action == "agreement shown"]
+    assert set(details) == {f"{RUN_ID}: 2 answers", f"{RUN_ID}: 1 answer"}
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(0, 12), max_size=6), order=st.randoms())
 def test_any_order_and_repetition_of_batches_gives_the_file(uploads, cuts, order):

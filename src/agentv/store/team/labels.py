@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labelled.labels import Label, person_key
+from agentv.model.values.formatting import plural
 from agentv.store.labels.differences import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.store.labels.label_files import label_in, label_line, labels_file
 from agentv.store.team.audit import record as audit
-from agentv.store.team.database import Database, Transaction
+from agentv.store.team.database import Database, Transaction, now
 
 LARGEST_LABEL = 64 << 10
 """Bytes of one label."""
@@ -109,6 +110,38 @@ class TeamLabels:
     def places(self, suites: Collection[str]) -> list[str]:  # noqa: ARG002  # all suites lie in one place
         """Where the labels lie, for messages."""
         return [f"the server's labels of {self._project}"]
+
+    def mark_shown(self, run: str, person: str, answers: Sequence[str]) -> None:
+        """A person is about to see how often they and the judge agree on answers of a run."""
+        with self._database.transaction() as transaction:
+            before = self._shown(transaction, run, person)
+            new = [one for one in dict.fromkeys(answers) if one not in before]
+            if not new:
+                return
+            transaction.run_many(
+                "INSERT INTO agreements (project, run, person, answer, time) "
+                "VALUES (:project, :run, :person, :answer, :time) "
+                "ON CONFLICT (project, run, person, answer) DO NOTHING",
+                (
+                    {"project": self._project, "run": run, "person": person_key(person), "answer": one, "time": now()}
+                    for one in new
+                ),
+            )
+            audit(transaction, self._actor, "agreement shown", self._project, f"{run}: {plural(len(new), 'answer')}")
+
+    def shown(self, run: str, person: str) -> Collection[str]:
+        """The answers of a run on which a person has seen that."""
+        with self._database.reading() as transaction:
+            return self._shown(transaction, run, person)
+
+    def _shown(self, transaction: Transaction, run: str, person: str) -> set[str]:
+        found = transaction.rows(
+            "SELECT answer FROM agreements WHERE project = :project AND run = :run AND person = :person",
+            project=self._project,
+            run=run,
+            person=person_key(person),
+        )
+        return {one for (one,) in found}
 
     def lines(self, after: int, limit: int) -> list[NumberedLine]:
         """The lines behind a number, in the order of arrival."""

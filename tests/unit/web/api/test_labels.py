@@ -13,6 +13,7 @@ from agentv.app.labels.checking import check_judges
 from agentv.app.labels.keeping import LabelFiles
 from agentv.app.labels.labelling import open_session
 from agentv.reports.commands.judge_check import judge_check_json
+from agentv.store.labels.agreements import agreements_file
 from agentv.web.context import ViewOptions
 from doubles.judged_runs import ASKED, judged_run
 from doubles.viewed_project import viewed
@@ -102,6 +103,31 @@ def test_the_agreement_is_told_once_all_are_labelled_and_then_labels_stay(client
     refused = say(client, again, "pass")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "finished")
     assert len(kept(root)) == 7
+
+
+def test_after_a_restart_labels_still_stay_once_the_agreement_was_shown(root):
+    with viewed(root, ADA) as client:
+        found = queue(client).json()
+        while found["answer"]:
+            last, found = found, say(client, found).json()["next"]
+        shown = agreements_file(root, RUN)
+        shown.parent.mkdir()
+        shown.mkdir()
+        refused = client.post("/api/labels/agreement", json={"run": RUN})
+        assert refused.status_code == 422, "what cannot be kept is not shown"
+        assert "agreed" not in refused.json()
+        shown.rmdir()
+        for _ in range(2):
+            assert client.post("/api/labels/agreement", json={"run": RUN}).json()["of"] == 6
+    assert len(shown.read_text().splitlines()) == 1, "it is kept once"
+    for person, code in (("ada", 409), (" ADA ", 409), ("ben", 200)):
+        with viewed(root, ViewOptions(label=True, person=person)) as client:
+            assert say(client, queue(client, at=last["answer"]["id"]).json(), "fail").status_code == code, person
+    shown.write_text("{\n")
+    with viewed(root, ADA) as client:
+        damaged = say(client, queue(client, at=last["answer"]["id"]).json(), "fail")
+        assert damaged.status_code == 422
+        assert f"{RUN}.jsonl:1: not a shown agreement" in damaged.json()["error"]["message"]
 
 
 def test_a_label_that_is_sent_twice_is_added_once(client, root):
