@@ -16,6 +16,8 @@ from agentv.reports.commands.judge_check import judge_check_json
 from agentv.store.labels.agreements import agreements_file
 from agentv.web.context import ViewOptions
 from doubles.judged_runs import ASKED, judged_run
+from doubles.read_files import bytes_read
+from doubles.stored_runs import write_rows
 from doubles.viewed_project import viewed
 
 RUN = "20261121T140322Z-aaaa"
@@ -227,3 +229,29 @@ def test_judges_say_what_the_command_says(client, root):
     (alone,) = client.get("/api/judges").json()["judges"]
     assert alone["confusion_matrix"] == judge["confusion_matrix"]
     assert client.get("/api/judges?assertion=none").status_code == 404
+
+
+def test_a_run_is_read_once_for_its_judges_until_it_or_its_labels_change(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [True] * 200, answer="{} " + "long " * 300)
+    (tmp_path / "more").mkdir()
+    judged_run(tmp_path / "more", [False] * 50, answer="another {}")
+    index, more = (root / ".agentv" / "results" / RUN / "index.jsonl" for root in (tmp_path, tmp_path / "more"))
+
+    def judge():
+        (found,) = client.get(f"/api/judges?run={RUN}").json()["judges"]
+        assert found == json.loads(judge_check_json(check_judges(RUN)))["judges"][0]
+        return found["labels"]["labels"], found["judge_pass_rate"]
+
+    with viewed(tmp_path, ADA) as client:
+        first = queue(client).json()
+        second = say(client, first).json()["next"]
+        assert bytes_read(lambda: client.get(f"/api/judges?run={RUN}")) > index.stat().st_size
+        assert bytes_read(lambda: client.get(f"/api/judges?run={RUN}")) < index.stat().st_size / 4
+        assert judge() == (1, 1.0)
+        say(client, second)
+        assert judge() == (2, 1.0)
+        write_rows(index.parent, [*index.read_bytes().splitlines(), *more.read_bytes().splitlines()])
+        assert judge()[1] == 0.75, "50 cases were done again, and failed"
+        assert client.get(f"/api/judges?run={RUN}&assertion=none").status_code == 422
+        assert judge()[1] == 0.75
