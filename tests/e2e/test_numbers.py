@@ -56,4 +56,4 @@ def test_a_plan_from_a_run_and_a_trend_over_runs(project):
     assert alone.stdout.startswith("a, target python:coin.py:answer: pass rate over 2 runs"), alone.stderr
     misspelt = project.run("trend", "--target", "python:coin.py:anser", "--json")
     assert (misspelt.status, misspelt.stdout) == (2, "")
-    assert "did you mean 'python:coin.py:answer'? its targets: python:coin.py:answer" in misspelt.stderr
+    assert "did you mean 'python:coin.py:answer'? the suite's targets: python:coin.py:answer" in misspelt.stderr

@@ -333,6 +333,6 @@ def _nothing(runs: _Runs, suite: str | None, results: Path, target: str | None =
 def _those_known(target: str, known: Sequence[str]) -> str:
     """The nearest target, and those that there are."""
     more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-    listed = f"its targets: {', '.join(known[:_SHOWN])}{more}"
+    listed = f"the suite's targets: {', '.join(known[:_SHOWN])}{more}"
     near = did_you_mean(target, known)
     return f"{near} {listed}" if near else listed

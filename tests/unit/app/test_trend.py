@@ -234,10 +234,10 @@ def test_a_target_that_no_run_has_is_told_with_the_nearest_and_all_others(store)
     by_target(store(3, other=5), ["other"], mistral=1)
     with pytest.raises(UsageError, match=r"no run of suite 'refunds' in .* has a target 'gtp'") as refused:
         trend("refunds", 20, "pass rate", target="gtp")
-    assert refused.value.hint == "did you mean 'gpt'? its targets: claude, gemini, gpt"
+    assert refused.value.hint == "did you mean 'gpt'? the suite's targets: claude, gemini, gpt"
     with pytest.raises(UsageError) as refused:
         trend("refunds", 20, "pass rate", target="something-else")
-    assert refused.value.hint == "its targets: claude, gemini, gpt"
+    assert refused.value.hint == "the suite's targets: claude, gemini, gpt"
     with pytest.raises(UsageError, match=r"with target 'gemini' in .* can be used .*1 of several suites") as refused:
         trend("refunds", 20, "pass rate", target="gemini")
     assert refused.value.hint is None

@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from agentv.app.push.remote import Remote
+from agentv.authoring.header.results_server import TOKEN_VARIABLE
 from agentv.errors import AgentvError, ExitStatus
 from agentv.model.values.values import EMPTY
 from agentv.reports.text.escaping import one_line
@@ -179,6 +180,8 @@ class Connection:
 def _refusal(response: httpx.Response) -> PushError:
     status = response.status_code
     text = f"the server refused ({status}): {_message(response)}"
+    if status == 401:
+        return RemoteError(f"{text}; check {TOKEN_VARIABLE}, or make a token with 'agentv serve token create'")
     if response.has_redirect_location:
         return RemoteError(f"{text}: it redirects to {one_line(response.headers['location'][:_LONGEST_MESSAGE])}")
     if status in _AGAIN or status >= 500:
