@@ -18,7 +18,8 @@ class Waits:
     Attributes:
         first, longest: between two batches; they become rarer in a long run, so that they stay few.
         look: between two looks at the size of the index, after which a batch is sent if it has grown.
-        many: for more rows, after the shortest wait, while many rows come.
+        many: for more rows, after the shortest wait, while many rows come. What has come by the end of the run is sent
+            behind it, so that a long wait would make the command take longer.
         retry, longest_retry: until the server is tried again; each time twice as long.
         idle, end: after the run, for the last rows: without progress, and altogether.
         away: after the run, if the server was away before.
@@ -27,7 +28,7 @@ class Waits:
     first: float = 0.1
     longest: float = 2.0
     look: float = 0.05
-    many: float = 0.9
+    many: float = 0.3
     retry: float = 1.0
     longest_retry: float = 15.0
     idle: float = 5.0

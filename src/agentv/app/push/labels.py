@@ -101,8 +101,7 @@ def _labels(root: Path, redactor: Redactor) -> Iterator[tuple[Label, bytes]]:
 
 def _differing(groups: dict[LabelGroup, list[str]], connection: Connection) -> Iterator[list[str]]:
     """The ids of the groups in which the server has other labels."""
-    found = ((ids, msgspec.json.encode(GroupHash(*group, group_hash(ids)))) for group, ids in groups.items())
-    known = {encoded: ids for ids, encoded in found}
+    known = {msgspec.json.encode(GroupHash(*group, group_hash(ids))): ids for group, ids in groups.items()}
     for batch in _batches(known):
         for place in _answer(connection, "groups", batch, _Differing).differing:
             if not 0 <= place < len(batch):

@@ -39,7 +39,7 @@ def test_while_many_rows_come_batches_are_few_and_the_last_one_follows_at_once()
         return 1_150 * round(3_300 * min(now, 3.0))
 
     found = times(size_at, 6)
-    assert len(found) <= 4
+    assert len(found) <= 8, "every 0.1 s they were 23"
     assert sum(size for _, size in found) == size_at(6)
     assert found[-1][0] - 3.0 <= 0.2
 
