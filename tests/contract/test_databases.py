@@ -429,7 +429,7 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     replica.close()
 
 
-def test_what_labels_the_server_lacks_is_told_by_groups_and_by_ids(database):
+def test_which_labels_a_server_lacks_by_groups_and_by_ids(database):
     for project in ("support", "other"):
         Tokens(database).create_project(project, "tester")
     labels, ana, later = TeamLabels(database, "support", "tester"), labelled("ana"), labelled("ana", verdict="fail")

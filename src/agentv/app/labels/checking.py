@@ -67,7 +67,8 @@ def check_judges(named: str, assertion: str | None = None, kept: LabelStore | No
 
 
 def _of_run(named: str, assertion: str | None, kept: LabelStore) -> JudgeCheck:
-    return check_answers(read_judged(named, assertion), kept)
+    run = read_judged(named, assertion)
+    return check_answers(run, labels_of_run(run, kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,13 @@ def read_judged(named: str, assertion: str | None = None) -> JudgedRun:
     return JudgedRun(named, run.run_id, answers)
 
 
-def check_answers(run: JudgedRun, kept: LabelStore) -> JudgeCheck:
-    """How good the judges of a run are, by the labels as they are now.
+def check_answers(run: JudgedRun, labels: Sequence[Label]) -> JudgeCheck:
+    """How good the judges of a run are by these labels."""
+    return _checked(run.answers, labels, run.run_id)
+
+
+def labels_of_run(run: JudgedRun, kept: LabelStore) -> list[Label]:
+    """The labels of the suites of a run, as they are now.
 
     Raises:
         NoLabelsError: there are none.
@@ -109,7 +115,7 @@ def check_answers(run: JudgedRun, kept: LabelStore) -> JudgeCheck:
         places = ", ".join(kept.places(suites))
         hint = f"label answers: agentv label {run.named}"
         raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", hint)
-    return _checked(run.answers, labels, run.run_id)
+    return labels
 
 
 def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:

@@ -116,12 +116,12 @@ def test_after_a_restart_labels_still_stay_once_the_agreement_was_shown(root):
         shown.parent.mkdir()
         shown.mkdir()
         refused = client.post("/api/labels/agreement", json={"run": RUN})
-        assert refused.status_code == 422, "what cannot be kept is not shown"
+        assert refused.status_code == 422, "what cannot be written is not shown"
         assert "agreed" not in refused.json()
         shown.rmdir()
         for _ in range(2):
             assert client.post("/api/labels/agreement", json={"run": RUN}).json()["of"] == 6
-    assert len(shown.read_text().splitlines()) == 1, "it is kept once"
+    assert len(shown.read_text().splitlines()) == 1, "it is written once"
     for person, code in (("ada", 409), (" ADA ", 409), ("ben", 200)):
         with viewed(root, ViewOptions(label=True, person=person)) as client:
             assert say(client, queue(client, at=last["answer"]["id"]).json(), "fail").status_code == code, person
