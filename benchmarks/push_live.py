@@ -5,7 +5,7 @@
     benchmarks/push_live.py --postgresql    # pushed to one server, watched on another one with the same database
 
 `pushed at once` is the way from this machine through the server; `agentv eval` looks for new rows every 0.05 s,
-and sends a batch 0.1 s after the one before at the earliest, more rarely in a long run.
+and sends a batch 0.1 s after the one before at the earliest, more rarely in a long run and while many rows come.
 """
 
 from __future__ import annotations

@@ -33,8 +33,13 @@ def _run(arguments: list[str]) -> None:
     from agentv.user_code.processes.supervisor import supervise
 
     def work() -> int:
-        from agentv.cli.main import run
+        try:
+            from agentv.cli.main import run
+        except KeyboardInterrupt:  # before there is anybody to report it
+            from agentv.errors import ExitStatus
 
+            sys.stderr.write("\ninterrupted; nothing was run\n")
+            return ExitStatus.INTERRUPTED
         return run(arguments)
 
     os._exit(supervise(work))  # nothing of the process in front has to be cleaned up

@@ -21,7 +21,8 @@ from agentv.errors import StoreError, UsageError
 from agentv.model.run.labelled.labels import Label
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows
-from agentv.store.labels.label_files import labels_directory
+from agentv.store.labels.differences import GroupHash, group_hash, group_of, label_id
+from agentv.store.labels.label_files import label_line, labels_directory
 from agentv.store.team.audit import audit_lines
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.labels import TeamLabels
@@ -426,6 +427,35 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     details = [line.detail for line in audit_lines(database, "support") if line.action == "labels added"]
     assert details == ["support: 1", "support: 1", "../../etc/a b: 1", "support: 2"]
     replica.close()
+
+
+def test_which_labels_a_server_lacks_by_groups_and_by_ids(database):
+    for project in ("support", "other"):
+        Tokens(database).create_project(project, "tester")
+    labels, ana, later = TeamLabels(database, "support", "tester"), labelled("ana"), labelled("ana", verdict="fail")
+    ids = [label_id(label_line(one)) for one in (ana, later)]
+    labels.add([ana])
+    group = group_of(ana.suite, ana.person, ana.time)
+    hashes = [GroupHash(*group, group_hash(found)) for found in (ids[:1], ids, ids[1:], [])]
+    assert labels.differing(hashes) == [1, 2, 3]
+    assert labels.differing([GroupHash("unknown", *group[1:], group_hash([]))]) == labels.differing([]) == []
+    assert labels.missing(ids) == labels.missing(ids[1:]) == ids[1:]
+    assert labels.missing(ids[:1]) == labels.missing([]) == []
+    assert TeamLabels(database, "other", "tester").missing(ids) == ids
+
+
+def test_who_was_shown_an_agreement_is_kept_for_each_project_run_and_person(database):
+    for project in ("support", "other"):
+        Tokens(database).create_project(project, "tester")
+    labels = TeamLabels(database, "support", "tester")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: labels.mark_shown(RUN_ID, "Ada", ["a", "b", "a"]), range(4)))
+    labels.mark_shown(RUN_ID, "ada ", ["b", "c"])
+    assert labels.shown(RUN_ID, " ADA") == {"a", "b", "c"}
+    assert labels.shown(RUN_ID, "ben") == labels.shown("another", "ada") == set()
+    assert TeamLabels(database, "other", "tester").shown(RUN_ID, "ada") == set()
+    details = [line.detail for line in audit_lines(database, "support") if line.action == "agreement shown"]
+    assert set(details) == {f"{RUN_ID}: 2 answers", f"{RUN_ID}: 1 answer"}
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -280,3 +283,17 @@ def test_a_trial_stands_as_long_as_all_that_determines_it_does(project, name, te
     assert resumed.status == 0, resumed.stderr
     assert f"resuming: {stands} trial{'' if stands == 1 else 's'} complete" in resumed.stderr
     assert asked(project) == (2 if name.endswith((".png", ".yaml")) else 1)
+
+
+def test_a_signal_while_the_command_is_loaded_is_no_traceback(project):
+    """Ctrl-C just after Enter: an imported package sends it, as early as a person may."""
+    project.write("early/click.py", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "agentv", "results", "list"],
+        env={**os.environ, "PYTHONPATH": str(project.path / "early")},
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "\ninterrupted; nothing was run\n")

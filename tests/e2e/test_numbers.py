@@ -52,3 +52,8 @@ def test_a_plan_from_a_run_and_a_trend_over_runs(project):
     assert drawn.stdout.startswith("a: pass rate over 2 runs")
     assert len(json.loads(project.run("trend", "--json").stdout)["runs"]) == 2
     assert project.run("trend", "--suite", "b").status == 2
+    alone = project.run("trend", "--target", "python:coin.py:answer")
+    assert alone.stdout.startswith("a, target python:coin.py:answer: pass rate over 2 runs"), alone.stderr
+    misspelt = project.run("trend", "--target", "python:coin.py:anser", "--json")
+    assert (misspelt.status, misspelt.stdout) == (2, "")
+    assert "did you mean 'python:coin.py:answer'? the suite's targets: python:coin.py:answer" in misspelt.stderr

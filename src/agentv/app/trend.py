@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from agentv.stats.series.series import Change, Context, Measure, Paired, Point, 
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.journal.run_inputs import InputsCache, SuiteInputs, read_suite_inputs
 from agentv.store.journal.verification import check_rows
+
+_SHOWN = 20
+"""Names that a message lists."""
 
 
 def suites_with_runs(root: Path) -> list[str]:
@@ -45,7 +49,7 @@ def trend(suite: str | None, last: int, measure: Measure, root: Path | None = No
             say what a target came to in one of them: they are passed over and counted.
 
     Raises:
-        UsageError: there is no run of the suite, or it must be named.
+        UsageError: there is no run of the suite or of the target, or the suite must be named.
         StoreError: the files of a run cannot be read.
     """
     results = results_directory(root or place_holding(RESULTS))
@@ -53,7 +57,7 @@ def trend(suite: str | None, last: int, measure: Measure, root: Path | None = No
     name = suite if suite is not None else _only_suite(runs, results)
     found = list(islice(runs.points(name, measure), last))
     if not found:
-        raise _nothing(runs, name, results)
+        raise _nothing(runs, name, results, target)
     context = Context(
         runs.passed_over,
         runs.not_new,
@@ -62,7 +66,8 @@ def trend(suite: str | None, last: int, measure: Measure, root: Path | None = No
         tuple(reversed(runs.changes)),
         runs.undivided,
     )
-    return Trend.of(name, measure, list(reversed(found)), context, runs.paired(len(found), measure))
+    whole = Trend.of(name, measure, list(reversed(found)), context, runs.paired(len(found), measure))
+    return replace(whole, target=target)
 
 
 def target_values(found: Trend, root: Path) -> dict[str, list[float | None]]:
@@ -125,6 +130,15 @@ class _Runs:
     def suites(self) -> set[str]:
         """The names of all suites."""
         return {name for _, summary in self._summaries() for name in _groups(summary)}
+
+    def targets(self, suite: str) -> set[str]:
+        """The names of the targets that ran a suite."""
+        names: set[str] = set()
+        for path, summary in self._summaries():
+            if suite in _groups(summary):
+                groups = _target_groups(summary)
+                names.update(_recorded_targets(path, suite) if groups is None else groups)
+        return names
 
     def points(self, suite: str, measure: Measure) -> Iterator[Point]:
         """The point of each run of a suite."""
@@ -247,6 +261,16 @@ def _targets(record: Mapping[str, Any], suite: str, target: str | None) -> objec
     return [one for one in each if isinstance(one, Mapping) and one.get("name") == target]
 
 
+def _recorded_targets(path: Path, suite: str) -> Iterator[str]:
+    """The names of a suite's targets, as `run.json` has them."""
+    suites = read_document(path / RUN).get("suites")
+    for one in suites if isinstance(suites, list) else ():
+        targets = one.get("targets") if isinstance(one, Mapping) and one.get("name") == suite else None
+        for target in targets if isinstance(targets, list) else ():
+            if isinstance(target, Mapping) and isinstance(target.get("name"), str):
+                yield target["name"]
+
+
 def _point(run: _TrendRun, group: Mapping[str, Any], measure: Measure) -> Point | None:
     """None where nothing was judged."""
     try:
@@ -280,11 +304,12 @@ def _only_suite(runs: _Runs, results: Path) -> str:
     if not suites:
         raise _nothing(runs, None, results)
     if len(suites) > 1:
-        raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {', '.join(suites[:20])}")
+        names = ", ".join(suites[:_SHOWN])
+        raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {names}")
     return suites[0]
 
 
-def _nothing(runs: _Runs, suite: str | None, results: Path) -> UsageError:
+def _nothing(runs: _Runs, suite: str | None, results: Path, target: str | None = None) -> UsageError:
     of = "" if suite is None else f" of suite '{suite}'"
     reasons = {
         "unfinished, interrupted or without a verdict": runs.passed_over,
@@ -295,5 +320,19 @@ def _nothing(runs: _Runs, suite: str | None, results: Path) -> UsageError:
     }
     over = "; ".join(f"{count} {why}" for why, count in reasons.items() if count)
     over = f" ({over})" if over else ""
-    near = "" if suite is None else did_you_mean(suite, runs.suites())
-    return UsageError(f"no run{of} in {shown(str(results))} can be used{over}", near or None)
+    where, known = shown(str(results)), runs.suites()
+    if suite is not None and target is not None and suite in known:
+        targets = sorted(runs.targets(suite))
+        if targets and target not in targets:
+            return UsageError(f"no run{of} in {where} has a target '{target}'", _those_known(target, targets))
+        of += f" with target '{target}'"
+    near = None if suite is None or suite in known else did_you_mean(suite, known)
+    return UsageError(f"no run{of} in {where} can be used{over}", near)
+
+
+def _those_known(target: str, known: Sequence[str]) -> str:
+    """The nearest target, and those that there are."""
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    listed = f"the suite's targets: {', '.join(known[:_SHOWN])}{more}"
+    near = did_you_mean(target, known)
+    return f"{near} {listed}" if near else listed

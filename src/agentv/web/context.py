@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from agentv.app.labels.keeping import LabelFiles, LabelStore
 from agentv.app.view.editing import RunEditor, RunFiles
+from agentv.app.view.judges import CheckedJudges
 from agentv.app.view.labelling import LabelQueues
 from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import Project
@@ -66,6 +67,7 @@ class ViewContext:
         opened: runs that are open.
         runs: the list of runs.
         queues: answers of runs to label.
+        judges: how well the judges of runs agree with people.
         labels_of: where the labels of a person are kept.
         answers: encoded answers that take long to make, by path and ETag.
         token: what requests that change something must carry; another one at each start. No page contains it: only the
@@ -88,6 +90,7 @@ class ViewContext:
         self.opened = OpenRuns(project)
         self.runs = RunList(self.opened)
         self.queues = LabelQueues(project)
+        self.judges = CheckedJudges(project)
         self.labels_of: Callable[[str], LabelStore] = lambda _: LabelFiles(project.root)
         self.answers: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         allowed = frozenset(one for one in PERMISSIONS if getattr(options, one))

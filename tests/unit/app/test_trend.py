@@ -202,3 +202,52 @@ def test_a_run_that_was_cut_is_passed_over(store):
     write_summary(cut, {"schema_version": 1, "by_suite": {"refunds": group(9)}, "cut": "fail-fast"})
     found = trend("refunds", 20, "pass rate")
     assert ([point.value for point in found.points], found.context.passed_over) == ([0.5], 1)
+
+
+def by_target(run, suites, **passed):
+    """A summary that has the results of targets, and a `run.json` that names them."""
+    write_summary(
+        run,
+        {
+            "schema_version": 1,
+            "by_suite": dict.fromkeys(suites, group(5)),
+            "by_target": {name: group(count) for name, count in passed.items()},
+        },
+    )
+    record(run, suites=[{"name": name, "targets": [{"name": one} for one in passed]} for name in suites])
+
+
+def test_one_target_is_followed_alone(store):
+    for number in range(3):
+        by_target(store(number, refunds=5), ["refunds"], gpt=number, claude=8)
+    by_target(store(3, refunds=5), ["refunds", "other"], gpt=9)
+    by_target(store(4, refunds=5), ["refunds"], claude=9)
+    found = trend("refunds", 20, "pass rate", target="gpt")
+    assert (found.target, [point.value for point in found.points]) == ("gpt", [0.0, 0.1, 0.2])
+    assert found.context == Context(undivided=1)
+    assert trend("refunds", 20, "pass rate").target is None
+
+
+def test_a_target_that_no_run_has_is_told_with_the_nearest_and_all_others(store):
+    by_target(store(1, refunds=5), ["refunds"], gpt=1, claude=8)
+    by_target(store(2, refunds=5), ["refunds", "other"], gpt=1, gemini=8)
+    by_target(store(3, other=5), ["other"], mistral=1)
+    with pytest.raises(UsageError, match=r"no run of suite 'refunds' in .* has a target 'gtp'") as refused:
+        trend("refunds", 20, "pass rate", target="gtp")
+    assert refused.value.hint == "did you mean 'gpt'? the suite's targets: claude, gemini, gpt"
+    with pytest.raises(UsageError) as refused:
+        trend("refunds", 20, "pass rate", target="something-else")
+    assert refused.value.hint == "the suite's targets: claude, gemini, gpt"
+    with pytest.raises(UsageError, match=r"with target 'gemini' in .* can be used .*1 of several suites") as refused:
+        trend("refunds", 20, "pass rate", target="gemini")
+    assert refused.value.hint is None
+    with pytest.raises(UsageError) as refused:
+        trend("refund", 20, "pass rate", target="gpt")
+    assert refused.value.hint == "did you mean 'refunds'?"
+
+
+def test_of_many_targets_some_are_named(store):
+    by_target(store(1, refunds=5), ["refunds"], **{f"t{number:02}": 1 for number in range(23)})
+    with pytest.raises(UsageError) as refused:
+        trend("refunds", 20, "pass rate", target="x")
+    assert refused.value.hint.endswith("t18, t19 and 3 more")

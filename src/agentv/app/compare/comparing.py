@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
 from agentv.app.compare.evidence import moved_cases, worst_first
@@ -37,6 +38,9 @@ from agentv.store.files.directory import INDEX
 from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.outcomes import read_outcomes
 from agentv.store.rows.results import read_results_at
+
+if TYPE_CHECKING:
+    from agentv.app.labels.compared_rates import RatesOfRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +105,50 @@ def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison
     runs = list(_read(request, question))
     shared = shared_names(run.cases.places for run in runs)
     if len(runs) == 2:
-        return _with_corrected(_compared(runs[0], runs[1], question, shared), runs[0].stored, runs[1].stored)
+        return _with_corrected(_compared(runs[0], runs[1], question, shared), runs[0].stored, runs[1].stored, {})
     return _matrix(runs, question, shared)
 
 
-def _with_corrected(found: Comparison, base: StoredRun, candidate: StoredRun) -> Comparison:
+def compare_each(base: str, candidates: Sequence[str], question: ComparisonSettings) -> list[Comparison | UsageError]:
+    """Compare each candidate with a base, as `compare` compares two runs; the base is read once.
+
+    Args:
+        base: as in `CompareRequest.runs`; unfinished runs are included.
+        candidates: likewise.
+        question: without `by`.
+
+    Returns:
+        Of each candidate its comparison, or why there is none.
+
+    Raises:
+        StoreError: a run cannot be read.
+    """
+    common = Common()
+    rates: RatesOfRuns = {}
+    try:
+        first = _read_one(base, question, common, partial=True)
+    except UsageError as error:
+        return [error] * len(candidates)
+
+    def compared(named: str) -> Comparison | UsageError:
+        try:
+            other = _read_one(named, question, common, partial=True)
+            shared = shared_names(run.cases.places for run in (first, other))
+            return _with_corrected(_compared(first, other, question, shared), first.stored, other.stored, rates)
+        except UsageError as error:
+            return error
+
+    return list(map(compared, candidates))
+
+
+def _with_corrected(found: Comparison, base: StoredRun, candidate: StoredRun, rates: RatesOfRuns) -> Comparison:
     """The comparison with the corrected pass rates of both runs, where labels give them."""
     if found.same:
         return found
     from agentv.app.labels.compared_rates import compared_rates  # most runs have no labels
 
-    return replace(found, corrected=compared_rates((base, candidate), (found.base.targets, found.candidate.targets)))
+    targets = (found.base.targets, found.candidate.targets)
+    return replace(found, corrected=compared_rates((base, candidate), targets, rates))
 
 
 def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:
@@ -188,18 +225,22 @@ def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Ru
         raise UsageError("--by compares two runs only", "compare the runs in pairs")
     targets, common = _targets(request), Common()
     for named, target in zip(request.runs, targets, strict=True):
-        place = Path(named)
-        stored = open_run(
-            str(place.parent) if place.name == INDEX else named, action="compare", partial=request.partial
-        )
-        refuse_decided(stored, "compare")
-        cases = cases_of(read_outcomes(stored.index, replaced_lines(stored.index)), question.cluster, common)
-        if not cases:
-            raise UsageError(f"nothing to compare: the run {stored.run_id} has no finished trials")
-        missing = max(0, planned_cases(stored.record) - len(cases))
-        chosen = _only(ChosenCases(cases, range(len(cases))), target, stored.run_id)
-        yield _Run(stored, chosen, missing, None if target is None else ("target", target))
+        yield _read_one(named, question, common, target=target, partial=request.partial)
     common.ids.close()
+
+
+def _read_one(
+    named: str, question: ComparisonSettings, common: Common, *, target: str | None = None, partial: bool
+) -> _Run:
+    place = Path(named)
+    stored = open_run(str(place.parent) if place.name == INDEX else named, action="compare", partial=partial)
+    refuse_decided(stored, "compare")
+    cases = cases_of(read_outcomes(stored.index, replaced_lines(stored.index)), question.cluster, common)
+    if not cases:
+        raise UsageError(f"nothing to compare: the run {stored.run_id} has no finished trials")
+    missing = max(0, planned_cases(stored.record) - len(cases))
+    chosen = _only(ChosenCases(cases, range(len(cases))), target, stored.run_id)
+    return _Run(stored, chosen, missing, None if target is None else ("target", target))
 
 
 def _targets(request: CompareRequest) -> Sequence[str | None]:

@@ -16,6 +16,7 @@ from agentv.app.labels.left_out import left_out_elsewhere, left_out_of_run
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import GradedAnswer, Label, LabelKey
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.stats.judges.agreement import (
@@ -66,15 +67,55 @@ def check_judges(named: str, assertion: str | None = None, kept: LabelStore | No
 
 
 def _of_run(named: str, assertion: str | None, kept: LabelStore) -> JudgeCheck:
+    run = read_judged(named, assertion)
+    return check_answers(run, labels_of_run(run, kept))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """What a check needs of a run.
+
+    Attributes:
+        named: as a person names it.
+        answers: that a judge graded, without their texts.
+    """
+
+    named: str
+    run_id: str
+    answers: tuple[CheckedAnswer, ...]
+
+
+def read_judged(named: str, assertion: str | None = None) -> JudgedRun:
+    """The answers of a run that a judge graded.
+
+    Raises:
+        UsageError: there is no such run, it is being written, or no judge graded.
+        StoreError: it cannot be read.
+    """
     run = open_run(named, action="check")
-    graded = graded_answers(run, assertion)
-    suites = {one.suite for one in graded}
+    answers = tuple(_of_graded(one, run.run_id) for one in graded_answers(run, assertion))
+    return JudgedRun(named, run.run_id, answers)
+
+
+def check_answers(run: JudgedRun, labels: Sequence[Label]) -> JudgeCheck:
+    """How good the judges of a run are by these labels."""
+    return _checked(run.answers, labels, run.run_id)
+
+
+def labels_of_run(run: JudgedRun, kept: LabelStore) -> list[Label]:
+    """The labels of the suites of a run, as they are now.
+
+    Raises:
+        NoLabelsError: there are none.
+        StoreError: they cannot be read.
+    """
+    suites = {one.suite for one in run.answers}
     labels = kept.read(suites)
     if not labels:
         places = ", ".join(kept.places(suites))
-        raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", f"label answers: agentv label {named}")
-    answers = [_of_graded(one, run.run_id) for one in graded]
-    return _checked(answers, labels, run.run_id)
+        hint = f"label answers: agentv label {run.named}"
+        raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", hint)
+    return labels
 
 
 def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:

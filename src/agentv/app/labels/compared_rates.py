@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.labels.shown_rates import ENDED_EARLY, labels_of_suites, rated_trials
@@ -14,15 +15,20 @@ from agentv.store.labels.label_files import labels_directory
 if TYPE_CHECKING:
     from agentv.app.labels.corrected_rates import DrawnRate
 
+    RatesOfRuns = dict[tuple[Path, frozenset[str], int], DrawnRate | str]
+
 
 def compared_rates(
-    runs: tuple[StoredRun, StoredRun], targets: tuple[Collection[str], Collection[str]]
+    runs: tuple[StoredRun, StoredRun],
+    targets: tuple[Collection[str], Collection[str]],
+    known: RatesOfRuns | None = None,
 ) -> CorrectedComparison | None:
     """The corrected rates of a base and a candidate; None where no labels give either of them.
 
     Args:
         runs: base and candidate.
         targets: of each run those that are compared.
+        known: rates of runs that were compared before, to which those of these two are added; None: there are none.
 
     Raises:
         StoreError: a run cannot be read.
@@ -31,7 +37,8 @@ def compared_rates(
         return None
     from agentv.stats.judges.posterior import estimated  # imports numpy, for runs with labels
 
-    base, candidate = (_rate(runs[seed], targets[seed], seed) for seed in (0, 1))
+    known = {} if known is None else known
+    base, candidate = (_known_rate(runs[seed], targets[seed], seed, known) for seed in (0, 1))
     if isinstance(base, str) and isinstance(candidate, str):
         return None
     if isinstance(base, str) or isinstance(candidate, str):
@@ -39,6 +46,13 @@ def compared_rates(
     found = estimated(candidate.draws - base.draws)
     difference = candidate.rate.rate - base.rate.rate
     return CorrectedComparison(base.rate, candidate.rate, difference, (found.low, found.high))
+
+
+def _known_rate(run: StoredRun, targets: Collection[str], seed: int, known: RatesOfRuns) -> DrawnRate | str:
+    key = (run.path, frozenset(targets), seed)
+    if key not in known:
+        known[key] = _rate(run, targets, seed)
+    return known[key]
 
 
 def _shown(found: DrawnRate | str) -> CorrectedRate | str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentv.model.run.labelled.labels import Label
+from agentv.store.labels.agreements import append_agreement, read_shown_answers
 from agentv.store.labels.label_files import append_labels, labels_directory, labels_file, read_labels
 
 
@@ -29,6 +30,20 @@ class LabelStore(Protocol):
 
     def places(self, suites: Collection[str]) -> list[str]:
         """Where the labels of these suites lie, for messages."""
+
+    def mark_shown(self, run: str, person: str, answers: Sequence[str]) -> None:
+        """A person is about to see how often they and the judge agree on answers; that is durable when this returns.
+
+        Raises:
+            StoreError: it cannot be kept.
+        """
+
+    def shown(self, run: str, person: str) -> Collection[str]:
+        """The answers of a run on which a person has seen that.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
 
 
 class LabelFiles:
@@ -54,6 +69,17 @@ class LabelFiles:
     def places(self, suites: Collection[str]) -> list[str]:
         """As `LabelStore.places`."""
         return list(map(str, self.files(suites)))
+
+    def mark_shown(self, run: str, person: str, answers: Sequence[str]) -> None:
+        """As `LabelStore.mark_shown`."""
+        before = self.shown(run, person)
+        new = [one for one in answers if one not in before]
+        if new:
+            append_agreement(self._root, run, person, new)
+
+    def shown(self, run: str, person: str) -> Collection[str]:
+        """As `LabelStore.shown`."""
+        return read_shown_answers(self._root, run, person)
 
     def files(self, suites: Collection[str]) -> list[Path]:
         """The files of these suites; not all of them need exist."""

@@ -15,6 +15,7 @@ import msgspec
 
 from agentv.app.push.remote import Remote
 from agentv.app.request_deadline import Connections, DeadlineExceededError
+from agentv.authoring.header.results_server import TOKEN_VARIABLE
 from agentv.errors import AgentvError, ExitStatus
 from agentv.model.values.values import EMPTY
 from agentv.reports.text.escaping import one_line
@@ -92,7 +93,10 @@ class Connection:
         self.sent = 0
         headers = {"Authorization": f"Bearer {remote.token}", "User-Agent": f"agentv/{__version__}"}
         self._client = httpx.Client(
-            headers=headers, timeout=httpx.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)), transport=transport
+            headers=headers,
+            timeout=httpx.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)),
+            transport=transport,
+            verify=not remote.is_unencrypted,  # the certificates that nothing is checked by take long to read
         )
 
     def __enter__(self) -> Self:
@@ -197,6 +201,8 @@ class Connection:
 def _refusal(response: httpx.Response) -> PushError:
     status = response.status_code
     text = f"the server refused ({status}): {_message(response)}"
+    if status == 401:
+        return RemoteError(f"{text}; check {TOKEN_VARIABLE}, or make a token with 'agentv serve token create'")
     if response.has_redirect_location:
         return RemoteError(f"{text}: it redirects to {one_line(response.headers['location'][:_LONGEST_MESSAGE])}")
     if status in _AGAIN or status >= 500:

@@ -1,10 +1,15 @@
-"""Labels of a project, sent to a server and got from it. They are only ever added, on both sides."""
+"""Labels of a project, sent to a server and got from it. They are only ever added, on both sides.
+
+A push first sends hashes of groups of labels, then the ids of the groups in which the server differs, then the lines
+that it lacks. Each step starts from the files and from what the server has now: nothing is remembered between pushes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +18,7 @@ from agentv.app.push.connection import Connection, PushError
 from agentv.model.run.labelled.labels import Label, time_problem
 from agentv.model.secrets.redaction import Redactor
 from agentv.reports.text.escaping import one_line
+from agentv.store.labels.differences import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.store.labels.label_files import (
     label_in,
     label_line,
@@ -23,9 +29,17 @@ from agentv.store.labels.label_files import (
 )
 
 _BATCH = 1 << 20
-"""Bytes of labels after which a batch ends."""
+"""Bytes of labels, ids or groups after which a batch ends."""
 
 _ADDRESS = "labels/lines"
+
+
+class _Differing(Struct):
+    differing: list[int]
+
+
+class _Missing(Struct):
+    missing: list[str]
 
 
 class _Added(Struct):
@@ -45,9 +59,17 @@ def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
         PushError: the server refuses or cannot be reached, or a label contains a secret.
         StoreError: a file of labels cannot be read.
     """
+    lines: dict[str, bytes] = {}
+    groups: dict[LabelGroup, list[str]] = {}
+    for label, line in _labels(root, redactor):
+        one = label_id(line)
+        if one not in lines:
+            groups.setdefault(group_of(label.suite, label.person, label.time), []).append(one)
+        lines[one] = line
+    differing = {one for group in _differing(groups, connection) for one in group}
     added = 0
-    for lines in _batches(root, redactor):
-        found: _Added = connection.send("POST", _ADDRESS, {}, lines, _Added)
+    for batch in _batches(lines[one] for one in _missing([one for one in lines if one in differing], connection)):
+        found: _Added = connection.send("POST", _ADDRESS, {}, b"\n".join(batch), _Added)
         added += found.added
     return added
 
@@ -70,11 +92,11 @@ def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ..
     return sum(added.values()), tuple(path for path, count in added.items() if count)
 
 
-def _batches(root: Path, redactor: Redactor) -> Iterator[bytes]:
-    batch = b""
+def _labels(root: Path, redactor: Redactor) -> Iterator[tuple[Label, bytes]]:
+    """The labels of a project with their lines, in the order of its files."""
     for path in sorted(labels_directory(root).glob("*.jsonl")):
         for label in read_labels([path]):
-            line = label_line(label) + b"\n"
+            line = label_line(label)
             problem = time_problem(label, datetime.now(UTC))
             if problem is not None:
                 raise PushError(
@@ -86,10 +108,40 @@ def _batches(root: Path, redactor: Redactor) -> Iterator[bytes]:
                     f"{path}: a label contains a secret of this environment, so the labels were not pushed: "
                     "remove the secret from its line"
                 )
-            if batch and len(batch) + len(line) > _BATCH:
-                yield batch
-                batch = b""
-            batch += line
+            yield label, line
+
+
+def _differing(groups: dict[LabelGroup, list[str]], connection: Connection) -> Iterator[list[str]]:
+    """The ids of the groups in which the server has other labels."""
+    known = {msgspec.json.encode(GroupHash(*group, group_hash(ids))): ids for group, ids in groups.items()}
+    for batch in _batches(known):
+        for place in _answer(connection, "groups", batch, _Differing).differing:
+            if not 0 <= place < len(batch):
+                raise PushError("the server asks for labels that the project does not have")
+            yield known[batch[place]]
+
+
+def _missing(ids: Iterable[str], connection: Connection) -> Iterator[str]:
+    """Those of the ids that the server lacks, in their order."""
+    for batch in _batches(map(msgspec.json.encode, ids)):
+        missing = set(_answer(connection, "missing", batch, _Missing).missing)
+        yield from (one for one in map(msgspec.json.decode, batch) if one in missing)
+
+
+def _answer(connection: Connection, what: str, values: list[bytes], into: Any) -> Any:
+    return connection.send("POST", f"labels/{what}", {}, b"[" + b",".join(values) + b"]", into)
+
+
+def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The pieces in their order, each batch not much longer than may be sent at once."""
+    batch: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if batch and size + len(piece) > _BATCH:
+            yield batch
+            batch, size = [], 0
+        batch.append(piece)
+        size += len(piece) + 1
     if batch:
         yield batch
 

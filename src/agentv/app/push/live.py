@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -9,9 +10,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from agentv.app.push.batch_times import NextBatch, Waits
 from agentv.app.push.remote import Remote
 from agentv.errors import AgentvError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.pushed import LivePushed
 from agentv.model.values.response import Failure
 from agentv.store.files.directory import INDEX, RUN
@@ -26,33 +27,8 @@ _REQUEST_S = 20.0
 _GOES_ON_S = 45.0
 """Seconds without rows after which the server is told that the run is in progress; after 120 it counts as ended."""
 
-_BATCH_SHARE = 300
-"""Between two batches of rows lies at least one part of so many of the time that the run took so far."""
-
 _ARTIFACTS_SHARE = 20
 """Artifacts are looked for so rarely that this takes no more than one part of so many of the time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """How long a live push waits, in seconds.
-
-    Attributes:
-        first, longest: between two batches; they become rarer in a long run, so that they stay few.
-        look: between two looks at the size of the index, after which a batch is sent if it has grown.
-        retry, longest_retry: until the server is tried again; each time twice as long.
-        idle, end: after the run, for the last rows: without progress, and altogether.
-        away: after the run, if the server was away before.
-    """
-
-    first: float = 0.1
-    longest: float = 2.0
-    look: float = 0.05
-    retry: float = 1.0
-    longest_retry: float = 15.0
-    idle: float = 5.0
-    end: float = 30.0
-    away: float = 1.5
 
 
 WAITS = Waits()
@@ -145,7 +121,8 @@ class LivePush:
             self._done.set()
 
     def _pushes(self, _: None) -> None:
-        from agentv.app.push.connection import Connection  # the client of HTTP takes a moment to load
+        with _without_its_command("httpx"):
+            from agentv.app.push.connection import Connection  # the client of HTTP takes a moment to load
 
         options = {"attempts": 1, "timeout_s": _REQUEST_S, **self._options}
         with Connection(self._remote, **options) as connection:
@@ -176,12 +153,10 @@ class LivePush:
             self._wait_for_rows(size, time.monotonic() - began)
 
     def _wait_for_rows(self, size: int, age: float) -> None:
-        """Wait until the index is no longer so long: not too briefly in an old run, and not too long."""
-        waits = self._waits
-        latest = time.monotonic() + waits.longest
-        self._run_ended.wait(min(waits.longest, max(waits.first, age / _BATCH_SHARE)))
-        while self._size() == size and time.monotonic() < latest and not self._run_ended.is_set():
-            self._run_ended.wait(waits.look)
+        """Wait until the next batch is due; `size`: of the index before the last one."""
+        batch = NextBatch(self._waits, size, time.monotonic(), age)
+        while not self._run_ended.is_set() and (wait := batch.wait_s(self._size(), time.monotonic())) > 0:
+            self._run_ended.wait(wait)
 
     def _size(self) -> int:
         """Bytes of the index; 0 while there is none."""
@@ -241,6 +216,18 @@ class LivePush:
             if not self._run_ended.is_set() and reason not in self._told:
                 self._told.add(reason)
                 self._problem(f"cannot push now: {reason}; {then}")
+
+
+@contextmanager
+def _without_its_command(package: str) -> Iterator[None]:
+    """The body imports a package without its command line, for which httpx loads more than for all else."""
+    name = f"{package}._main"
+    sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # what Python documents for a module not to import
+    try:
+        yield
+    finally:
+        if sys.modules[name] is None:
+            del sys.modules[name]
 
 
 class _Rhythm:

@@ -48,7 +48,11 @@ class Remote:
         return f"{self.address}/#/run/{run_id}/"
 
     @property
+    def is_unencrypted(self) -> bool:
+        """Whether the server is spoken to without TLS."""
+        return urlsplit(self.address).scheme == "http"
+
+    @property
     def is_exposed(self) -> bool:
         """Whether the token travels unencrypted over a network."""
-        parts = urlsplit(self.address)
-        return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+        return self.is_unencrypted and urlsplit(self.address).hostname not in _LOOPBACK

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.app.compare.comparing import CompareRequest, compare
+from agentv.app.compare.comparing import compare_each
 from agentv.app.compare.shown import shown_of
 from agentv.app.view.cases import ViewedCase
 from agentv.app.view.growing import GrowingRun
@@ -78,7 +78,7 @@ def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: Growin
     Raises:
         StoreError: a run cannot be read.
     """
-    found = compared(base, candidate)
+    (found,) = compared(base, [candidate])
     if isinstance(found, UsageError):
         return refused_comparison(runs, found)
     counts, worse, better = _moves(found)
@@ -88,16 +88,9 @@ def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: Growin
     return told_comparison(runs, found, counts, moved)
 
 
-def compared(base: GrowingRun, candidate: GrowingRun) -> Comparison | UsageError:
-    """Two runs compared as `agentv compare` does; an error: why that is not possible."""
-    request = CompareRequest((str(base.path), str(candidate.path)), partial=True)
-    try:
-        found = compare(request, ComparisonSettings(limit=0))
-    except UsageError as error:
-        return error
-    if not isinstance(found, Comparison):
-        raise TypeError("two runs give one comparison")
-    return found
+def compared(base: GrowingRun, candidates: Sequence[GrowingRun]) -> list[Comparison | UsageError]:
+    """Each candidate compared with the base as `agentv compare` does; an error: why that is not possible."""
+    return compare_each(str(base.path), [str(one.path) for one in candidates], ComparisonSettings(limit=0))
 
 
 def refused_comparison(runs: tuple[str, str], error: UsageError) -> ViewedComparison:

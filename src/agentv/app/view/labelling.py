@@ -17,7 +17,7 @@ from agentv.app.labels.labelling import LabellingSession, given_by, open_session
 from agentv.app.view.project import Project, check_files, stamp_of
 from agentv.errors import AgentvError
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, PointScale, person_key
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, PointScale
 from agentv.reports.text.paths import without_directories
 
 LONGEST_NOTE = 10_000
@@ -194,7 +194,6 @@ class LabelQueues:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._draws: OrderedDict[tuple[Path, str, DrawQuery], LabellingSession] = OrderedDict()
-        self._told: set[tuple[str, Path, tuple[object, ...]]] = set()
         self._lock = Lock()
 
     def queue(self, query: QueueQuery, person: Person) -> LabelQueue:
@@ -222,7 +221,7 @@ class LabelQueues:
             drawn = _with_id(session, said.id)
             label, note = _given(session, drawn), said.note.strip()
             if label is None or not _says(label, said, note, drawn.answer.scale):
-                self._check_change(said, person, drawn, label)
+                _check_change(said, session, label)
                 label = session.label(drawn, said.verdict or None, note, points=said.points)
         return LabelSaved(said.id, _shown(label, drawn.answer.scale), _queue(session, _next(session, drawn)))
 
@@ -237,22 +236,11 @@ class LabelQueues:
             session = self._session(query, person)
             if session.left:
                 raise LabelRefusedError("not-finished", f"{session.left} of these answers have no label of yours yet")
-            path = self._path(query)
-            self._told.update((person_key(person.name), path, one.answer.item[:-1]) for one in session.drawn)
+            person.kept.mark_shown(session.run_id, person.name, [_id(one) for one in session.distinct])
         return LabelAgreement(*session.agreed)
 
-    def _check_change(self, said: SaidLabel, person: Person, drawn: DrawnAnswer, before: Label | None) -> None:
-        if (before.time if before else "") != said.replaces:
-            raise LabelRefusedError("labelled-meanwhile", _meanwhile(before))
-        if (person_key(person.name), self._path(said), drawn.answer.item[:-1]) in self._told:
-            what = "the agreement with the judge was shown, so your labels of these answers stay as they are"
-            raise LabelRefusedError("finished", what)
-
-    def _path(self, query: DrawQuery) -> Path:
-        return self._project.run(query.run)
-
     def _session(self, query: DrawQuery, person: Person) -> LabellingSession:
-        path = self._path(query)
+        path = self._project.run(query.run)
         check_files(path)
         key = (path, stamp_of(path), DrawQuery(query.run, query.assertion, query.sample, query.seed))
         found = self._draws.get(key)
@@ -265,6 +253,14 @@ class LabelQueues:
         self._draws.move_to_end(key)
         given = given_by(person.name, person.kept.read(found.suites))
         return LabellingSession(found.run_id, person.kept, person.name, found.drawn, given, draw=found.draw)
+
+
+def _check_change(said: SaidLabel, session: LabellingSession, before: Label | None) -> None:
+    if (before.time if before else "") != said.replaces:
+        raise LabelRefusedError("labelled-meanwhile", _meanwhile(before))
+    if said.id in session.kept.shown(session.run_id, session.person):
+        what = "the agreement with the judge was shown, so your labels of these answers stay as they are"
+        raise LabelRefusedError("finished", what)
 
 
 def check_said(said: SaidLabel) -> None:

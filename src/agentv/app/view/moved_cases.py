@@ -77,7 +77,7 @@ def moved_cases(ids: Sequence[str], runs: Sequence[GrowingRun]) -> MovedCases:
         StoreError: a run cannot be read.
     """
     base, *candidates = runs
-    found = [compared(base, one) for one in candidates]
+    found = compared(base, candidates)
     named = [(ids[0], other) for other in ids[1:]]
     told = [
         refused_comparison(both, one) if isinstance(one, UsageError) else told_comparison(both, one, counts_of(one), [])

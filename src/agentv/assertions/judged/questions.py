@@ -64,9 +64,20 @@ class Judged(DeclaredAssertion):
         if isinstance(self.prompt, Document):
             yield from prompt_issues(self.prompt, self.mode)
 
+    def question(self, context: AssertionContext) -> Rubric | Grade | None:
+        """The question as far as labels know it, without an answer; None: only the answer tells it.
+
+        Args:
+            context: of the case alone, or with an answer.
+        """
+        raise NotImplementedError
+
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """The question about an answer; an errored grade if something that it needs is missing."""
-        raise NotImplementedError
+        found = self.question(context)
+        if found is None:
+            raise NotImplementedError
+        return found
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Ask the judge. Without an answer, a question or a verdict, the grade is errored."""
@@ -158,7 +169,7 @@ class Factuality(Judged):
             message = "'factuality' needs 'value', or 'expected_output' of the case, to compare the answer with"
             yield Issue((), message, "missing-key")
 
-    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+    def question(self, context: AssertionContext) -> Rubric | Grade:
         """Against the value, else the expected output."""
         if self.value is None and not (context.reference or "").strip():
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
@@ -186,7 +197,7 @@ class ClosedQa(Judged):
         """The criterion."""
         return quoted(self.value)[1:-1]
 
-    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+    def question(self, context: AssertionContext) -> Rubric:
         """By the criterion."""
         del context
         return self.build_rubric(text=self.value)
@@ -207,7 +218,7 @@ class GoalSuccess(Judged):
         """The goal."""
         return quoted(self.value)[1:-1] if self.value is not None else ""
 
-    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+    def question(self, context: AssertionContext) -> Rubric | Grade:
         """By the goal."""
         goal = self.value or (context.criteria or "").strip() or context.prompt
         return self.build_rubric(text=goal) if goal.strip() else Grade.errored("nothing-to-judge", "there is no goal")
@@ -249,7 +260,7 @@ class AnswerRelevance(Proportion):
     mode: ClassVar[RubricMode] = "answer-relevance"
     short: ClassVar[str | None] = "threshold"
 
-    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+    def question(self, context: AssertionContext) -> Rubric:
         """Nothing but the mode."""
         del context
         return self.build_rubric()

@@ -98,6 +98,11 @@ class ContextFaithfulness(_OfContext):
     mode: ClassVar[RubricMode] = "context-faithfulness"
     short: ClassVar[str | None] = "threshold"
 
+    def question(self, context: AssertionContext) -> Rubric:
+        """Nothing but the mode: what was retrieved for one answer is no part of what labels know."""
+        del context
+        return self.build_rubric()
+
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """Against the context."""
         found = await self._retrieved(context)
@@ -124,16 +129,21 @@ class ContextRecall(_OfContext):
             message = "'context-recall' needs 'value', or 'expected_output' of the case, as the ground truth"
             yield Issue((), message, "missing-key")
 
-    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+    def question(self, context: AssertionContext) -> Rubric | Grade:
         """Sentence by sentence of the ground truth."""
         reference = self.value if self.value is not None else context.reference
         items = _items("t", sentences_of(reference or ""))
         if not items:
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
+        return _too_many(items) or self.build_rubric(items=items)
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """Against the context."""
+        question = self.question(context)
+        if isinstance(question, Grade):
+            return question
         found = await self._retrieved(context)
-        return _too_many(items) or (
-            found if isinstance(found, Grade) else self.build_rubric(context=found, items=items)
-        )
+        return found if isinstance(found, Grade) else replace(question, context=found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +154,17 @@ class ContextRelevance(_OfContext):
     short: ClassVar[str | None] = "threshold"
     needs_answer: ClassVar[bool] = False
 
+    def question(self, context: AssertionContext) -> Rubric | Grade | None:
+        """Known where the entry or the case gives the context, and the reply does not."""
+        given = self._own or context_texts(context.vars.get("context"))
+        return self._about(given) if given and self.context_transform is None else None
+
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """Sentence by sentence of a lone text, piece by piece of a list."""
         found = await self._retrieved(context)
-        if isinstance(found, Grade):
-            return found
+        return found if isinstance(found, Grade) else self._about(found)
+
+    def _about(self, found: tuple[str, ...]) -> Rubric | Grade:
         items = _items("s", sentences_of(found[0]) if len(found) == 1 else found)
         if not items:
             return Grade.errored("no-context", "the context contains no words")

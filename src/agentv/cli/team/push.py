@@ -52,13 +52,17 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     found = chosen_remote(remote, os.environ)
     if found.is_exposed:
         click.echo(EXPOSED, err=True)
-    with Connection(found, sleep=wait_for_server) as connection:
-        redactor = redactor_of(os.environ, found.token)
-        status = _pushed(paths, connection, redactor)
-        if labels_directory(project_root()).is_dir():
-            added = push_labels(project_root(), connection, redactor)
-            if added:
-                click.echo(f"{plural(added, 'label')} pushed", err=True)
+    try:
+        with Connection(found, sleep=wait_for_server) as connection:
+            redactor = redactor_of(os.environ, found.token)
+            status = _pushed(paths, connection, redactor)
+            if labels_directory(project_root()).is_dir():
+                added = push_labels(project_root(), connection, redactor)
+                if added:
+                    click.echo(f"{plural(added, 'label')} pushed", err=True)
+    except KeyboardInterrupt:
+        click.echo("\ninterrupted; the server keeps what was sent, and the same command sends the rest", err=True)
+        return ExitStatus.INTERRUPTED
     return status
 
 
@@ -86,7 +90,7 @@ def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -
             click.echo(render_pushed(pushed), err=True)
         unchanged += not pushed.changed
     if len(paths) > 1 and unchanged:
-        click.echo(f"the server has all of {plural(unchanged, 'run')} already", err=True)
+        click.echo(f"the server already has {plural(unchanged, 'run')}", err=True)
     if failed:
         click.echo(f"{failed} of {len(paths)} runs were not pushed", err=True)
     return ExitStatus.ERRORED if failed else ExitStatus.PASSED

@@ -24,6 +24,10 @@ _WORDY_PIECE = 12
 
 _QUAD = 4
 
+_WINDOW = 1 << 14
+"""Bytes that are looked through at once. Four hexadecimal digits of a secret also stand in some hash among many: in a
+long text nearly all of them do, and each is then searched for in all of it."""
+
 _COMMON, _WORDY, _TELLING = range(3)
 """What a stretch says by itself: it stands in much ordinary text too (`https://`); it could; it does not."""
 
@@ -142,6 +146,11 @@ class SecretPieces:
 
     def _may_stand_in(self, data: bytes) -> bool:
         """Whether any stretch of a secret is there; what it says decides later."""
+        if len(data) <= _WINDOW:
+            return self._stand_within(data)
+        return any(self._stand_within(data[at : at + _WINDOW + PIECE - 1]) for at in range(0, len(data), _WINDOW))
+
+    def _stand_within(self, data: bytes) -> bool:
         for quad in self._quads.intersection(_aligned(data)):
             needle = quad.to_bytes(_QUAD, sys.byteorder)
             at = data.find(needle)

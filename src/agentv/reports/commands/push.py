@@ -28,5 +28,6 @@ def render_live_pushed(pushed: LivePushed, command: str) -> str:
     if pushed.problem is None:
         return f"pushed {plural(pushed.rows, 'row')}: {pushed.page}"
     missing, rows = pushed.missing
-    what = f"{missing:,} of {plural(rows, 'row')} were not pushed" if missing else "the end of the run was not pushed"
+    of, were = "row" if rows == 1 else "rows", "was" if missing == 1 else "were"
+    what = f"{missing:,} of {rows:,} {of} {were} not pushed" if missing else "the end of the run was not pushed"
     return f"warning: {what}: {one_line(pushed.problem)}. Push the rest with:\n  {command}"

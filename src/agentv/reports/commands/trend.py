@@ -35,7 +35,8 @@ def render_trend(trend: Trend, *, width: int) -> str:
         trend: of a suite.
         width: columns to use; where there are more runs than fit, the newest are drawn.
     """
-    head = f"{one_line(trend.suite)}: {trend.measure} over {plural(len(trend.points), 'run')}"
+    of = "" if trend.target is None else f", target {one_line(trend.target)}"
+    head = f"{one_line(trend.suite)}{of}: {trend.measure} over {plural(len(trend.points), 'run')}"
     drawn = [*_drawing(trend, width), ""] if len(trend.points) > 1 else []
     return "\n".join([head, "", *drawn, *findings(trend), *notes(trend)])
 
@@ -68,6 +69,7 @@ def trend_data(trend: Trend) -> dict[str, Json]:
     since = None if trend.since is None else trend.points[trend.since].run_id
     return {
         "suite": trend.suite,
+        "target": trend.target,
         "measure": trend.measure.replace(" ", "_"),
         "direction": trend.direction,
         "least_squares": _effect_json(trend.line, "slope"),
@@ -79,6 +81,7 @@ def trend_data(trend: Trend) -> dict[str, Json]:
         "not_new": trend.context.not_new,
         "ended_early": trend.context.ended_early,
         "last_failed": trend.context.last_failed,
+        "several_suites": trend.context.undivided,
         "changes": [asdict(change) for change in trend.context.changes],
         "runs": [asdict(point) for point in trend.points],
     }
@@ -131,18 +134,19 @@ def _notes(trend: Trend) -> Iterator[str]:
         yield f"note: the runs had from {sizes[0]} to {sizes[-1]} cases; part of the change may come from the cases"
     if unjudged := sum(point.judged < point.total for point in trend.points):
         yield f"note: in {plural(unjudged, 'run')}, cases errored or did not run; they are not counted"
-    yield from _changes(trend.context.changes)
+    other = "another target" if trend.target is None else "other settings of the target"
+    yield from _changes(trend.context.changes, other)
     yield from _left_out(trend.context)
 
 
-def _changes(changes: Sequence[Change]) -> Iterator[str]:
+def _changes(changes: Sequence[Change], other_target: str) -> Iterator[str]:
     """The newest, for they weigh most; the others are counted."""
     for change in changes[-CHANGES:]:
         parts = [
             f"{plural(change.edited, 'case')} edited" if change.edited else "",
             f"{change.added} new" if change.added else "",
             f"{change.gone} gone" if change.gone else "",
-            "another target" if change.targets else "",
+            other_target if change.targets else "",
             *change.rules,
         ]
         summary = ", ".join(part for part in parts if part)

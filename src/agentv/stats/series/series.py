@@ -139,6 +139,7 @@ class Trend:
         theil_sen: the line that is drawn from run `first` on, counted from there.
         first: the runs before this one share no case with those from it on, and are in no number.
         cases: how many cases at least two of those runs share; 0: none are known, and the runs' values are compared.
+        target: whose results alone these are; None: those of all targets together.
     """
 
     suite: str
@@ -151,6 +152,7 @@ class Trend:
     since: int | None = None
     first: int = 0
     cases: int = 0
+    target: str | None = None
 
     @classmethod
     def of(

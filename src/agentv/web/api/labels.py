@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.app.view.judges import checked_judges, checked_labels
+from agentv.app.view.judges import checked_labels
 from agentv.app.view.labelling import (
     DrawQuery,
     LabelAgreement,
@@ -73,7 +73,7 @@ def _judges(context: ViewContext, call: Call) -> dict[str, Any]:
     kept, query = context.labels_of(call.person), call.query
     try:
         if query.run:
-            return dict(judge_check_content(checked_judges(context.project, query.run, query.assertion, kept)))
+            return dict(judge_check_content(context.judges.of_run(query.run, query.assertion, kept)))
         return dict(judge_check_content(checked_labels(query.assertion, kept)))
     except NoLabelsError as error:
         raise RefusedError(404, "no-labels", f"{error}; {error.hint}" if error.hint else str(error)) from error

@@ -119,7 +119,10 @@ def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
     """
     if not identity.knows(project):
         own = ", ".join(f"'{name}'" for name in sorted(filter(None, identity.scopes)))
-        what = "you have no access to this project" if identity.csrf else f"the token is for the project {own}"
+        not_this = "" if project is None else f", not for '{project}'"
+        what = (
+            "you have no access to this project" if identity.csrf else f"the token is for the project {own}{not_this}"
+        )
         raise RefusedError(403, "other-project", what)
     if not identity.allows(scope, project):
         who = "you do" if identity.csrf else "the token does"

@@ -2,10 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from agentv.app.compare.comparing import CompareRequest, compare
+from agentv.app.compare.comparing import CompareRequest, compare, compare_each
 from agentv.errors import UsageError
 from agentv.model.run.comparison import CaseKey, Comparison, ComparisonSettings, Matrix
 from agentv.store.files.directory import RunDirectory
+from doubles.judged_runs import judged_run
+from doubles.read_files import bytes_read
 from doubles.stored_runs import scoring, write_run
 from doubles.trials import finished, trial
 
@@ -328,3 +330,36 @@ def test_a_gain_that_only_rounding_tells_from_the_needs_no_number_of_cases(store
     candidate = store("candidate", scoring(dict.fromkeys(names, 1.0)))
     found = compared(base, candidate, margin=0.1).whole
     assert (found.verdict, found.needed) == ("non-inferior", None)
+
+
+def test_several_candidates_are_compared_with_one_base_as_each_alone(runs, store):
+    base, worse = runs
+    other_target = store("other", [finished(trial=trial("case-1", target="claude"), scores=[])])
+    elsewhere = store("elsewhere", [finished(trial=trial("x", suite="elsewhere"))])
+    two_suites = store("two", [*scoring(GOOD), finished(trial=trial("case-1", suite="elsewhere"))])
+    candidates = [worse, base, elsewhere, other_target, two_suites, str(store("empty", []))]
+    each = compare_each(base, candidates, ComparisonSettings(limit=3))
+    for candidate, found in zip(candidates, each, strict=True):
+        if isinstance(found, UsageError):
+            assert refused(base, candidate, partial=True) == (str(found), found.hint)
+            continue
+        alone = compared(base, candidate, partial=True, limit=3)
+        assert list(found.pairs) == list(alone.pairs)
+        assert replace(found, pairs=alone.pairs) == alone
+    assert [isinstance(one, UsageError) for one in each] == [False, False, True, False, False, True]
+    of_nothing = compare_each("nothing", [worse, base], ComparisonSettings())
+    assert len({str(one) for one in of_nothing}) == 1
+    assert all("nothing" in str(one) for one in of_nothing)
+
+
+def test_a_base_is_read_once_however_many_candidates_there_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    base = judged_run(tmp_path, [True] * 300, run="20261121T140322Z-aaaa", answer="{} " + "answer " * 300)
+    small = [judged_run(tmp_path, [False] * 3, run=f"2026112{day}T140322Z-bbbb") for day in range(2, 6)]
+    (tmp_path / ".agentv" / "labels").mkdir()  # corrected rates read the runs, too
+    question = ComparisonSettings(limit=0)
+    compare_each(base, small[:1], question)  # imports
+    one = bytes_read(lambda: compare_each(base, small[:1], question))
+    four = bytes_read(lambda: compare_each(base, small, question))
+    assert one > (tmp_path / ".agentv" / "results" / base / "index.jsonl").stat().st_size
+    assert four < 1.5 * one

@@ -102,3 +102,88 @@ def test_a_label_with_an_impossible_time_is_refused_and_pulled_by_nobody(tmp_pat
                 )
                 transaction.insert("labels", columns, [("support", "x", 1, "s", "ana", time, "ana", line)])
             assert pull_labels(tmp_path / "other", connection) == (0, ())
+
+
+def many(count, person="ana", day="2026-11-21"):
+    return [replace(ANA, case=f"case-{number}", person=person, time=f"{day}T14:03:22Z") for number in range(count)]
+
+
+def labels_on(remote, directory):
+    with Connection(remote) as connection:
+        pull_labels(directory, connection)
+    return sorted(map(label_line, LabelFiles(directory).read()))
+
+
+def sent_by(root, remote):
+    """How many labels a push adds, and how many bytes it sends."""
+    with Connection(remote) as connection:
+        return push_labels(root, connection, NOBODY), connection.sent
+
+
+def test_a_push_sends_only_labels_that_the_server_lacks(remote, tmp_path):
+    root = tmp_path / "root"
+    LabelFiles(root).add([*many(400), *many(400, "ben"), *many(400, day="2026-11-22")])
+    added, first = sent_by(root, remote)
+    assert added == 1200
+    added, nothing_new = sent_by(root, remote)
+    assert added == 0
+    assert nothing_new < 600, "3 hashes"
+    LabelFiles(root).add([replace(ANA, case="new", person="ben")])
+    added, one_more = sent_by(root, remote)
+    assert added == 1
+    assert nothing_new < one_more < first / 2, "the hashes, the ids of one group, and one line"
+    with Connection(remote) as connection:  # the server has labels of this group that the project lacks
+        connection.send("POST", "labels/lines", {}, label_line(replace(ANA, case="there")), dict)
+    assert sent_by(root, remote)[0] == 0
+
+
+def test_a_file_that_was_edited_and_a_server_that_was_lost_end_with_the_same_labels(tmp_path):
+    root = tmp_path / "root"
+    LabelFiles(root).add([*many(30), BEN])
+    file = labels_file(root, "s")
+    lines = file.read_bytes().splitlines(keepends=True)
+    with team_server_in(tmp_path / "first") as server:
+        remote = Remote.of(server.address, server.token())
+        assert sent_by(root, remote)[0] == 31
+        file.write_bytes(b"".join(reversed(lines[5:])) + lines[7])  # removed, reordered, and one twice
+        assert sent_by(root, remote)[0] == 0
+        LabelFiles(root).add([replace(BEN, time="2026-11-23T08:00:00Z")])
+        assert sent_by(root, remote)[0] == 1
+        everything = labels_on(remote, tmp_path / "copy")
+        assert len(everything) == 32
+        assert labels_on(remote, root) == sorted([*everything, lines[7].strip()]), "the file keeps its line twice"
+    with team_server_in(tmp_path / "second") as server:
+        rebuilt = Remote.of(server.address, server.token())
+        assert sent_by(root, rebuilt)[0] == 32
+        assert labels_on(rebuilt, tmp_path / "other") == everything
+
+
+def test_pushes_at_once_and_one_that_was_cut_add_each_label_once(remote, tmp_path):
+    roots = [tmp_path / name for name in "abc"]
+    for number, root in enumerate(roots):
+        LabelFiles(root).add(many(60)[number * 10 :])
+    with ThreadPoolExecutor(3) as pool:
+        assert sum(added for added, _ in pool.map(lambda root: sent_by(root, remote), roots)) == 60
+    LabelFiles(roots[0]).add(replace(one, note="x" * 60_000) for one in many(60, "ben"))  # 4 batches
+    sending = []
+
+    class Cut(httpx.HTTPTransport):
+        def handle_request(self, request):
+            if request.url.path.endswith("/lines"):
+                sending.append(request)
+                if len(sending) == 3:
+                    raise KeyboardInterrupt
+            return super().handle_request(request)
+
+    with Connection(remote, transport=Cut()) as connection, pytest.raises(KeyboardInterrupt):
+        push_labels(roots[0], connection, NOBODY)
+    added, _ = sent_by(roots[0], remote)
+    assert 0 < added < 60
+    assert len(labels_on(remote, tmp_path / "copy")) == 120
+
+
+def test_a_server_that_asks_for_what_was_not_offered_is_refused(remote, tmp_path):
+    LabelFiles(tmp_path).add([ANA])
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=b'{"differing": [1]}'))
+    with Connection(remote, transport=transport) as connection, pytest.raises(PushError, match="does not have"):
+        push_labels(tmp_path, connection, NOBODY)

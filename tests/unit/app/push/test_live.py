@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from threading import Event
@@ -8,7 +10,8 @@ from threading import Event
 import httpx
 import pytest
 
-from agentv.app.push.live import LivePush, Waits
+from agentv.app.push.batch_times import Waits
+from agentv.app.push.live import LivePush
 from agentv.app.push.remote import Remote
 from agentv.store.files.directory import is_being_written
 from agentv.store.team.uploaded import RunName
@@ -179,3 +182,15 @@ def test_a_server_that_sends_a_byte_at_a_time_does_not_hold_up_the_end(remote, t
         assert time.monotonic() - began < WAITS.end
         assert done is not None
         assert "did not take them in time" in done.problem
+
+
+def test_the_client_of_http_is_loaded_without_its_command(tmp_path):
+    script = (
+        "import sys\nfrom agentv.app.push.live import LivePush\nfrom agentv.app.push.remote import Remote\n"
+        "from pathlib import Path\n"
+        "push = LivePush(Remote.of('http://127.0.0.1:9/projects/support', 't'), {}, print)\n"
+        "push.start(Path(sys.argv[1]))\npush.finish()\n"
+        "assert 'httpx' in sys.modules and 'rich.syntax' not in sys.modules and 'httpx._main' not in sys.modules\n"
+    )
+    run = write_run(tmp_path, row(1))
+    subprocess.run([sys.executable, "-c", script, str(run)], check=True, stdout=subprocess.DEVNULL)

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -60,11 +64,32 @@ def test_push_says_what_it_did_and_names_runs_that_failed(project, capsys, monke
         assert capsys.readouterr().err == f"{RUN_ID}: 2 rows pushed\n"
         assert run(["push", "--all"]) == 3
         said = capsys.readouterr().err
-        assert "the server has all of 1 run already\n" in said
+        assert "the server already has 1 run\n" in said
         assert "0000/index.jsonl:1: this row was changed after it was written" in said
         assert said.endswith("1 of 2 runs were not pushed\n")
         assert run(["push", RUN_ID, "--all"]) == 2
         assert run(["push", "nope"]) == 2
+
+
+class Interrupting(BaseHTTPRequestHandler):
+    """Ctrl-C is pressed while an answer is waited for."""
+
+    def do_GET(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+def test_an_interrupted_push_says_how_it_is_continued(project, capsys, monkeypatch):
+    write_run(project, row(1))
+    with HTTPServer(("127.0.0.1", 0), Interrupting) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        monkeypatch.setenv("AGENTV_TOKEN", "agentv_x")
+        monkeypatch.setenv("AGENTV_REMOTE", f"http://127.0.0.1:{server.server_port}/projects/support")
+        assert run(["push"]) == 130
+    said = capsys.readouterr().err
+    assert said == "\ninterrupted; the server keeps what was sent, and the same command sends the rest\n"
 
 
 def test_where_to_push_comes_from_the_configuration(project):

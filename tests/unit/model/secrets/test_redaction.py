@@ -339,3 +339,16 @@ def test_a_rubric_with_a_secret_is_redacted_and_its_hash_tells_nothing(redactor)
     assert asked.rubric_sha256 != told.rubric_sha256
     plain = AskedJudge("judge", "openai:small", "is polite", "a" * 64, "b" * 64)
     assert redactor.redact_grade(Grade(1.0, passed=True, asked_judge=plain)).asked_judge == plain
+
+
+def test_a_secret_is_found_at_every_place_of_a_long_text():
+    secret = "k7Qx9ZpW"  # eight letters: no border may lie within them
+    looking = Redactor([secret])
+    missed = [
+        before
+        for around in (1 << 14, 2 << 14)
+        for before in range(around - 10, around + 10)
+        if not looking.found_in(b"x" * before + secret.encode() + b"x" * 20_000)
+    ]
+    assert missed == []
+    assert not looking.found_in(b"x" * 50_000)

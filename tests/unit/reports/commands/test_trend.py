@@ -116,6 +116,19 @@ def test_a_mean_score_is_no_percentage_and_a_name_is_shown_safely():
     assert text.startswith(r"a\x1b[2J: mean score over 1 run")
 
 
+def test_the_target_of_a_trend_is_named():
+    alone = replace(
+        trend(0.5, 0.6, context=Context(changes=(Change("r1", targets=True),), undivided=2)), target="gpt\x1b[2J"
+    )
+    lines = render_trend(alone, width=80).split("\n")
+    assert lines[0] == r"refunds, target gpt\x1b[2J: pass rate over 2 runs"
+    assert any("r1 differs from the run before it: other settings of the target;" in line for line in lines)
+    told = json.loads(trend_json(alone))
+    assert (told["target"], told["several_suites"]) == ("gpt\x1b[2J", 2)
+    told = json.loads(trend_json(trend(0.5)))
+    assert (told["target"], told["several_suites"]) == (None, 0)
+
+
 def test_json_has_no_infinity():
     told = json.loads(trend_json(trend(0.5, 0.6)))
     assert told["least_squares"]["slope_interval"] is None

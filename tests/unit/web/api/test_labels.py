@@ -13,8 +13,11 @@ from agentv.app.labels.checking import check_judges
 from agentv.app.labels.keeping import LabelFiles
 from agentv.app.labels.labelling import open_session
 from agentv.reports.commands.judge_check import judge_check_json
+from agentv.store.labels.agreements import agreements_file
 from agentv.web.context import ViewOptions
 from doubles.judged_runs import ASKED, judged_run
+from doubles.read_files import bytes_read
+from doubles.stored_runs import write_rows
 from doubles.viewed_project import viewed
 
 RUN = "20261121T140322Z-aaaa"
@@ -102,6 +105,31 @@ def test_the_agreement_is_told_once_all_are_labelled_and_then_labels_stay(client
     refused = say(client, again, "pass")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "finished")
     assert len(kept(root)) == 7
+
+
+def test_after_a_restart_labels_still_stay_once_the_agreement_was_shown(root):
+    with viewed(root, ADA) as client:
+        found = queue(client).json()
+        while found["answer"]:
+            last, found = found, say(client, found).json()["next"]
+        shown = agreements_file(root, RUN)
+        shown.parent.mkdir()
+        shown.mkdir()
+        refused = client.post("/api/labels/agreement", json={"run": RUN})
+        assert refused.status_code == 422, "what cannot be written is not shown"
+        assert "agreed" not in refused.json()
+        shown.rmdir()
+        for _ in range(2):
+            assert client.post("/api/labels/agreement", json={"run": RUN}).json()["of"] == 6
+    assert len(shown.read_text().splitlines()) == 1, "it is written once"
+    for person, code in (("ada", 409), (" ADA ", 409), ("ben", 200)):
+        with viewed(root, ViewOptions(label=True, person=person)) as client:
+            assert say(client, queue(client, at=last["answer"]["id"]).json(), "fail").status_code == code, person
+    shown.write_text("{\n")
+    with viewed(root, ADA) as client:
+        damaged = say(client, queue(client, at=last["answer"]["id"]).json(), "fail")
+        assert damaged.status_code == 422
+        assert f"{RUN}.jsonl:1: not a shown agreement" in damaged.json()["error"]["message"]
 
 
 def test_a_label_that_is_sent_twice_is_added_once(client, root):
@@ -201,3 +229,29 @@ def test_judges_say_what_the_command_says(client, root):
     (alone,) = client.get("/api/judges").json()["judges"]
     assert alone["confusion_matrix"] == judge["confusion_matrix"]
     assert client.get("/api/judges?assertion=none").status_code == 404
+
+
+def test_a_run_is_read_once_for_its_judges_until_it_or_its_labels_change(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [True] * 200, answer="{} " + "long " * 300)
+    (tmp_path / "more").mkdir()
+    judged_run(tmp_path / "more", [False] * 50, answer="another {}")
+    index, more = (root / ".agentv" / "results" / RUN / "index.jsonl" for root in (tmp_path, tmp_path / "more"))
+
+    def judge():
+        (found,) = client.get(f"/api/judges?run={RUN}").json()["judges"]
+        assert found == json.loads(judge_check_json(check_judges(RUN)))["judges"][0]
+        return found["labels"]["labels"], found["judge_pass_rate"]
+
+    with viewed(tmp_path, ADA) as client:
+        first = queue(client).json()
+        second = say(client, first).json()["next"]
+        assert bytes_read(lambda: client.get(f"/api/judges?run={RUN}")) > index.stat().st_size
+        assert bytes_read(lambda: client.get(f"/api/judges?run={RUN}")) < index.stat().st_size / 4
+        assert judge() == (1, 1.0)
+        say(client, second)
+        assert judge() == (2, 1.0)
+        write_rows(index.parent, [*index.read_bytes().splitlines(), *more.read_bytes().splitlines()])
+        assert judge()[1] == 0.75, "50 cases were done again, and failed"
+        assert client.get(f"/api/judges?run={RUN}&assertion=none").status_code == 422
+        assert judge()[1] == 0.75

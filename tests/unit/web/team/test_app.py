@@ -216,6 +216,10 @@ def test_people_add_labels_of_their_own_and_those_who_push_add_any(server, clien
         assert (found["cursor"], found["more"]) == (2, False)
         reader = {"Authorization": f"Bearer {server.token('read')}"}
         assert code(other.post("/api/labels/lines", content=own, headers=reader)) == (403, "missing-scope")
+        for what in ("groups", "missing"):
+            assert code(other.post(f"/api/labels/{what}", json=[], headers=reader)) == (403, "missing-scope")
+            assert other.post(f"/api/labels/{what}", json=[]).status_code == 200
+            assert code(client.post(f"/api/labels/{what}", json=[{}, 1])) == (400, "bad-request")
 
 
 def label(person, **other):
