@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import signal
 import sys
 from collections.abc import Iterator
-from itertools import count
+from itertools import chain, count, groupby
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,39 @@ def agentv_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGENTV_HOME", str(home))
         yield home
+
+
+WAITING = tuple(
+    str(Path(__file__).parent / folder)
+    for folder in ("docs", "e2e", "unit/agents", "unit/reports/html", "unit/user_code", "unit/web", "unit/workspaces")
+)
+"""Folders whose tests wait for programs and browsers more than they compute."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each process of pytest-xdist its share of the tests that wait, first; see `dealt`."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if processes > 1:
+        items[:] = dealt(items, processes)
+
+
+def dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Tests in an order whose parts of equal length, one for each process, begin with tests that wait.
+
+    `--dist worksteal` gives each process such a part. In the order of the files, one process would get all tests that
+    wait, and at the end they would run alone on an idle processor. The tests of a module stay together, and those of
+    the targets too, so that LiteLLM, whose import takes 5 s, is imported once.
+    """
+    modules = [list(tests) for _, tests in groupby(items, lambda item: item.path)]
+    waiting = [tests for tests in modules if str(tests[0].path).startswith(WAITING)]
+    computing = [tests for tests in modules if not str(tests[0].path).startswith(WAITING)]
+    computing.sort(key=lambda tests: {"contract", "targets"}.isdisjoint(tests[0].path.parts))
+    parts = [list(chain.from_iterable(waiting[first::processes])) for first in range(processes)]
+    for part in parts:
+        while computing and len(part) * processes < len(items):
+            part.extend(computing.pop(0))
+    return list(chain(*parts, *computing))
 
 
 @pytest.hookimpl(trylast=True)
