@@ -232,6 +232,19 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
         uploads.put_record(replace(NAME, run=RUN_ID.replace("2", "٢")), RECORD, writing=False)  # other digits
 
 
+def test_a_run_that_was_pushed_before_it_said_what_it_is_is_the_same_run_until_it_has_rows(uploads):
+    opened = json.dumps({"schema_version": 1, "run_id": RUN_ID}).encode()
+    uploads.put_record(NAME, opened, writing=True)
+    assert uploads.put_record(NAME, RECORD, writing=True)
+    with pytest.raises(UploadRefusedError, match="which started at 2026-11-21T14:03:22"):
+        uploads.put_record(NAME, opened, writing=True)
+    uploads.delete(NAME)
+    uploads.put_record(NAME, opened, writing=True)
+    uploads.add_rows(NAME, batch(0, row("a")))
+    with pytest.raises(UploadRefusedError, match="has another run"):
+        uploads.put_record(NAME, RECORD, writing=True)
+
+
 def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp_path):
     first, second, third = row("a") + row("b"), row("c") + row("d"), row("c", "new")
     uploads.put_record(NAME, RECORD, writing=False)

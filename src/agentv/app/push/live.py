@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from agentv.app.push.batch_times import NextBatch, Waits
 from agentv.app.push.remote import Remote
-from agentv.errors import AgentvError
+from agentv.errors import AgentvError, StoreError
 from agentv.model.run.pushed import LivePushed
 from agentv.model.values.response import Failure
-from agentv.store.files.directory import INDEX, RUN
+from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.user_code.functions.guard import attempt
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ class LivePush:
 
     def _step(self, connection: Any, rhythm: _Rhythm) -> None:
         assert self._path is not None  # noqa: S101  # it was started
-        if not (self._path / RUN).exists():
-            return  # the run is about to write it
+        if self._push is None and not _is_described(self._path):
+            return  # the run is about to write what it is
         push = self._opened(connection)
         if push.push_new_rows():
             rhythm.has_news()
@@ -216,6 +216,14 @@ class LivePush:
             if not self._run_ended.is_set() and reason not in self._told:
                 self._told.add(reason)
                 self._problem(f"cannot push now: {reason}; {then}")
+
+
+def _is_described(path: Path) -> bool:
+    """Whether `run.json` says what is run; a directory that was just opened has one that only names the run."""
+    try:
+        return "started" in read_document(path / RUN)
+    except StoreError:
+        return False
 
 
 @contextmanager

@@ -80,7 +80,7 @@ class Uploads:
                 audit(transaction, name.actor, "run begun", name.project, name.run)
                 transaction.notify()
                 return True
-            if started_in(run.record) != began:
+            if started_in(run.record) != began and not _is_empty(run):
                 raise UploadRefusedError(
                     f"the project has another run {name.run}, which started at {started_in(run.record)}: "
                     "delete one of them on the server, or push to another project"
@@ -292,6 +292,11 @@ def _has(transaction: Transaction, run: _StoredRun, batch: RowBatch) -> bool:
         "SELECT size, sha256 FROM batches WHERE run = :run AND start = :start", run=run.id, start=batch.start
     )
     return found == [(len(batch.lines), batch.sha256)]
+
+
+def _is_empty(run: _StoredRun) -> bool:
+    """Whether a run was pushed before it wrote what it is."""
+    return run.size == 0 and started_in(run.record) is None
 
 
 def _is_border(transaction: Transaction, run: _StoredRun, start: int) -> bool:

@@ -77,6 +77,31 @@ def test_rows_reach_the_server_while_the_run_goes_on_and_the_end_completes_it(se
     assert not is_being_written(run)
 
 
+def test_a_run_is_begun_on_the_server_when_its_run_json_says_what_is_run(server, remote, tmp_path):
+    run = write_run(tmp_path)
+    described = (run / "run.json").read_bytes()
+    bodies, problems = [], []
+
+    class Recording(httpx.HTTPTransport):
+        def handle_request(self, request):
+            bodies.append((request.method, request.content))
+            return super().handle_request(request)
+
+    for early in (b"", b'{"schema_version"', b'{"schema_version": 1, "run_id": "' + RUN_ID.encode() + b'"}'):
+        (run / "run.json").write_bytes(early)
+        push = LivePush(remote, {}, problems.append, WAITS)
+        push._path = run
+        assert push._step(None, None) is None, "the server would have got it"
+    with started(run, remote, problems, transport=Recording()) as push:
+        (run / "run.json").write_bytes(described)
+        wait_for(lambda: server.state.uploads.state(NAME).generation)
+        write_rows(run, row(1))
+        done = push.finish()
+    assert (done.problem, problems) == (None, [])
+    assert next(body for method, body in bodies if method == "PUT") == described
+    assert server.state.uploads.state(NAME).size == len(row(1))
+
+
 def test_a_server_that_is_away_and_comes_again_is_continued(server, remote, tmp_path):
     class Away(httpx.HTTPTransport):
         is_away = Event()
