@@ -212,9 +212,10 @@ def test_a_server_that_sends_a_byte_at_a_time_does_not_hold_up_the_end(remote, t
 def test_the_client_of_http_is_loaded_without_its_command(tmp_path):
     script = (
         "import sys\nfrom agentv.app.push.live import LivePush\nfrom agentv.app.push.remote import Remote\n"
-        "from pathlib import Path\n"
-        "push = LivePush(Remote.of('http://127.0.0.1:9/projects/support', 't'), {}, print)\n"
-        "push.start(Path(sys.argv[1]))\npush.finish()\n"
+        "from pathlib import Path\nfrom threading import Event\nrefused = Event()\n"
+        "remote = Remote.of('http://127.0.0.1:9/projects/support', 't')\n"
+        "push = LivePush(remote, {}, lambda _: refused.set())\n"
+        "push.start(Path(sys.argv[1]))\nassert refused.wait(30)\npush.finish()\n"
         "assert 'httpx' in sys.modules and 'rich.syntax' not in sys.modules and 'httpx._main' not in sys.modules\n"
     )
     run = write_run(tmp_path, row(1))
