@@ -8,7 +8,8 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
-from itertools import chain, count, groupby
+from itertools import accumulate, count, groupby
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -43,28 +44,27 @@ WAITING = tuple(
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each process of pytest-xdist its share of the tests that wait, first; see `dealt`."""
-    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if processes > 1:
-        items[:] = dealt(items, processes)
+    """Mix the tests for the processes of pytest-xdist; see `mixed`."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items[:] = mixed(items)
 
 
-def dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
-    """Tests in an order whose parts of equal length, one for each process, begin with tests that wait.
+def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Modules whose tests wait, evenly spread over those whose tests compute.
 
-    `--dist worksteal` gives each process such a part. In the order of the files, one process would get all tests that
-    wait, and at the end they would run alone on an idle processor. The tests of a module stay together, and those of
-    the targets too, so that LiteLLM, whose import takes 5 s, is imported once.
+    `--dist worksteal` gives each process a part of the tests in their order. In the order of the files, one process
+    would get all tests that wait, and at the end they would run alone on an idle processor. Tests of the targets stay
+    together, so that most processes never import LiteLLM, which takes 5 s.
     """
     modules = [list(tests) for _, tests in groupby(items, lambda item: item.path)]
-    waiting = [tests for tests in modules if str(tests[0].path).startswith(WAITING)]
-    computing = [tests for tests in modules if not str(tests[0].path).startswith(WAITING)]
-    computing.sort(key=lambda tests: {"contract", "targets"}.isdisjoint(tests[0].path.parts))
-    parts = [list(chain.from_iterable(waiting[first::processes])) for first in range(processes)]
-    for part in parts:
-        while computing and len(part) * processes < len(items):
-            part.extend(computing.pop(0))
-    return list(chain(*parts, *computing))
+    modules.sort(key=lambda tests: {"contract", "targets"}.isdisjoint(tests[0].path.parts))
+    placed = []
+    for waiting in (True, False):
+        kind = [tests for tests in modules if str(tests[0].path).startswith(WAITING) == waiting]
+        lengths = [len(tests) for tests in kind]
+        placed += zip((before / sum(lengths) for before in accumulate(lengths, initial=0)), kind, strict=False)
+    placed.sort(key=itemgetter(0))
+    return [test for _, tests in placed for test in tests]
 
 
 @pytest.hookimpl(trylast=True)
