@@ -40,7 +40,7 @@ def pushed(run, remote, env=None, **options):
 
 
 def copy_of(server, tmp_path):
-    replica = Replica(server.state.database, tmp_path / "copies", lambda run: (run / "summary.json").read_bytes())
+    replica = Replica(server.state.database, tmp_path / "copies", lambda _, pushed: pushed)
     replica.update()
     replica.close()
     return tmp_path / "copies/support/.agentv/results" / RUN_ID
