@@ -200,11 +200,12 @@ class Replica:
 
     def _complete(self, path: Path, found: _Unsummed) -> bool:
         """Write the totals of a copy; whether they are known, or there are none."""
-        copied, added = found.copied, 0
-        if found.summary is None:
-            (path / SUMMARY).unlink(missing_ok=True)
-        else:
+        copied = found.copied
+        if found.summary is not None:
             added = self._write_summary(path, found.summary)
+        else:
+            added = 0
+            (path / SUMMARY).unlink(missing_ok=True)
         if added is None and self._unsummed.get(path) == found:
             return False
         if added is None:
