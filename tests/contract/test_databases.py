@@ -326,6 +326,30 @@ def test_a_copy_without_its_totals_counts_as_running_and_no_other_waits_for_it(u
     replica.close()
 
 
+def test_copies_are_brought_up_to_date_by_one_thread_at_a_time(uploads, database, tmp_path):
+    uploads.put_record(NAME, RECORD, writing=False)
+    uploads.add_rows(NAME, batch(0, row("a")))
+    uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
+    begun, go_on, summed = Event(), Event(), []
+
+    def totals_of(run, pushed):
+        summed.append(run.name)
+        begun.set()
+        assert go_on.wait(10)
+        return pushed
+
+    replica = Replica(database, tmp_path / "copies", totals_of)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(replica.update)
+        assert begun.wait(10)
+        second = threads.submit(replica.update)
+        with pytest.raises(TimeoutError):
+            second.result(0.1)
+        go_on.set()
+        assert (first.result(10), second.result(10), summed) == (1, 0, [RUN_ID])
+    replica.close()
+
+
 def test_the_artifacts_of_a_deleted_run_are_deleted_where_no_other_run_has_them(uploads, database):
     other = replace(NAME, run="20251121T140322Z-0000")
     uploads.put_record(NAME, RECORD, writing=False)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
+from threading import Lock
 from typing import BinaryIO
 
 import msgspec
@@ -89,6 +90,7 @@ class Replica:
         self._unsummed: dict[Path, _Unsummed] = {}
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
+        self._updating = Lock()
         try:
             make_private(self._directory)
             self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
@@ -110,10 +112,16 @@ class Replica:
     def update(self) -> int:
         """Copy what changed, newest runs first; how many runs did. A run that cannot be written keeps no other back.
 
+        One thread does that at a time.
+
         Raises:
             StoreError: a file cannot be written.
             DatabaseUnavailableError: the database cannot be reached; the next update goes on.
         """
+        with self._updating:
+            return self._update()
+
+    def _update(self) -> int:
         with self._database.reading() as transaction:
             projects = [name for (name,) in transaction.rows("SELECT name FROM projects")]
             rows = transaction.rows(
