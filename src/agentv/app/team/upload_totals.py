@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 from agentv.app.results.totals import totals_of_upload
 from agentv.errors import StoreError
 from agentv.store.files.directory import INDEX, RUN
+from agentv.user_code.processes.memory import map_large_blocks
 
 _LARGE = 16_000_000
 """Bytes of rows whose totals take about half a second; those of more are computed by a process of their own."""
@@ -124,6 +125,7 @@ def _started(run: Path, inputs: _Inputs) -> _Job:
 
 def _main() -> None:
     os.nice(_NICENESS)
+    map_large_blocks()
     gc.set_threshold(100_000, 50, 100)  # as every command: rows are many objects and next to no cycles
     sys.stdout.buffer.write(totals_of_upload(Path(sys.argv[1]), sys.stdin.buffer.read()))
 

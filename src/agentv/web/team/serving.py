@@ -17,6 +17,7 @@ import uvicorn
 from agentv.app.team.upload_totals import UploadTotals
 from agentv.errors import AgentvError, UsageError
 from agentv.store.team.replica import Replica
+from agentv.user_code.processes.memory import map_large_blocks
 from agentv.web.security import loopback_addresses
 from agentv.web.team.app import team_application
 from agentv.web.team.state import TeamState
@@ -70,6 +71,7 @@ def serve_team(
     Raises:
         StoreError: the directory cannot be used.
     """
+    map_large_blocks()
     with copying(state, data, problem):
         started()
         with suppress(KeyboardInterrupt):
