@@ -67,6 +67,32 @@ class _Source(Struct, frozen=True):
     pushed: str
 
 
+class _RunLocks:
+    """Locks of journals, as a process has that writes a run: every reader takes the run as going on."""
+
+    def __init__(self) -> None:
+        self._held: dict[Path, int] = {}
+
+    def lock(self, run: Path) -> None:
+        """Lock the journal of a run, which is made where it is missing."""
+        if run not in self._held:
+            run.mkdir(mode=0o700, exist_ok=True)
+            descriptor = open_private(run / JOURNAL, os.O_RDWR | os.O_CREAT)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._held[run] = descriptor
+
+    def unlock(self, run: Path) -> None:
+        """Let go of it."""
+        descriptor = self._held.pop(run, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go of all."""
+        for run in list(self._held):
+            self.unlock(run)
+
+
 class Replica:
     """The copies in one directory. Used by one process at a time, which is locked out of it by another one.
 
@@ -86,7 +112,7 @@ class Replica:
         self._totals_of = totals_of
         self._directory = directory.absolute()
         self._copied: dict[Path, _Copied] = {}
-        self._writing: dict[Path, int] = {}
+        self._locks = _RunLocks()
         self._unsummed: dict[Path, _Unsummed] = {}
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
@@ -163,8 +189,7 @@ class Replica:
 
     def close(self) -> None:
         """Let another process use the directory."""
-        for path in list(self._writing):
-            self._unlock(path)
+        self._locks.close()
         os.close(self._lock)
 
     def _path(self, source: _Source) -> Path:
@@ -174,9 +199,9 @@ class Replica:
         """Bring one copy up to date; whether it was not."""
         goes_on = bool(source.writing) and source.pushed > silent_since()
         if goes_on or path in self._unsummed:
-            self._lock_as_running(path)
+            self._locks.lock(path)
         else:
-            self._unlock(path)
+            self._locks.unlock(path)
         before = self._copied.get(path) or _read_copied(path)
         self._copied[path] = before
         if before.revision == source.revision:
@@ -188,7 +213,7 @@ class Replica:
         if found is None or not self._complete(path, found):
             return False
         if not goes_on:
-            self._unlock(path)
+            self._locks.unlock(path)
         return True
 
     def _copied_without_totals(self, path: Path, source: _Source, before: _Copied) -> _Unsummed | None:
@@ -218,7 +243,7 @@ class Replica:
             return False
         if added is None:
             self._unsummed[path] = found
-            self._lock_as_running(path)
+            self._locks.lock(path)
             revision = self._copied[path].revision
         else:
             self._unsummed.pop(path, None)
@@ -306,25 +331,12 @@ class Replica:
         for project in projects:
             for path in results_directory(self.root(project)).iterdir():
                 if path not in known and path.is_dir():
-                    self._unlock(path)
+                    self._locks.unlock(path)
                     self._copied.pop(path, None)
                     self._unsummed.pop(path, None)
                     shutil.rmtree(path)
                     removed += 1
         return removed
-
-    def _lock_as_running(self, path: Path) -> None:
-        """Lock the journal, as a process does that writes a run: then every reader takes the run as going on."""
-        if path not in self._writing:
-            path.mkdir(mode=0o700, exist_ok=True)
-            descriptor = open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            self._writing[path] = descriptor
-
-    def _unlock(self, path: Path) -> None:
-        descriptor = self._writing.pop(path, None)
-        if descriptor is not None:
-            os.close(descriptor)
 
 
 def _opened(path: Path) -> BinaryIO:
