@@ -13,6 +13,7 @@ import pytest
 from agentv.app.push.connection import Connection
 from agentv.app.push.pushing import RunPush, redactor_of
 from agentv.app.push.remote import Remote
+from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import stored_summary
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
@@ -73,7 +74,7 @@ def test_the_totals_of_a_pushed_run_are_those_of_its_rows(tmp_path, forged):
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
         RunPush(run, closing.enter_context(Connection(remote)), redactor_of({}, "")).push()
         copy = copies.root("support") / ".agentv/results" / RUN_ID
-        wait_for((copy / "copied.json").exists)
+        wait_for(lambda: (copy / "summary.json").exists() and not is_being_written(copy))
         answer = httpx.get(f"{server.address}/api/runs", headers={"Authorization": f"Bearer {remote.token}"})
     (listed,) = answer.json()["runs"]
     assert (listed["pass_rate"], listed["cases"]["passed"], listed["total"]) == (0.5, 1, 2)
