@@ -198,14 +198,14 @@ class Replica:
     def _copy(self, path: Path, source: _Source) -> bool:
         """Bring one copy up to date; whether it was not."""
         goes_on = bool(source.writing) and source.pushed > silent_since()
-        if goes_on or path in self._unsummed:
+        if goes_on:
             self._locks.lock(path)
-        else:
-            self._locks.unlock(path)
         before = self._copied.get(path) or _read_copied(path)
         self._copied[path] = before
         if before.revision == source.revision:
             self._unsummed.pop(path, None)
+            if not goes_on:
+                self._locks.unlock(path)
             return False
         found = self._unsummed.get(path)
         if found is None or found.copied.revision != source.revision:

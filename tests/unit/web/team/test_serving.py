@@ -13,14 +13,13 @@ import pytest
 from agentv.app.push.connection import Connection
 from agentv.app.push.pushing import RunPush, redactor_of
 from agentv.app.push.remote import Remote
-from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import stored_summary
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
 from agentv.web.team.serving import copying
 from doubles import stored_runs
 from doubles.stored_runs import scoring
-from doubles.team_servers import RUN_ID, row, team_server_in, wait_for, write_rows, write_run
+from doubles.team_servers import RUN_ID, is_complete, row, team_server_in, wait_for, write_rows, write_run
 
 
 def events_of(lines):
@@ -74,7 +73,7 @@ def test_the_totals_of_a_pushed_run_are_those_of_its_rows(tmp_path, forged):
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
         RunPush(run, closing.enter_context(Connection(remote)), redactor_of({}, "")).push()
         copy = copies.root("support") / ".agentv/results" / RUN_ID
-        wait_for(lambda: (copy / "summary.json").exists() and not is_being_written(copy))
+        wait_for(lambda: is_complete(copy))
         answer = httpx.get(f"{server.address}/api/runs", headers={"Authorization": f"Bearer {remote.token}"})
     (listed,) = answer.json()["runs"]
     assert (listed["pass_rate"], listed["cases"]["passed"], listed["total"]) == (0.5, 1, 2)
