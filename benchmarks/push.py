@@ -5,6 +5,7 @@
     benchmarks/push.py --postgresql                 # a PostgreSQL of its own, from Debian's packages
     benchmarks/push.py --rows 10000 --row-bytes 4000
     benchmarks/push.py --live 5                     # 5 pairs of runs of 10,000 cases, with and without a push
+    benchmarks/push.py --rows 1000000 --end         # how long another run waits when this one ends
 
 Aims: 15 s for 100,000 rows, 2 s for the same again. `copied` is when the server's copy of the run is complete too.
 """
@@ -20,11 +21,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from agentv.store.journal.answers import HEADER, row_checksum_line
-from agentv.store.rows.reading import key_of_row
+from agentv.store.rows.reading import key_of_row, read_rows
+from agentv.store.totals.summary import PlannedCounts, summarize
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 AGENTV = [sys.executable, "-m", "agentv"]
@@ -106,6 +108,7 @@ def main() -> None:
     parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--live", type=int, metavar="PAIRS")
     parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--end", action="store_true")
     given = parser.parse_args()
     with ExitStack() as closing:
         home = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="agentv-push-")))
@@ -129,7 +132,8 @@ def main() -> None:
         closing.callback(server.terminate)
         assert server.stdout is not None
         address = server.stdout.readline().strip() + "projects/support"
-        env = {**os.environ, "AGENTV_TOKEN": token, "AGENTV_REMOTE": address}
+        # no other variable: the random rows may contain its value, and are then taken for a secret
+        env = {"PATH": os.environ["PATH"], "HOME": str(home), "AGENTV_TOKEN": token, "AGENTV_REMOTE": address}
         if given.live:
             measure_live(given.live, given.cases, env, home / "live")
             return
@@ -140,16 +144,58 @@ def main() -> None:
         while not copy.exists() or copy.stat().st_size < (run / "index.jsonl").stat().st_size:
             time.sleep(0.01)
         print(f"{'copied':>12}  {time.perf_counter() - began:6.2f} s")
+        if given.end:
+            measure_end(run, copy.parent, env, server.pid)
+            return
         timed("again", "push", env=env, cwd=home / "project")
         add_rows(run, given.rows, 1000, given.row_bytes)
         timed("1,000 more", "push", env=env, cwd=home / "project")
         print(f"{'server':>12}  {max(map(peak_mb, processes_of(server.pid))):6.0f} MB at most")
 
 
+def measure_end(run: Path, copy: Path, env: dict[str, str], server: int) -> None:
+    """Push the totals of a run, then another run: how long until its copy is complete and the totals are known."""
+    totals = summarize(read_rows(run / "index.jsonl"), run_id=RUN_ID, planned=PlannedCounts(), duration_ms=1.0)
+    (run / "summary.json").write_text(json.dumps(totals.as_json()))
+    other = run.with_name("20261122T140322Z-7f3a")
+    other.mkdir()
+    record = {"schema_version": 1, "run_id": other.name, "started": "2026-11-22T14:03:22.000Z"}
+    (other / "run.json").write_text(json.dumps(record))
+    add_rows(other, 0, 10, 1000)
+    timed("totals", "push", RUN_ID, env=env, cwd=run.parents[2])
+    ended = time.perf_counter()
+    timed("another run", "push", other.name, env=env, cwd=run.parents[2])
+    pushed, memory = time.perf_counter(), 0.0
+    seen: dict[str, float] = {}
+    while len(seen) < 2:
+        time.sleep(0.05)
+        memory = max(memory, sum(map(proportional_mb, processes_of(server))))
+        if (copy.with_name(other.name) / "copied.json").exists():
+            seen.setdefault("other copied", time.perf_counter() - pushed)
+        if (copy / "summary.json").exists():
+            seen.setdefault("totals known", time.perf_counter() - ended)
+    for what, seconds in seen.items():
+        print(f"{what:>12}  {seconds:6.2f} s")
+    print(f"{'server':>12}  {memory:6.0f} MB at most")
+
+
+def proportional_mb(pid: int) -> float:
+    """The memory of a process now, pages that several share divided by their number."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup")
+    with suppress(OSError):
+        found = [one for one in rollup.read_text().splitlines() if one.startswith("Pss:")]
+        return int(found[0].split()[1]) / 1024
+    return 0.0
+
+
 def processes_of(pid: int) -> list[int]:
-    """A command and the processes that it runs in."""
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    return [pid, *map(int, children.read_text().split() if children.exists() else ())]
+    """A command and the processes that it runs in, and theirs."""
+    found = [pid]
+    for one in found:
+        for children in Path(f"/proc/{one}/task").glob("*/children"):
+            with suppress(OSError):
+                found += map(int, children.read_text().split())
+    return found
 
 
 def peak_mb(pid: int) -> float:

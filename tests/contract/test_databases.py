@@ -20,7 +20,7 @@ from agentv.app.labels.keeping import LabelFiles
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.labelled.labels import Label
 from agentv.store.files.directory import is_being_written
-from agentv.store.journal.verification import check_rows
+from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels.differences import GroupHash, group_hash, group_of, label_id
 from agentv.store.labels.label_files import label_line, labels_directory
 from agentv.store.team.audit import audit_lines
@@ -82,8 +82,8 @@ def batch(start, lines, generation=1, replace=False):
     return RowBatch(start, generation, lines, sha256(lines).hexdigest(), replace)
 
 
-def pushed_summary(run):
-    return (run / "summary.json").read_bytes()
+def pushed_summary(run, pushed):
+    return pushed
 
 
 def copied(database, directory, project="support"):
@@ -301,6 +301,66 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     replica.close()
     replica = Replica(database, tmp_path / "copies", pushed_summary)  # another process finds what is there
     assert replica.update() == 0
+    replica.close()
+
+
+def test_a_copy_without_its_totals_counts_as_running_and_no_other_waits_for_it(uploads, database, tmp_path):
+    other = replace(NAME, run="20261122T140322Z-7f3a")
+    for name in (NAME, other):
+        uploads.put_record(name, RECORD.replace(RUN_ID.encode(), name.run.encode()), writing=False)
+        uploads.add_rows(name, batch(0, row("a")))
+        uploads.put_summary(name, json.dumps({"run_id": name.run}).encode(), writing=False)
+    known = {other.run: b'{"pass_rate": 0.5}'}
+    replica = Replica(database, tmp_path / "copies", lambda run, _: known.get(run.name))
+    directory = replica.root("support") / ".agentv/results"
+    copy, rows = directory / RUN_ID, row("a")
+    replica.update()
+    assert (replica.waits, is_being_written(copy), (copy / "summary.json").exists()) == (True, True, False)
+    assert stored_summary(directory / other.run).content == known[other.run]
+    assert not is_being_written(directory / other.run)
+    assert (replica.update(), replica.waits, (copy / "index.jsonl").read_bytes()) == (0, True, rows)
+    uploads.add_rows(NAME, batch(len(rows), row("b")))
+    replica.update()
+    rows += row("b")
+    assert (replica.waits, (copy / "index.jsonl").read_bytes()) == (True, rows)
+    replica.close()
+    replica = Replica(database, tmp_path / "copies", lambda run, _: known.get(run.name))  # the server starts again
+    assert (replica.update(), replica.waits, is_being_written(copy)) == (0, True, True)
+    known[RUN_ID] = b'{"pass_rate": 1.0}'
+    assert (replica.update(), replica.waits, is_being_written(copy)) == (1, False, False)
+    found = stored_summary(copy)
+    assert (found.content, found.verified, (copy / "index.jsonl").read_bytes()) == (known[RUN_ID], True, rows)
+    assert replica.update() == 0
+    uploads.add_rows(NAME, batch(len(rows), row("c")))
+    del known[RUN_ID]
+    replica.update()
+    assert (replica.waits, (copy / "summary.json").exists()) == (True, False)  # no totals of fewer rows are shown
+    uploads.delete(NAME)
+    assert (replica.update(), replica.waits, copy.exists()) == (1, False, False)
+    replica.close()
+
+
+def test_copies_are_brought_up_to_date_by_one_thread_at_a_time(uploads, database, tmp_path):
+    uploads.put_record(NAME, RECORD, writing=False)
+    uploads.add_rows(NAME, batch(0, row("a")))
+    uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
+    begun, go_on, summed = Event(), Event(), []
+
+    def totals_of(run, pushed):
+        summed.append(run.name)
+        begun.set()
+        assert go_on.wait(10)
+        return pushed
+
+    replica = Replica(database, tmp_path / "copies", totals_of)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(replica.update)
+        assert begun.wait(10)
+        second = threads.submit(replica.update)
+        with pytest.raises(TimeoutError):
+            second.result(0.1)
+        go_on.set()
+        assert (first.result(10), second.result(10), summed) == (1, 0, [RUN_ID])
     replica.close()
 
 

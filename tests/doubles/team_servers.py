@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from agentv.store.files.directory import is_being_written
 from agentv.store.journal.answers import HEADER, row_checksum_line
 from agentv.store.rows.reading import key_of_row
 from agentv.store.team.migrating import migrate
@@ -68,6 +69,11 @@ def wait_for(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.01)
+
+
+def is_complete(copy: Path) -> bool:
+    """Whether a copy of a run has been made, and does not count as running any more."""
+    return (copy / "copied.json").exists() and not is_being_written(copy)
 
 
 def row(number: int, text: str = "x") -> bytes:

@@ -13,7 +13,7 @@ from agentv.store.team.labels import TeamLabels
 from agentv.web.team.serving import copying
 from doubles.browser_pages import DESKTOP, axe, barriers, launched_pages
 from doubles.judged_runs import judged_run
-from doubles.team_servers import team_server_in, wait_for
+from doubles.team_servers import is_complete, team_server_in, wait_for
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 
@@ -61,7 +61,7 @@ def a_pushed_run_is_read_and_labelled(directory, server, page):
         copying(server.state, server.data, pytest.fail) as copies,
     ):
         RunPush(laptop / ".agentv/results" / run, connection, redactor_of({}, "")).push()
-        wait_for((copies.root("support") / ".agentv/results" / run / "copied.json").exists)
+        wait_for(lambda: is_complete(copies.root("support") / ".agentv/results" / run))
         page.goto(f"{server.address}/#/")
         page.fill("#token", labeller[0])
         page.keyboard.press("Enter")

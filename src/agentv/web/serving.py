@@ -19,6 +19,7 @@ from types import FrameType
 import uvicorn
 
 from agentv.errors import UsageError
+from agentv.user_code.processes.memory import map_large_blocks
 from agentv.web.app import application
 from agentv.web.connections import LimitedConnection
 from agentv.web.context import ViewContext
@@ -79,6 +80,7 @@ def serve(context: ViewContext, made: socket.socket, started: Callable[[], None]
         started: called once, when requests are answered.
     """
     port = made.getsockname()[1]
+    map_large_blocks()
     _silence()
     config = uvicorn.Config(
         application(context, port),

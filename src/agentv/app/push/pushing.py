@@ -145,11 +145,11 @@ class RunPush:
         self._send("PUT", "record", {"writing": True}, self._content(RUN), dict[str, Any])
 
     def _begin(self, state: UploadState, *, writing: bool) -> UploadState:
-        """Send `run.json`. A run that has ended is said to go on until its rows are sent."""
+        """Send `run.json`. A run that the server does not have is said to go on until its rows are sent."""
         record = self._content(RUN)
         if state.record == sha256(record).hexdigest() and (state.writing or not writing):
             return state
-        going = writing or state.writing
+        going = writing or state.writing or state.record is None  # else the server would sum a part of its rows
         self._send("PUT", "record", {"writing": going}, record, dict[str, Any])
         return msgspec.structs.replace(state, generation=state.generation or 1, writing=going)
 

@@ -17,7 +17,7 @@ from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
 from agentv.store.files.encoding import to_document
 from agentv.store.files.lines import count_lines
-from agentv.store.index.search_index import RowIndex
+from agentv.store.index.search_index import RowIndex, Summing
 from agentv.store.journal.verification import stored_summary
 from agentv.store.rows.history import replaced_rows
 from agentv.store.rows.reading import RowFacts, read_rows
@@ -84,22 +84,23 @@ def totals_document(path: Path) -> JsonObject | None:
     return {**stored.document, **totals_of(path, read_document(path / RUN))[0].as_json()}
 
 
-def totals_of_upload(path: Path) -> bytes:
+def totals_of_upload(path: Path, pushed: bytes) -> bytes:
     """The `summary.json` to store for a pushed run, with all totals computed from its rows.
 
     The pushed file may say anything. Only what cannot be computed is taken from it: `_NOT_IN_ROWS`, `cut`, and what the
     run spent, because replaced rows are not pushed.
 
     Args:
-        path: the directory of the run, with all its rows, and `summary.json` as it was pushed.
+        path: the directory of the run, with its `run.json` and all its rows.
+        pushed: the `summary.json` that was pushed.
 
     Raises:
         StoreError: its files cannot be read.
     """
-    record, content = read_document(path / RUN), (path / SUMMARY).read_bytes()
-    found = _from_rows(path, record)
+    record = read_document(path / RUN)
+    found = _summing(path, record)(read_rows(path / INDEX))  # once: no index of them is of use
     try:
-        written = summary_in(path / SUMMARY, content)
+        written = summary_in(path / SUMMARY, pushed)
     except StoreError:
         return to_document(found.as_json())
     spent = {name: getattr(written, name) for name in _SPENT}
@@ -122,7 +123,8 @@ def _completed(found: Summary, written: Summary) -> Summary:
     return whole if written.cut is None else whole.cut_short(written.cut)
 
 
-def _from_rows(path: Path, record: JsonObject) -> Summary:
+def _summing(path: Path, record: JsonObject) -> Summing:
+    """What makes the totals of a run out of its rows."""
     run_id = str(record.get("run_id", path.name))
     planned = planned_counts(record)
 
@@ -131,6 +133,11 @@ def _from_rows(path: Path, record: JsonObject) -> Summary:
         summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
         return replace(summary, selected=_selected(record))
 
+    return summing
+
+
+def _from_rows(path: Path, record: JsonObject) -> Summary:
+    summing = _summing(path, record)
     if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:
         return summing(read_rows(path / INDEX))
     with RowIndex.of(path, summing=summing, keep=not is_being_written(path)) as index:

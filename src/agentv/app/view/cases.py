@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from agentv.app.view.growing import GrowingRun
+from agentv.app.view.index_facts import kept_facts
 from agentv.app.view.rates import Rate, rate_of_cases
 from agentv.errors import AgentvError, StoreError
 from agentv.model.run.trial import Status
@@ -193,13 +194,13 @@ class _Shown(NamedTuple):
 
 
 def _shown(run: GrowingRun, choice: CaseChoice, total: int) -> _Shown:
-    cut = cut_of(run.path)
-    if choice == CaseChoice(order=choice.order):
-        facts = run.facts(cut)
-        with run.index() as index:
-            return _Shown(StatusCounts.of(index.counts), facts.distinct, facts.flaky, facts.rate)
+    cut, every = cut_of(run.path), choice == CaseChoice(order=choice.order)
 
     def counted(index: CaseIndex) -> _Shown:
+        kept = kept_facts(index) if every else None
+        if kept is not None:
+            facts = kept.with_cut(cut)
+            return _Shown(StatusCounts.of(index.counts), facts.distinct, facts.flaky, facts.rate)
         totals, rate = index.totals, rate_of_cases(index, choice, total, cut)
         return _Shown(StatusCounts.of(totals.by_status(choice)), totals.distinct(choice), totals.flaky(), rate)
 

@@ -70,18 +70,21 @@ class Remembered:
     """What is computed of an index, as long as no row is added."""
 
     def __init__(self) -> None:
-        self._values: OrderedDict[tuple[Hashable, int], Any] = OrderedDict()
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._rows = 0
 
     def value(self, name: Hashable, rows: int, make: Callable[[], T], most: int) -> T:
         """The value of a name at so many rows, made once; of one kind of names so many at most are held."""
-        key = (name, rows)
-        if key not in self._values:
-            self._values[key] = make()
-            alike = [one for one in self._values if type(one[0]) is type(name)]
+        if rows != self._rows:
+            self._values.clear()
+            self._rows = rows
+        if name not in self._values:
+            self._values[name] = make()
+            alike = [one for one in self._values if type(one) is type(name)]
             for one in alike[:-most]:
                 del self._values[one]
-        self._values.move_to_end(key)
-        value: T = self._values[key]
+        self._values.move_to_end(name)
+        value: T = self._values[name]
         return value
 
     def clear(self) -> None:

@@ -39,8 +39,13 @@ class IndexFacts(Struct, frozen=True):
 
 def index_facts(index: CaseIndex) -> IndexFacts:
     """What an index keeps, or else what its tables say."""
+    return kept_facts(index) or _computed(index)
+
+
+def kept_facts(index: CaseIndex) -> IndexFacts | None:
+    """What an index keeps; None: it keeps nothing of its rows yet."""
     saved = index.saved(_saved_as(index))
-    return _computed(index) if saved is None else _decode(saved)
+    return None if saved is None else _decode(saved)
 
 
 def save_facts(index: CaseIndex) -> None:

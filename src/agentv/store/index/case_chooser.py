@@ -14,7 +14,9 @@ import msgspec
 from agentv.store.index.case_choice import CODES, CaseChoice, names_of
 from agentv.store.index.case_columns import CaseColumns, both, either, fetched
 from agentv.store.index.case_entries import CaseGroup
+from agentv.store.index.case_ids import CaseIds
 from agentv.store.index.case_order import CaseOrders
+from agentv.store.index.case_texts import CaseTexts
 
 _TERMS = re.compile(r'"([^"]+)"|(\S+)')
 _WORDS = re.compile("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]+")
@@ -43,12 +45,15 @@ class IndexTables(msgspec.Struct, frozen=True):
 class CaseChooser:
     """Chooses cases of an index, in the thread that uses it."""
 
-    def __init__(self, database: sqlite3.Connection, columns: CaseColumns, tables: IndexTables) -> None:
+    def __init__(self, database: sqlite3.Connection, columns: CaseColumns, tables: IndexTables, ids: CaseIds) -> None:
         self._database = database
         self._columns = columns
+        self._ids = ids
+        self._texts = CaseTexts(database)
         self.tables = tables
         self.orders = CaseOrders(database, columns)
-        self._held: OrderedDict[tuple[CaseChoice | str, int], bytearray] = OrderedDict()
+        self._held: OrderedDict[CaseChoice | str, bytearray] = OrderedDict()
+        self._held_at = 0
 
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the chosen cases in their order."""
@@ -97,8 +102,7 @@ class CaseChooser:
         found = self._columns.none()
         words = _WORDS.findall(unicodedata.normalize("NFC", term))
         if words:
-            matched = self._database.execute(_MATCHED, (" AND ".join(f'"{word}"*' for word in words),))
-            found = self._columns.of_trials(fetched(matched))
+            found = self._columns.of_trials(self._texts.trials_with(words, self.tables.trials()))
         if found.count(1) == len(self._columns):
             return found
         lowered = term.lower()
@@ -107,8 +111,7 @@ class CaseChooser:
         }
         if named:
             found = either(found, self._columns.of_groups(named))
-        like = "%" + re.sub(r"([%_\\])", r"\\\1", term) + "%"
-        return either(found, self._of_cases(_ID_LIKE, like))
+        return either(found, self._ids.containing(term))
 
     def _graded(self, chosen: str) -> list[int]:
         """The lists of grades in which an assertion occurs; with `failed` those where it did not pass."""
@@ -124,19 +127,19 @@ class CaseChooser:
         ]
 
     def _holding(self, what: CaseChoice | str, find: Callable[[], bytearray]) -> bytearray:
-        key = (what, self.tables.trials())
-        if key not in self._held:
+        if self._held_at != self.tables.trials():  # what is held is of another state of the index
+            self._held.clear()
+            self._held_at = self.tables.trials()
+        if what not in self._held:
             found = find()
-            self._held[key] = found
+            self._held[what] = found
             while len(self._held) > 2 * _HELD:
                 self._held.popitem(last=False)
-        self._held.move_to_end(key)
-        return self._held[key]
+        self._held.move_to_end(what)
+        return self._held[what]
 
 
 _WITH_IDS = "SELECT number FROM case_names WHERE id IN (SELECT value FROM json_each(?))"
-_ID_LIKE = "SELECT number FROM case_names WHERE id LIKE ? ESCAPE '\\'"
-_MATCHED = "SELECT rowid FROM texts WHERE texts MATCH ?"
 _GRADED = "SELECT number FROM trials WHERE grades IN (SELECT value FROM json_each(?))"
 
 

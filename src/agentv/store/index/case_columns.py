@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from array import array
+from collections.abc import Iterable, Iterator
 from itertools import chain, compress
 
 from agentv.model.values.hashes import NumberedHashes
@@ -67,14 +68,16 @@ class CaseColumns:
         self.same.append(self._number(same))
         return len(self)
 
-    def saved(self, trials: int) -> list[tuple[str, bytes]]:
-        """What an index keeps of them."""
-        return [(_saved_as(name, trials), getattr(self, name).tobytes()) for name in _TYPES]
+    def saved(self, trials: int) -> Iterator[tuple[str, bytes]]:
+        """What an index keeps of them, one at a time."""
+        for name in _TYPES:
+            yield _saved_as(name, trials), getattr(self, name).tobytes()
 
-    def of_trials(self, trials: array[int]) -> bytearray:
+    def of_trials(self, trials: Iterable[int]) -> bytearray:
         """The cases of trials: 1 at the number of each."""
         found = self.none()
-        for number in map(self.case_of.__getitem__, trials):
+        # as many trials as cases: each is of a case of its own, which has the same number
+        for number in trials if len(self.case_of) == len(found) else map(self.case_of.__getitem__, trials):
             found[number] = 1
         found[0] = 0
         return found

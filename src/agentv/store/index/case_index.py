@@ -11,6 +11,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from agentv.store.index.case_choice import CaseChoice
 from agentv.store.index.case_chooser import CaseChooser, IndexTables
 from agentv.store.index.case_columns import CaseColumns
 from agentv.store.index.case_entries import CaseEntry, CaseGroup, CaseTrial, IndexedTrial, route_of
+from agentv.store.index.case_ids import CaseIds
 from agentv.store.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
 from agentv.store.index.case_totals import CaseTotals
 from agentv.store.index.case_writer import CaseWriter
@@ -60,12 +62,13 @@ class CaseIndex:
         database.executescript(SETTINGS)
         self.read = ReadState(*database.execute("SELECT place, trials, fingerprint FROM read").fetchone())
         self._columns = columns or CaseColumns.of(database, self.read.next_trial, writable=writable)
-        self._writer = CaseWriter(database, self._columns)
+        self._ids = CaseIds(database)
+        self._writer = CaseWriter(database, self._columns, self._ids)
         database.create_function("natural_key", 1, natural_key, deterministic=True)
         database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
         assertions = self._writer.assertions.all
         tables = IndexTables(self.groups, assertions, self.grades, lambda: self.read.next_trial)
-        self._chooser = CaseChooser(database, self._columns, tables)
+        self._chooser = CaseChooser(database, self._columns, tables, self._ids)
         self.totals = CaseTotals(database, self._columns, self._chooser)
 
     @classmethod
@@ -128,6 +131,7 @@ class CaseIndex:
     def commit(self) -> None:
         """Write what was taken in to the file."""
         if self._database.in_transaction:
+            self._ids.write()
             self._database.execute("COMMIT")
 
     def save(self, name: str, value: bytes) -> None:
@@ -142,7 +146,7 @@ class CaseIndex:
     def save_orders(self) -> None:
         """Keep every order of all cases, and what is held of them in memory."""
         trials = self.read.next_trial
-        for name, value in (*self._columns.saved(trials), *self._chooser.orders.saved(trials)):
+        for name, value in chain(self._columns.saved(trials), self._chooser.orders.saved(trials)):
             self.save(name, value)
 
     def seal(self) -> None:
@@ -153,6 +157,7 @@ class CaseIndex:
     def twin(self, path: Path) -> CaseIndex:
         """An index in a copy of this one's file, which has its columns in memory in common with this one."""
         self.commit()
+        self._database.execute("PRAGMA shrink_memory")  # its cache: the copy has one of its own
         shutil.copyfile(self._path, path)
         database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         database.executescript(UNSAFE_WRITES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from array import array
+from collections.abc import Iterator
 from itertools import compress
 
 from agentv.model.run.trial import Status
@@ -32,7 +33,8 @@ class CaseOrders:
     def __init__(self, database: sqlite3.Connection, columns: CaseColumns) -> None:
         self._database = database
         self._columns = columns
-        self._held: dict[tuple[CaseOrder, int], array[int]] = {}
+        self._held: dict[CaseOrder, array[int]] = {}
+        self._held_at = 0
 
     def sorted(self, chosen: bytearray, order: CaseOrder, trials: int) -> array[int]:
         """The numbers of chosen cases in an order.
@@ -49,29 +51,32 @@ class CaseOrders:
             return self._asked(order, self._columns.numbers(chosen))
         if every is None:
             every = self._asked(order, None)
-            self._hold(order, trials, every)
+            self._hold(order, every)
         if chosen.count(1) == len(every):
             return every
         return array("I", compress(every, map(chosen.__getitem__, every)))
 
-    def saved(self, trials: int) -> list[tuple[str, bytes]]:
-        """What an index keeps: every order of all its cases."""
-        return [(_saved_as(order, trials), self._asked(order, None).tobytes()) for order in _ORDERS]
+    def saved(self, trials: int) -> Iterator[tuple[str, bytes]]:
+        """What an index keeps: every order of all its cases, one at a time."""
+        for order in _ORDERS:
+            yield _saved_as(order, trials), self._asked(order, None).tobytes()
 
     def _known(self, order: CaseOrder, trials: int) -> array[int] | None:
-        held = self._held.get((order, trials))
-        if held is not None:
-            return held
+        if self._held_at != trials:  # what is held is of another state of the index
+            self._held.clear()
+            self._held_at = trials
+        if order in self._held:
+            return self._held[order]
         saved = self._database.execute("SELECT value FROM saved WHERE name = ?", (_saved_as(order, trials),)).fetchone()
         if saved is None:
             return None
         found = array("I")
         found.frombytes(saved[0])
-        self._hold(order, trials, found)
+        self._hold(order, found)
         return found
 
-    def _hold(self, order: CaseOrder, trials: int, numbers: array[int]) -> None:
-        self._held[order, trials] = numbers
+    def _hold(self, order: CaseOrder, numbers: array[int]) -> None:
+        self._held[order] = numbers
         while len(self._held) > _HELD:
             del self._held[next(iter(self._held))]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 2
+VERSION = 3
 
 SCHEMA = """
 CREATE TABLE read (            -- one row: how far index.jsonl is read
@@ -46,6 +46,10 @@ CREATE TABLE case_names (
     told_by INTEGER NOT NULL,       -- the trial whose teaser the case has
     early TEXT
 );
+CREATE TABLE id_blocks (        -- the same ids in small letters, many in one row, which is quicker to search
+    number INTEGER PRIMARY KEY, -- from 0; all blocks but the last have equally many ids
+    ids BLOB NOT NULL           -- with line ends between them
+);
 CREATE TABLE trials (
     number INTEGER PRIMARY KEY,     -- in the order of the file, from 1
     "case" INTEGER NOT NULL,
@@ -62,13 +66,14 @@ CREATE TABLE trial_texts (number INTEGER PRIMARY KEY, teaser TEXT NOT NULL, gate
 CREATE VIRTUAL TABLE texts USING fts5 (
     text, content = '', columnsize = 0, detail = none, tokenize = 'unicode61 remove_diacritics 2'
 );
+CREATE VIRTUAL TABLE words USING fts5vocab (texts, 'row');
 """
 
 SET_VERSION = f"PRAGMA user_version = {VERSION};"
 
 SETTINGS = """
 PRAGMA trusted_schema = OFF;
-PRAGMA cache_size = -24000;
+PRAGMA cache_size = -8000;
 PRAGMA temp_store = FILE;
 """
 

@@ -14,6 +14,7 @@ from agentv.stats.samples.early import early_facts
 from agentv.store.index.case_choice import CODES
 from agentv.store.index.case_columns import CaseColumns
 from agentv.store.index.case_entries import CaseGroup, IndexedTrial, route_of
+from agentv.store.index.case_ids import CaseIds
 from agentv.store.index.interned import InternedAssertions, InternedTexts
 from agentv.store.totals.tally import STATUSES
 
@@ -30,9 +31,10 @@ class CaseWriter:
         replaced: how many rows were replaced by later ones.
     """
 
-    def __init__(self, database: sqlite3.Connection, columns: CaseColumns) -> None:
+    def __init__(self, database: sqlite3.Connection, columns: CaseColumns, ids: CaseIds) -> None:
         self._database = database
         self._columns = columns
+        self._ids = ids
         self.groups = InternedTexts(database, "groups")
         self._grades = InternedTexts(database, "grades")
         self.assertions = InternedAssertions(database)
@@ -91,6 +93,7 @@ class CaseWriter:
         values = (case, group, *result, trial.cluster, trial.same)
         self._database.execute("INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         copy, hashed = route
+        self._ids.add(trial.case_id)
         names = (case, trial.case_id, hashed, copy, trial.sha, number)
         self._database.execute("INSERT INTO case_names VALUES (?, ?, ?, ?, ?, ?, NULL)", names)
         return case

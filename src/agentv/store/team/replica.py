@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
+from threading import Lock
 from typing import BinaryIO
 
 import msgspec
@@ -41,6 +42,18 @@ class _Copied(Struct):
     journal: int = 0
 
 
+class _Unsummed(Struct, frozen=True):
+    """A copy that lacks nothing but its totals.
+
+    Attributes:
+        copied: what it will be then.
+        summary: as it was pushed; None: it has none.
+    """
+
+    copied: _Copied
+    summary: bytes | None
+
+
 class _Source(Struct, frozen=True):
     """A run in the database."""
 
@@ -54,27 +67,56 @@ class _Source(Struct, frozen=True):
     pushed: str
 
 
+class _RunLocks:
+    """Locks of journals, as a process has that writes a run: every reader takes the run as going on."""
+
+    def __init__(self) -> None:
+        self._held: dict[Path, int] = {}
+
+    def lock(self, run: Path) -> None:
+        """Lock the journal of a run, which is made where it is missing."""
+        if run not in self._held:
+            run.mkdir(mode=0o700, exist_ok=True)
+            descriptor = open_private(run / JOURNAL, os.O_RDWR | os.O_CREAT)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._held[run] = descriptor
+
+    def unlock(self, run: Path) -> None:
+        """Let go of it."""
+        descriptor = self._held.pop(run, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go of all."""
+        for run in list(self._held):
+            self.unlock(run)
+
+
 class Replica:
     """The copies in one directory. Used by one process at a time, which is locked out of it by another one.
 
     Args:
         database: where the runs are.
         directory: of the copies: `PROJECT/.agentv/results/RUN`.
-        totals_of: returns the content of `summary.json` for a copy, given its directory, which contains the pushed
-            one. The pushed totals are not used: they may disagree with the rows.
+        totals_of: returns the content of `summary.json` for a copy, given its directory and the pushed one. The pushed
+            totals are not used: they may disagree with the rows. None: they are not computed yet; the copy is locked as
+            that of a run that goes on, until an update gets them.
 
     Raises:
         StoreError: the directory cannot be made, or another server uses it.
     """
 
-    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path], bytes]) -> None:
+    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path, bytes], bytes | None]) -> None:
         self._database = database
         self._totals_of = totals_of
         self._directory = directory.absolute()
         self._copied: dict[Path, _Copied] = {}
-        self._writing: dict[Path, int] = {}
+        self._locks = _RunLocks()
+        self._unsummed: dict[Path, _Unsummed] = {}
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
+        self._updating = Lock()
         try:
             make_private(self._directory)
             self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
@@ -84,6 +126,11 @@ class Replica:
         except OSError as error:
             raise store_error("use", self._directory, error) from error
 
+    @property
+    def waits(self) -> bool:
+        """Whether totals are not computed yet: the next updates ask for them."""
+        return bool(self._unsummed)
+
     def root(self, project: str) -> Path:
         """The directory of a project, as a checkout would be: it contains `.agentv/results`."""
         return self._directory / project
@@ -91,10 +138,16 @@ class Replica:
     def update(self) -> int:
         """Copy what changed, newest runs first; how many runs did. A run that cannot be written keeps no other back.
 
+        One thread does that at a time.
+
         Raises:
             StoreError: a file cannot be written.
             DatabaseUnavailableError: the database cannot be reached; the next update goes on.
         """
+        with self._updating:
+            return self._update()
+
+    def _update(self) -> int:
         with self._database.reading() as transaction:
             projects = [name for (name,) in transaction.rows("SELECT name FROM projects")]
             rows = transaction.rows(
@@ -136,8 +189,7 @@ class Replica:
 
     def close(self) -> None:
         """Let another process use the directory."""
-        for path in list(self._writing):
-            self._unlock(path)
+        self._locks.close()
         os.close(self._lock)
 
     def _path(self, source: _Source) -> Path:
@@ -145,41 +197,75 @@ class Replica:
 
     def _copy(self, path: Path, source: _Source) -> bool:
         """Bring one copy up to date; whether it was not."""
-        if source.writing and source.pushed > silent_since():
-            self._lock_as_running(path)
-        else:
-            self._unlock(path)
+        goes_on = bool(source.writing) and source.pushed > silent_since()
+        if goes_on:
+            self._locks.lock(path)
         before = self._copied.get(path) or _read_copied(path)
         self._copied[path] = before
         if before.revision == source.revision:
+            self._unsummed.pop(path, None)
+            if not goes_on:
+                self._locks.unlock(path)
             return False
+        found = self._unsummed.get(path)
+        if found is None or found.copied.revision != source.revision:
+            found = self._copied_without_totals(path, source, before)
+        if found is None or not self._complete(path, found):
+            return False
+        if not goes_on:
+            self._locks.unlock(path)
+        return True
+
+    def _copied_without_totals(self, path: Path, source: _Source, before: _Copied) -> _Unsummed | None:
+        """Bring everything but the totals up to date; None: the run was deleted at this moment."""
         with self._database.reading() as transaction:
             documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
             files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
         if not documents:
-            return False  # deleted at this moment
+            return None
         ((record, given, summary),) = documents
         path.mkdir(mode=0o700, exist_ok=True)
         size, journal = self._copy_rows(path, source, before)
         self._copy_files(path, source.project, files)
         write_private(path / RUN, with_name(record, given))
-        if summary is None or source.writing:
-            (path / SUMMARY).unlink(missing_ok=True)
+        copied = _Copied(source.revision, source.generation, size, journal)
+        return _Unsummed(copied, None if source.writing else summary)
+
+    def _complete(self, path: Path, found: _Unsummed) -> bool:
+        """Write the totals of a copy; whether they are known, or there are none."""
+        copied = found.copied
+        if found.summary is not None:
+            added = self._write_summary(path, found.summary)
         else:
-            journal += self._write_summary(path, summary)
-        after = _Copied(source.revision, source.generation, size, journal)
+            added = 0
+            (path / SUMMARY).unlink(missing_ok=True)
+        if added is None and self._unsummed.get(path) == found:
+            return False
+        if added is None:
+            self._unsummed[path] = found
+            self._locks.lock(path)
+            revision = self._copied[path].revision
+        else:
+            self._unsummed.pop(path, None)
+            revision = copied.revision
+        after = _Copied(revision, copied.generation, copied.size, copied.journal + (added or 0))
         write_private(path / _COPIED, msgspec.json.encode(after))
         self._copied[path] = after
-        return True
+        return added is not None
 
-    def _write_summary(self, path: Path, pushed: bytes) -> int:
-        """Write the totals of the rows, after their checksum; how many bytes that added to the journal."""
-        write_private(path / SUMMARY, pushed)
+    def _write_summary(self, path: Path, pushed: bytes) -> int | None:
+        """Write the totals of the rows, after their checksum; how many bytes that added to the journal.
+
+        None: they are not known yet.
+        """
         try:
-            content = self._totals_of(path)
+            content = self._totals_of(path, pushed)
         except Exception:  # noqa: BLE001  # rows may hold anything: who opens the run is told, and other runs are copied
-            (path / SUMMARY).unlink()
+            (path / SUMMARY).unlink(missing_ok=True)
             return 0
+        if content is None:
+            (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
+            return None
         line = summary_checksum_line(SummaryChecksum.of(content, (path / INDEX).stat().st_size))
         with (path / JOURNAL).open("ab") as journal:
             journal.write(line)
@@ -245,24 +331,12 @@ class Replica:
         for project in projects:
             for path in results_directory(self.root(project)).iterdir():
                 if path not in known and path.is_dir():
-                    self._unlock(path)
+                    self._locks.unlock(path)
                     self._copied.pop(path, None)
+                    self._unsummed.pop(path, None)
                     shutil.rmtree(path)
                     removed += 1
         return removed
-
-    def _lock_as_running(self, path: Path) -> None:
-        """Lock the journal, as a process does that writes a run: then every reader takes the run as going on."""
-        if path not in self._writing:
-            path.mkdir(mode=0o700, exist_ok=True)
-            descriptor = open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            self._writing[path] = descriptor
-
-    def _unlock(self, path: Path) -> None:
-        descriptor = self._writing.pop(path, None)
-        if descriptor is not None:
-            os.close(descriptor)
 
 
 def _opened(path: Path) -> BinaryIO:

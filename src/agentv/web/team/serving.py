@@ -14,9 +14,10 @@ from threading import Event, Thread
 
 import uvicorn
 
-from agentv.app.results.totals import totals_of_upload
+from agentv.app.team.upload_totals import UploadTotals
 from agentv.errors import AgentvError, UsageError
 from agentv.store.team.replica import Replica
+from agentv.user_code.processes.memory import map_large_blocks
 from agentv.web.connections import LimitedConnection
 from agentv.web.security import loopback_addresses
 from agentv.web.team.app import team_application
@@ -26,6 +27,9 @@ _LOOK_S = 5.0
 """Seconds after which copies are compared with the database though nothing said that it changed."""
 
 _RETRY_S = 1.0
+
+_TOTALS_S = 0.2
+"""Seconds between two looks whether the totals of a run are computed."""
 
 _ADDRESS = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
@@ -68,6 +72,7 @@ def serve_team(
     Raises:
         StoreError: the directory cannot be used.
     """
+    map_large_blocks()
     with copying(state, data, problem):
         started()
         with suppress(KeyboardInterrupt):
@@ -135,7 +140,8 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
 @contextmanager
 def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Iterator[Replica]:
     """Keep the copies of runs up to date, for as long as the block."""
-    replica, ended = Replica(state.database, data, totals_of_upload), Event()
+    totals, ended = UploadTotals(), Event()
+    replica = Replica(state.database, data, totals)
     thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
     thread.start()
     try:
@@ -145,6 +151,7 @@ def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Ite
         state.database.close()
         thread.join(timeout=5)
         replica.close()
+        totals.close()
 
 
 def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
@@ -153,6 +160,8 @@ def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[s
         try:
             for _ in state.database.changes(_LOOK_S):
                 replica.update()
+                while replica.waits and not ended.wait(_TOTALS_S):
+                    replica.update()
                 state.copied, said = time.time(), ""
                 if ended.is_set():
                     return

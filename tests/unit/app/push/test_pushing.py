@@ -45,7 +45,7 @@ def pushed(run, remote, env=None, **options):
 
 
 def copy_of(server, tmp_path):
-    replica = Replica(server.state.database, tmp_path / "copies", lambda run: (run / "summary.json").read_bytes())
+    replica = Replica(server.state.database, tmp_path / "copies", lambda _, pushed: pushed)
     replica.update()
     replica.close()
     return tmp_path / "copies/support/.agentv/results" / RUN_ID
@@ -59,6 +59,20 @@ def files_in(run):
         for path in [run / name, *(run / name).rglob("*")]
         if path.is_file()
     }
+
+
+def test_a_new_run_counts_as_running_until_all_of_its_rows_are_sent(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 200)
+    run, name, going = write_run(tmp_path, *map(row, range(40))), RunName("support", RUN_ID, "test"), []
+
+    def progress(*_):
+        going.append(server.state.uploads.state(name).writing)
+
+    with Connection(remote) as requests:
+        RunPush(run, requests, redactor_of({}, remote.token), progress).push()
+    assert len(going) > 1
+    assert set(going) == {True}
+    assert not server.state.uploads.state(name).writing
 
 
 def test_a_run_reaches_the_server_whole_and_the_same_again_sends_nothing(server, remote, tmp_path, monkeypatch):

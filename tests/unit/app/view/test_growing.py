@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import weakref
 
 import msgspec
 import pytest
@@ -468,6 +469,33 @@ def test_an_index_that_is_not_finished_is_gone_on_with(path, monkeypatch):
         assert (index.trials, index.read.place > 0) == (3, True)
     assert listed(again).total == 5
     assert sum(group.cases for group in again.failures()) == 2
+
+
+class Found:
+    """A value that a weak reference may refer to."""
+
+
+def test_of_rows_before_others_came_nothing_is_held():
+    remembered = growing.Remembered()
+    first = remembered.value("cases", 1, Found, 2)
+    assert remembered.value("cases", 1, Found, 2) is first
+    gone = weakref.ref(first)
+    del first
+    remembered.value("facts", 2, Found, 2)
+    assert gone() is None
+
+
+def test_choices_and_orders_of_earlier_rows_are_not_held_while_a_run_grows(path):
+    write_run(path, some(10))
+    run = grown(path)
+    for at in range(3):
+        for query in ({"q": "days"}, {"status": "failed"}, {"order": "name"}):
+            listed(run, **query)
+        append(path, *lines(finished(trial=trial(f"new-{at}"))))
+        assert listed(run).total == 11 + at
+        with run.index() as index:
+            held = (*index._chooser._held.values(), *index._chooser.orders._held.values())
+        assert {len(one) for one in held} == {12 + at}
 
 
 def test_a_finished_index_says_what_a_growing_one_does(path):

@@ -16,7 +16,7 @@ from agentv.app.push.remote import Remote
 from agentv.store.team.audit import audit_lines
 from agentv.web.team.serving import copying
 from doubles.judged_runs import judged_run
-from doubles.team_servers import team_server_in, wait_for
+from doubles.team_servers import is_complete, team_server_in, wait_for
 
 
 class Person(httpx.Client):
@@ -48,7 +48,7 @@ def test_two_people_label_one_answer_in_the_pages_and_a_laptop_pulls_both_labels
         connection = closing.enter_context(Connection(Remote.of(server.address, server.token("push", "read"))))
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
         RunPush(laptop / ".agentv/results" / run, connection, redactor_of({}, "")).push()
-        wait_for((copies.root("support") / ".agentv/results" / run / "copied.json").exists)
+        wait_for(lambda: is_complete(copies.root("support") / ".agentv/results" / run))
         people = [Person(server, name, "read", "label") for name in ("ana", "ben")]
         eve = Person(server, "eve", "read")
         for one in (*people, eve):

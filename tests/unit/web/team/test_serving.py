@@ -20,7 +20,7 @@ from agentv.store.totals.summary import PlannedCounts, summarize
 from agentv.web.team.serving import copying
 from doubles import stored_runs
 from doubles.stored_runs import scoring
-from doubles.team_servers import RUN_ID, row, team_server_in, wait_for, write_rows, write_run
+from doubles.team_servers import RUN_ID, is_complete, row, team_server_in, wait_for, write_rows, write_run
 
 
 def has_ipv6():
@@ -100,7 +100,7 @@ def test_the_totals_of_a_pushed_run_are_those_of_its_rows(tmp_path, forged):
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
         RunPush(run, closing.enter_context(Connection(remote)), redactor_of({}, "")).push()
         copy = copies.root("support") / ".agentv/results" / RUN_ID
-        wait_for((copy / "copied.json").exists)
+        wait_for(lambda: is_complete(copy))
         answer = httpx.get(f"{server.address}/api/runs", headers={"Authorization": f"Bearer {remote.token}"})
     (listed,) = answer.json()["runs"]
     assert (listed["pass_rate"], listed["cases"]["passed"], listed["total"]) == (0.5, 1, 2)
