@@ -259,7 +259,8 @@ def test_an_outcome_that_is_there_already_is_the_first_attempt():
     ("failure", "code"), [(BROKEN, "http-status"), (Failure("lost", "gone", retryable=True), "lost")]
 )
 def test_a_failure_has_the_attempts_before_it_and_says_why_no_other_follows(failure, code):
-    found, _ = outcome_of(lambda: call(Called([failure]), retry=Retry(max_retries=2)).outcome())
+    found, seconds = outcome_of(lambda: call(Called([failure]), retry=Retry(max_retries=2)).outcome())
+    assert seconds == 1.0
     assert (found.code, found.retryable) == (code, True)
     assert found.message == f"{failure.message}; gave up after 3 attempts"
     assert [(one.code, one.duration_ms, one.waited_ms) for one in found.attempts] == [
@@ -272,6 +273,18 @@ def test_a_failure_after_which_no_time_is_left_says_so_though_there_was_one_atte
     patient = Retry(initial_delay_ms=200_000, max_delay_ms=300_000)
     found, _ = outcome_of(lambda: call(Called([Failure("lost", "gone", retryable=True)]), retry=patient).outcome())
     assert found == Failure("lost", "gone; gave up after 1 attempt: no time left for the call", retryable=True)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_a_target_raises_is_its_failure_whether_or_not_it_was_waited_for(at_once):
+    async def later(_: AttemptAllowance) -> Any:
+        raise ValueError("no")
+
+    def now_(_: AttemptAllowance) -> Any:
+        raise ValueError("no")
+
+    found, _ = outcome_of(lambda: RetriedCall(channel(), now_ if at_once else later, 10.0).outcome())
+    assert (found.code, found.retryable) == ("target-raised", False)
 
 
 def test_a_failure_that_is_final_at_once_comes_back_as_it_is():
