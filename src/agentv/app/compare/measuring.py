@@ -89,7 +89,7 @@ def _claim(found: Differences, level: float, margin: float) -> Verdict:
         return "better"
     if found.mean < -margin and excludes(-margin):
         return "worse"
-    if not margin or found.mean < -margin or not excludes(-margin):
+    if not margin or not excludes(-margin):
         return "inconclusive"
     return "equivalent" if found.mean < margin and excludes(margin) else "non-inferior"
 

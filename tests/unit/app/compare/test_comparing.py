@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -6,7 +7,7 @@ from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.errors import UsageError
 from agentv.model.run.comparison import CaseKey, Comparison, ComparisonSettings, Matrix
 from agentv.store.files.directory import RunDirectory
-from doubles.stored_runs import scoring, write_run
+from doubles.stored_runs import scoring, write_run, write_summary
 from doubles.trials import finished, trial
 
 GOOD = {f"case-{number}": 1.0 for number in range(8)}
@@ -96,6 +97,7 @@ def test_one_run_with_one_of_each_is_refused(runs):
     assert refused(runs[0], by="variant")[0] == "the run base has no variants"
     assert refused(runs[0], by="suite")[0] == "--by suite needs two runs"
     assert refused(*runs, by="prompt")[0] == "--by prompt compares the prompts of one run"
+    assert refused(*runs, by="target")[0] == "--by target compares the targets of one run"
     assert refused(runs[0], targets=("gtp", "gpt"))[1] == "did you mean 'gpt'?"
 
 
@@ -134,6 +136,23 @@ def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
         compare(CompareRequest((run,)), ComparisonSettings(cluster="customer"))
 
 
+def test_the_prompts_of_one_target_are_compared_where_it_alone_is_named(store):
+    names = ("brief", "long", "longer")
+    results = [
+        one
+        for target, scores in (("gpt", GOOD), ("claude", BAD))
+        for name in names
+        for one in scoring(scores, target=target, prompt_id=name)
+    ]
+    found = compare(CompareRequest((store("run", results),), ("gpt",)), ComparisonSettings())
+    assert [(one.by, one.base, one.candidate, one.pairs) for one in found.comparisons] == [
+        ("prompt", "brief", "long", 8),
+        ("prompt", "brief", "longer", 8),
+    ]
+    both = compare(CompareRequest(("run",), ("claude", "gpt")), ComparisonSettings(by="prompt"))
+    assert both.comparisons[0, 1].whole.pairs == 16
+
+
 def test_runs_without_a_common_case_are_refused_with_what_they_hold(runs, store):
     other = store("other", scoring({"x": 1.0}, suite="orders", target="claude"))
     message, hint = refused(runs[0], other)
@@ -149,6 +168,19 @@ def test_runs_whose_common_cases_were_all_edited_are_refused_unless_that_is_aske
     assert compared(runs[0], other, edited=True).edited == 8
 
 
+@pytest.mark.parametrize(
+    "question",
+    [{"margin": -0.01}, {"margin": 1.01}, {"margin": float("nan")}]
+    + [{"alpha": alpha} for alpha in (0.0, 1.0, -0.05, 1.2, float("nan"))],
+)
+def test_a_margin_or_an_alpha_that_is_none_is_refused(runs, question):
+    assert refused(*runs, **question)[0].endswith("both must be between 0 and 1")
+
+
+def test_a_margin_may_be_all_that_a_score_can_move(runs):
+    assert compared(*runs, margin=1.0).whole.verdict == "equivalent"
+
+
 def test_a_run_that_holds_nothing_is_refused(runs, store):
     message, _ = refused(runs[0], store("empty", []))
     assert message == "nothing to compare: the run empty has no finished trials"
@@ -160,6 +192,16 @@ def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path)
         assert message.startswith("the run candidate is still being written, in ")
         assert hint == "wait until it ends, or use --partial"
         assert compared(*runs, partial=True).whole.pairs == 8
+        with pytest.raises(UsageError, match="still being written"):
+            compare(CompareRequest(runs), ComparisonSettings())
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_run_that_ended_once_its_comparison_was_decided_is_refused(runs, place):
+    write_summary(Path(runs[place]), {"cut": "decided"})
+    name = ("base", "candidate")[place]
+    message, _ = refused(*runs)
+    assert message == f"the run {name} stopped once its comparison was decided: it is too short to compare"
 
 
 def test_errored_pairs_are_left_out_and_told(runs, store):
@@ -170,9 +212,27 @@ def test_errored_pairs_are_left_out_and_told(runs, store):
     assert [key.case_id for key in found.left_out.errored] == ["case-0", "case-1"]
 
 
-def test_where_every_pair_errored_there_is_no_verdict(runs, store):
+def test_where_every_pair_errored_there_is_no_verdict(runs, store, tmp_path):
     found = compared(runs[0], store("other", [finished("errored", trial=one.trial) for one in scoring(GOOD)]))
     assert (found.whole, found.shown_worse, found.groups) == (None, False, ())
+    other = compared(str(tmp_path / "other"), str(tmp_path / "other"))
+    assert (other.same, other.whole) == (True, None)
+
+
+def test_errors_that_could_decide_a_comparison_withhold_its_verdict(store):
+    scores = {f"case-{number}": float(number >= 10) for number in range(80)}
+    fixed = dict.fromkeys(list(scores)[:70], 1.0)
+    base, candidate = store("x", scoring(scores)), [*scoring(fixed), *errors(list(scores)[70:])]
+    found = compared(base, store("y", candidate)).whole
+    assert (found.verdict, found.withheld, found.errored, found.pairs) == ("inconclusive", "errors", 10, 70)
+    low, high = found.score.bounds
+    assert (low, high) == (0.0, pytest.approx(0.125))
+    assert compared(base, store("z", scoring(fixed))).whole.verdict == "better"
+    assert compared(base, str(Path(base).parent / "y"), errored="drop").whole.verdict == "better"
+
+
+def errors(names):
+    return [finished("errored", trial=one.trial) for one in scoring(dict.fromkeys(names, 0.0))]
 
 
 def test_samples_of_a_case_are_one_observation(store):
@@ -203,6 +263,13 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
         "inconclusive",
     )
     assert (orders.judgement.score.p, orders.judgement.score.level) == (4 / 2**8, 0.975)
+
+
+def test_a_suite_in_which_every_case_errored_is_no_part_of_the_comparison(store):
+    base = store("base", [*scoring(GOOD), *scoring(GOOD, suite="orders")])
+    broken = [finished("errored", trial=one.trial) for one in scoring(GOOD, suite="orders")]
+    found = compared(base, store("candidate", [*scoring(BAD), *broken]), by="suite")
+    assert [(one.name, one.judgement.verdict) for one in found.groups] == [("refunds", "worse")]
 
 
 def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(store):

@@ -55,6 +55,24 @@ def test_of_several_samples_those_are_shown_that_are_furthest_apart(scores, show
     assert (found.before.score, found.after.score) == shown
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (("failed", 0.9), ("passed", 0.5), (0.9, 1.0)),
+        (("passed", 0.5), ("failed", 0.9), (1.0, 0.1)),
+        (("passed", 0.9), ("passed", 0.8), (1.0, 0.1)),
+        (("passed", 0.8), ("passed", 0.9), (0.9, 1.0)),
+    ],
+)
+def test_a_verdict_that_changed_decides_which_samples_are_shown_else_the_score(before, after, shown):
+    """A case may pass that scores less: a gate, or a lower threshold."""
+    samples = sampled(0.9, 1.0, 0.9), sampled(0.5, 0.1, 1.0)
+    places = (1, 2, 3)
+    sides = [CaseOutcome(status, score, 3, 0.8, 1, 1, 1, places=places) for status, score in (before, after)]
+    (found,) = moved_cases([CasePair(KEY, KEY, *sides)], *map(run, samples))
+    assert (found.before.score, found.after.score) == shown
+
+
 def test_only_assertions_that_did_not_end_alike_are_shown():
     kind = graded(0.9, True, name="is kind")
     (change,) = changes([kind, scored(True)], [kind, scored(False, evidence="No.")])
@@ -82,6 +100,8 @@ def test_a_score_that_moved_without_its_verdict_is_a_change_and_rounding_is_none
     (change,) = changes([graded(0.9, True)], [graded(0.85, True)])
     assert (change.before, change.after) == (0.9, 0.85)
     assert changes([graded(0.9, True)], [graded(0.9 + 1e-12, True)]) == ()
+    (change,) = changes([graded(0.9, True)], [graded(0.9, False)])
+    assert (change.before, change.after, change.passed_before, change.passed_after) == (0.9, 0.9, True, False)
 
 
 def test_an_assertion_says_why_by_its_error_else_its_first_check_that_agrees_with_it_else_its_reason():

@@ -1,10 +1,15 @@
 from dataclasses import replace
+from itertools import product
+from math import ceil
 from random import Random
+from typing import get_args
 
 import pytest
 
-from agentv.app.compare.judging import Part, judge, judge_parts
+from agentv.app.compare.judging import Part, _bounded, _Decision, _Tally, judge, judge_parts, verdict_of
+from agentv.model.run.compared.verdicts import Verdict
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
+from agentv.stats.comparison.difference import fewest_for
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.power.power import fewest_cases
 
@@ -32,6 +37,8 @@ def test_the_numbers_of_a_comparison():
     assert (found.before.score, found.after.score) == pytest.approx((0.6, 0.65))
     assert (found.before.passed, found.after.passed) == (2, 2)
     assert found.score.delta == pytest.approx(0.05)
+    fewer = judge(pairs((0.9, 1.0), (0.9, 0.6), (1.0, 0.7), (0.0, 0.0)), USUAL)
+    assert (fewer.before.passed, fewer.after.passed, fewer.before.rate, fewer.after.rate) == (3, 1, 0.75, 0.25)
 
 
 @pytest.mark.parametrize(("after", "verdict", "tested"), [(0.3, "worse", 2), (0.88, "better", 1)])
@@ -59,6 +66,13 @@ def test_a_few_cases_show_nothing_however_far_apart_they_are():
     found = judge(pairs(*((1.0, 0.0) for _ in range(5))), USUAL)
     assert (found.verdict, found.detectable, found.needed) == ("inconclusive", 1.0, 6)
     assert judge(pairs(*((1.0, 0.0) for _ in range(6))), USUAL).verdict == "worse"
+
+
+def test_seven_cases_show_nothing_at_an_alpha_that_takes_eight():
+    found = judge(pairs(*((1.0, number / 100) for number in range(7))), ComparisonSettings(alpha=0.01))
+    assert (found.verdict, found.detectable, found.needed) == ("inconclusive", 1.0, 8)
+    eight = judge(pairs(*((1.0, number / 100) for number in range(8))), ComparisonSettings(alpha=0.01))
+    assert eight.detectable < 0.1
 
 
 def test_four_losses_are_no_claim_and_their_interval_holds_zero():
@@ -241,6 +255,12 @@ def test_what_can_be_seen_is_two_point_eight_standard_errors_and_shrinks_with_mo
     assert many.detectable == pytest.approx(2.8016 * 0.1 / 4999**0.5, rel=1e-4)
 
 
+def test_where_all_cases_moved_alike_what_can_be_seen_is_by_the_interval():
+    found = judge(pairs(*[(1.0, 0.9)] * 40), USUAL)
+    low, high = found.score.interval
+    assert found.detectable == pytest.approx((high - low) / 2 * (1 + 0.8416 / 1.96), rel=1e-4)
+
+
 def test_where_nothing_is_shown_it_is_said_how_many_cases_would():
     found = judge(spread_around(-0.02, 30), USUAL)
     assert (found.verdict, found.needed) == ("inconclusive", 203)  # (2.8 x 0.1 / 0.02)^2
@@ -287,6 +307,16 @@ def test_worse_must_hold_though_all_errors_had_passed():
     assert (judge(judged, USUAL, errored).verdict, judge(judged, USUAL, errored).withheld) == ("inconclusive", "errors")
 
 
+def test_errors_of_the_base_are_bounds_too():
+    judged = pairs(*[(1.0, 0.0)] * 9, *[(1.0, 1.0)] * 60)
+    errored = [errs(100 + number, 1.0, 1.0) for number in range(12)]
+    errored = [replace(one, before=one.after, after=one.before) for one in errored]
+    found = judge(judged, USUAL, errored)
+    assert (found.verdict, found.withheld, found.errored) == ("inconclusive", "errors", 12)
+    assert found.score.bounds == (pytest.approx(-9 / 81), pytest.approx(3 / 81))
+    assert judge(judged, USUAL, errored[:1]).verdict == "worse"
+
+
 def test_what_errors_leave_of_better_may_be_non_inferior():
     judged = pairs(*[(0.0, 1.0)] * 60, *[(1.0, 1.0)] * 60)
     errored = [errs(200 + number, 1.0, 0.0) for number in range(40)]
@@ -304,6 +334,74 @@ def test_an_errored_sample_bounds_its_case_and_does_not_drop_it():
     found = judge(partly, USUAL)
     assert (found.pairs, found.errored) == (20, 20)
     assert found.score.bounds == (pytest.approx(0.72 - 1), pytest.approx(0.92 - 1))
+
+
+def test_a_plan_is_simulated_by_the_verdicts_that_judge_gives():
+    drawn = Random(3)
+    seen = set()
+    for margin in (0.0, 0.1):
+        for shift in (-0.3, 0.0, 0.3):
+            for _ in range(3):
+                some = [
+                    gated(
+                        number,
+                        0.5,
+                        min(1.0, max(0.0, drawn.gauss(0.5 + shift, 0.1))),
+                        drawn.choices((True, False), k=2),
+                    )
+                    for number in range(24)
+                ]
+                question = ComparisonSettings(margin=margin)
+                shown = judge(some, question).verdict
+                assert verdict_of(_Tally(some).measurements, question) == shown
+                seen.add(shown)
+    assert {"worse", "better", "inconclusive"} <= seen
+
+
+def test_a_pass_rate_that_stays_as_it_is_withholds_nothing():
+    alike = [gated(number, 0.5, 0.6 + number / 100, (number % 2 == 0,) * 2) for number in range(20)]
+    assert judge(alike, USUAL).rate.delta == 0
+    assert verdict_of(_Tally(alike).measurements, USUAL) == judge(alike, USUAL).verdict == "better"
+
+
+def test_of_scores_that_hardly_vary_as_many_cases_are_needed_as_rule_the_tails_out():
+    near = pairs(*((0.5, 0.51 + number % 2 / 10_000) for number in range(20)))
+    found = judge(near, USUAL)
+    assert (found.verdict, found.needed) == ("inconclusive", fewest_for(found.score.delta, 0.5, 0.05))
+    lower = pairs(*((0.6, 0.59 - number % 2 / 10_000) for number in range(20)))
+    found = judge(lower, USUAL)
+    assert (found.verdict, found.needed) == ("inconclusive", fewest_for(-found.score.delta, 1 - 0.6, 0.05))
+
+
+def test_of_verdicts_as_many_cases_are_needed_as_errors_shrink():
+    found = judge(pairs(*[(0.0, 1.0)] * 4, *[(1.0, 1.0)] * 36), USUAL)
+    assert found.needed == ceil(40 * (found.detectable / 0.1) ** 2)
+
+
+NO_WORSE = ("better", "equivalent", "non-inferior")
+
+
+@pytest.mark.parametrize("shown", get_args(Verdict))
+def test_a_verdict_holds_only_where_the_worst_and_the_best_case_show_as_much(shown):
+    for worst, best in product(get_args(Verdict), repeat=2):
+        expected = {
+            "worse": best == "worse",
+            "better": worst == "better",
+            "equivalent": worst == best == "equivalent",
+            "non-inferior": worst in NO_WORSE,
+            "inconclusive": True,
+        }[shown]
+        left = "non-inferior" if shown in ("better", "equivalent") and worst in NO_WORSE else "inconclusive"
+        found = _bounded(*(_Decision((), one, None) for one in (shown, worst, best)))
+        if expected:
+            assert found == (shown, None), (worst, best)
+        else:
+            assert found == (left, "errors" if left == "inconclusive" else None), (worst, best)
+
+
+def test_what_withholds_a_verdict_without_errors_withholds_it_with_them():
+    lower = _Decision((), "inconclusive", "pass rate")
+    assert _bounded(lower, _Decision((), "worse", None), lower) == ("inconclusive", "pass rate")
 
 
 def test_non_inferior_is_shown_at_a_margin_with_its_bound():

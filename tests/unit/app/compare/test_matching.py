@@ -12,8 +12,8 @@ ERRORED = replace(PASSED, status="errored", score=None)
 SKIPPED = replace(PASSED, status="skipped", score=None)
 
 
-def key(case_id, target="gpt", prompt=None, suite="refunds"):
-    return CaseKey(suite, case_id, prompt, target)
+def key(case_id, target="gpt", prompt=None, suite="refunds", variant=None):
+    return CaseKey(suite, case_id, prompt, target, variant)
 
 
 def run(*keys, outcome=PASSED):
@@ -54,6 +54,36 @@ def test_the_one_prompt_of_a_suite_is_matched_whatever_it_is_called():
 def test_several_prompts_are_matched_by_name():
     found = match(run(key("a", prompt="plain"), key("a", prompt="short")), run(key("a", prompt="plain")))
     assert [pair.before_key.prompt for pair in found.pairs] == ["plain"]
+
+
+def test_the_one_variant_of_each_run_is_matched_whatever_it_is_called_and_several_by_name():
+    bare, skilled = run(key("a", variant="bare")), run(key("a", variant="with-skill"))
+    assert [(one.before_key.variant, one.after_key.variant) for one in match(bare, skilled).pairs] == [
+        ("bare", "with-skill")
+    ]
+    for base, candidate in (({**bare, **skilled}, skilled), (skilled, {**bare, **skilled})):
+        found = match(base, candidate)
+        assert [(one.before_key.variant, one.after_key.variant) for one in found.pairs] == [("with-skill",) * 2]
+        assert (*found.left_out.only_base, *found.left_out.only_candidate) == (key("a", variant="bare"),)
+
+
+def test_where_one_run_alone_has_one_target_or_one_prompt_names_are_matched():
+    one, two = run(key("a", target="x")), run(key("a", target="x"), key("a", target="y"))
+    other = run(key("a", target="z"))
+    assert (match(one, two).common, match(two, one).common) == (1, 1)
+    assert (match(other, two).common, match(two, other).common) == (0, 0)
+    one, two = run(key("a", prompt="p")), run(key("a", prompt="p"), key("a", prompt="q"))
+    other = run(key("a", prompt="r"))
+    assert (match(one, two).common, match(two, one).common) == (1, 1)
+    assert (match(other, two).common, match(two, other).common) == (0, 0)
+
+
+@pytest.mark.parametrize(("within", "name"), [("target", "y"), ("prompt", "q"), ("variant", "w")])
+def test_parts_of_one_run_are_matched_by_all_but_what_they_are_parts_of(within, name):
+    base = key("a", target="x", prompt="p", variant="v")
+    assert match(run(base), run(base._replace(**{within: name})), within=within).common == 1
+    for other in {"target", "prompt", "variant"} - {within}:
+        assert match(run(base), run(base._replace(**{other: "else"})), within=within).common == 0, other
 
 
 @pytest.mark.parametrize(
@@ -106,6 +136,11 @@ def test_what_errored_samples_count_as():
     assert (len(drop.pairs), len(drop.errored), drop.left_out.errored) == (0, 0, (key("a"),))
     lone = match(run(key("a")), run(key("a"), outcome=ERRORED))
     assert (len(lone.pairs), len(lone.errored)) == (0, 1)
+    assert (lone.errored[0].after, lone.errored[0].errored) == (ERRORED, True)  # as it is: both bounds are to come
+    (before,) = match(run(key("a"), outcome=half), run(key("a")), errored="fail").pairs
+    assert (before.before.score, before.before.status, before.after) == (0.25, "failed", PASSED)
+    (alike,) = match(run(key("a"), outcome=half), run(key("a"), outcome=half), errored="fail").pairs
+    assert (alike.before.score, alike.after.score, alike.delta) == (0.25, 0.25, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,27 @@ def test_the_verdicts_without_intervals_are_those_with_them(values, verdicts, ma
     assert claimed([one, other], question) == [shown.verdict for shown in measured([one, other], question)]
 
 
+@pytest.mark.parametrize(
+    ("values", "margin", "verdict"),
+    [
+        ([0.2, 0.0] * 30, 0.0, "better"),
+        ([-0.2, 0.0] * 30, 0.0, "worse"),
+        ([0.2, 0.0] * 30, 0.15, "equivalent"),
+        ([-0.2, 0.0] * 30, 0.15, "equivalent"),
+        ([0.2, 0.0] * 30, 0.11, "non-inferior"),
+        ([-0.2, 0.0] * 30, 0.11, "inconclusive"),
+        ([-0.2, 0.0] * 30, 0.09, "inconclusive"),
+        ([0.2, 0.0] * 30, 0.02, "better"),
+        ([-0.2, 0.0] * 30, 0.02, "worse"),
+        ([0.5, -0.4] * 10, 0.0, "inconclusive"),
+        ([0.2] * 5, 0.0, "inconclusive"),
+    ],
+)
+def test_each_verdict_is_that_of_the_interval_and_of_the_p_values_alike(values, margin, verdict):
+    one, question = scores(*values), ComparisonSettings(margin=margin)
+    assert (alone(one, question).verdict, claimed([one], question)) == (verdict, [verdict])
+
+
 def test_the_same_differences_have_the_same_corrected_p_value():
     """As R: `p.adjust(c(p, p), "holm")`."""
     both = measured([scores(*[0.5] * 7, *[0.0] * 9), scores(*[0.5] * 7, *[0.0] * 9)], ComparisonSettings())

@@ -18,6 +18,7 @@ def test_another_judge_is_told_and_a_forced_one_wins():
 
 def test_another_version_is_told():
     assert list(differences(RECORD, {**RECORD, "agentv": "0.2.0"})) == ["the agentv differs: 0.1.0 → 0.2.0"]
+    assert list(differences(RECORD, {**RECORD, "agentv": None})) == ["the agentv differs: 0.1.0 → unknown"]
 
 
 def test_a_record_of_another_shape_is_no_error():
