@@ -153,6 +153,14 @@ def test_the_prompts_of_one_target_are_compared_where_it_alone_is_named(store):
     assert both.comparisons[0, 1].whole.pairs == 16
 
 
+def test_of_several_targets_of_a_run_those_are_compared_that_are_named(store):
+    scores = {"a": GOOD, "b": BAD, "c": GOOD, "d": BAD}
+    run = store("run", [one for target, given in scores.items() for one in scoring(given, target=target)])
+    found = compare(CompareRequest((run,), ("c", "a", "d")), ComparisonSettings())
+    assert [(one.base, one.candidate) for one in found.comparisons] == [("c", "a"), ("c", "d")]
+    assert found.run.targets == ("a", "c", "d")
+
+
 def test_runs_without_a_common_case_are_refused_with_what_they_hold(runs, store):
     other = store("other", scoring({"x": 1.0}, suite="orders", target="claude"))
     message, hint = refused(runs[0], other)

@@ -41,6 +41,10 @@ def test_the_worst_comes_first():
 
 def test_what_moved_alike_stands_in_the_order_of_its_names():
     assert worst_first([pair(1.0, 0.0, case_id=one) for one in "bca"]) == [2, 0, 1]
+    for field, names in (("variant", ("w", "v", None)), ("prompt", ("q", "p", None)), ("target", ("z", "y", "x"))):
+        keys = [KEY._replace(**{field: name}) for name in names]
+        moved = [CasePair(key, key, outcome(1.0, (1,)), outcome(0.0, (1,))) for key in keys]
+        assert worst_first(moved) == [2, 1, 0], field
 
 
 def test_both_answers_are_shown():

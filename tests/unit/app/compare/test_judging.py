@@ -183,6 +183,19 @@ def test_what_nobody_saw_may_matter_more_than_the_margin():
     assert judge(pairs(*rare * 18), ComparisonSettings(margin=0.02)).verdict == "inconclusive"
 
 
+def test_pass_rates_are_not_compared_where_one_case_was_judged_by_another_threshold():
+    some = [gated(number, 0.5, 0.6 + number / 100, (False, number % 2)) for number in range(20)]
+    for changed in ({"threshold": 0.5}, {"repeat": 30, "alpha": 0.05}):
+        other = [replace(some[0], after=replace(some[0].after, **changed)), *some[1:]]
+        found = judge(other, USUAL)
+        assert (found.rates_compare, found.rate, found.moves.same_rule) == (False, None, False), changed
+    more = [replace(some[0], after=replace(some[0].after, repeat=5)), *some[1:]]
+    found = judge(more, USUAL)
+    assert (found.rates_compare, found.moves.same_rule) == (True, False)
+    assert found.rate is not None
+    assert judge(some, USUAL).moves.same_rule
+
+
 def test_where_samples_ended_early_everywhere_the_share_of_passed_cases_is_the_measure():
     lost = pairs(*[(1.0, 0.0)] * 8)
     until = {"alpha": 0.05, "repeat": 30, "rate": 0.7}

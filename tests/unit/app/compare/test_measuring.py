@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from agentv.app.compare.measuring import Measurement, _p_of_difference, claimed, measured
 from agentv.model.run.comparison import ComparisonSettings
 from agentv.stats.comparison.difference import Differences
+from agentv.stats.comparison.holm import adjusted
 
 
 def scores(*values, size=1, before=0.5):
@@ -132,6 +133,22 @@ def test_the_verdicts_without_intervals_are_those_with_them(values, verdicts, ma
 def test_each_verdict_is_that_of_the_interval_and_of_the_p_values_alike(values, margin, verdict):
     one, question = scores(*values), ComparisonSettings(margin=margin)
     assert (alone(one, question).verdict, claimed([one], question)) == (verdict, [verdict])
+
+
+def test_a_p_value_too_small_for_a_number_is_zero():
+    won = Measurement("mean score", Differences([1.0] * 3000, [0.0] * 3000, range(3000)))
+    found = alone(won, ComparisonSettings())
+    assert (found.verdict, found.p, found.p_of_claim) == ("better", 0.0, 0.0)
+
+
+def test_of_several_measures_no_corrected_p_value_is_below_that_of_a_smaller_one():
+    some = [scores(*[0.5] * moved, *[0.0] * 9) for moved in (12, 7, 6, 9)]
+    found = measured([*some, scores(*[0.5] * 5, *[0.0] * 9)], ComparisonSettings())
+    plain = [one.differences.test.p() for one in some]
+    assert [one.p for one in found[:4]] == pytest.approx(adjusted(plain))
+    assert [one.p_of_claim for one in found[:4]] == pytest.approx(adjusted(plain))
+    assert {one.tests for one in found} == {4}
+    assert found[4].p == pytest.approx(2 / 2**5), "one that can show nothing is not corrected"
 
 
 def test_the_same_differences_have_the_same_corrected_p_value():
