@@ -85,3 +85,4 @@ def test_where_no_case_could_be_further_out_than_the_mean_there_is_no_tail():
     assert Tail.of([0.2] * 8, 0.2, 0.2, 1) is None
     assert Tail.of([0.1] * 8, 0.1, 0.05, 1) is None
     assert Tail.of([0.05] * 8, 0.05, 0.2, 1) is not None
+    assert Tail.of([0.0] * 8, 0.0, 0.0, 1) is None
