@@ -68,6 +68,14 @@ def test_drawn_ways_agree_with_all_ways_within_what_drawing_can_tell():
     assert found == pytest.approx(expected, abs=4 * (expected / 40_000) ** 0.5)
 
 
+def test_twenty_differences_are_counted_and_twenty_one_are_drawn():
+    assert (permutation_test(SCORES) * 2**19).is_integer()
+    drawn = permutation_test([*SCORES, 0.3], rounds=99)
+    assert (drawn * 100) % 1 == pytest.approx(0, abs=1e-9)
+    assert not (drawn * 2**20).is_integer()
+    assert permutation_test([*SCORES, 0.3], rounds=1) in (0.5, 1.0)
+
+
 def _sums(values):
     signs = 1 - 2 * ((np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1).astype(np.int8)
     return signs @ np.array(values)

@@ -41,6 +41,13 @@ def test_up_to_fifteen_clusters_every_way_to_turn_them_is_counted(null):
         assert SignFlips(sums, sizes).p(null) == by_hand(sums, sizes, null)
 
 
+def test_fifteen_clusters_are_counted_and_sixteen_are_drawn():
+    counted, drawn = (SignFlips(VALUES[:number], [1] * number).p(0.05) for number in (15, 16))
+    assert (counted * 2**14).is_integer()
+    assert not (drawn * 2**15).is_integer()
+    assert (drawn * 10_001) % 1 == pytest.approx(0, abs=1e-9)
+
+
 def test_at_zero_it_is_the_permutation_test_of_the_sums_or_mcnemars_where_they_are_of_one_size():
     assert SignFlips(VALUES, [1] * 22).p() == permutation_test(VALUES)
     two_sizes = [0.5] * 4 + [-0.1] * 3
