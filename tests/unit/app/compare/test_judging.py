@@ -268,6 +268,11 @@ def test_what_can_be_seen_is_two_point_eight_standard_errors_and_shrinks_with_mo
     assert many.detectable == pytest.approx(2.8016 * 0.1 / 4999**0.5, rel=1e-4)
 
 
+def test_no_difference_beyond_all_that_there_is_can_be_seen():
+    found = judge(pairs(*[(0.0, 1.0), (1.0, 0.0)] * 4), USUAL)
+    assert (found.detectable, found.verdict) == (1.0, "inconclusive")
+
+
 def test_where_all_cases_moved_alike_what_can_be_seen_is_by_the_interval():
     found = judge(pairs(*[(1.0, 0.9)] * 40), USUAL)
     low, high = found.score.interval

@@ -82,7 +82,7 @@ def test_clusters_that_moved_alike_have_an_interval_all_the_same():
 def test_of_too_few_clusters_there_is_no_number_but_the_difference():
     found = alone(scores(*[0.1] * 20, size=5), ComparisonSettings())
     assert (found.interval, found.p, found.p_of_claim, found.verdict) == (None, None, None, "inconclusive")
-    assert found.delta == pytest.approx(0.1)
+    assert (found.delta, found.level) == (pytest.approx(0.1), 0.95)
 
 
 @settings(max_examples=60, deadline=None)
