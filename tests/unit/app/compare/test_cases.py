@@ -89,6 +89,25 @@ def test_cases_are_told_apart_by_suite_file_prompt_and_target():
     assert len(cases(finished(trial=one) for one in [first, *others])) == 6
 
 
+def test_a_case_on_two_targets_is_one_distinct_case_and_one_of_another_suite_is_another():
+    first = trial("a")
+    elsewhere = replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml"))
+    both = [first, trial("b"), trial("a", target="claude"), trial("a", prompt_id="short")]
+    for trials, distinct in (([first], 1), (both[:2], 2), (both, 2), ([*both, elsewhere], 3), ([first, elsewhere], 2)):
+        found = chosen(cases(finished(trial=one) for one in trials))
+        assert (found.distinct, len(found)) == (distinct, len(trials))
+
+
+def test_cases_are_chosen_by_what_they_have():
+    run = chosen(cases(finished(trial=trial(case, target=target)) for case in "ab" for target in ("x", "y", "z")))
+    assert [place.target for place in run.places] == ["x", "y", "z"]
+    for target in ("x", "y"):
+        assert [place.target for place in run.of("target", target).places] == [target]
+        assert len(run.of("target", target)) == 2
+    assert [place.target for place in run.among("target", ("z", "x")).places] == ["x", "z"]
+    assert len(run.of("prompt", "p")) == 0
+
+
 def test_a_name_that_two_suites_of_one_run_share_is_known_by_its_file():
     first = trial("a")
     second = replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml"))

@@ -106,6 +106,7 @@ def test_two_targets_of_one_run_are_compared_like_two_runs(store):
     found = compared(both)
     assert (found.base.targets, found.candidate.targets, found.same) == (("claude",), ("gpt",), False)
     assert (found.whole.verdict, len(found.moved)) == ("better", 8)
+    assert [(one.cases, one.missing) for one in (found.base, found.candidate)] == [(8, 0), (8, 0)]
     turned = compared(both, targets=("gpt", "claude"))
     assert (turned.base.targets, turned.whole.verdict) == (("gpt",), "worse")
 
