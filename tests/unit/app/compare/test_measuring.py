@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,9 +25,37 @@ def test_a_measure_by_itself_is_not_equivalent_by_what_a_few_cases_do_not_hold()
     assert alone(scores(0.001, *[0.0] * 199), ComparisonSettings(margin=0.02)).verdict == "equivalent"
 
 
-@pytest.mark.parametrize(("moved", "margin", "may"), [(5, 0.0, False), (6, 0.0, True), (1, 0.1, True), (0, 0.1, False)])
-def test_what_moved_in_too_few_cases_cannot_claim_anything(moved, margin, may):
+@pytest.mark.parametrize(("moved", "margin", "may"), [(5, 0.0, False), (6, 0.0, True), (1, 0.1, True), (0, 0.1, True)])
+def test_what_moved_in_too_few_cases_cannot_be_shown_to_differ_but_to_be_equivalent(moved, margin, may):
     assert scores(*[0.5] * moved, *[0.0] * 20).may_claim(ComparisonSettings(margin=margin)) is may
+    few = scores(*[0.5] * moved, *[0.0] * 20, size=7)
+    assert few.differences.test is None
+    assert not few.may_claim(ComparisonSettings(margin=margin))
+
+
+def rates(*values):
+    return replace(scores(*values), measure="pass rate")
+
+
+def test_suites_in_which_nothing_changed_are_not_each_shown_equivalent_as_if_they_were_the_only_one():
+    """With 40 cases that all pass, 9 % of others may fail: one suite of several is so by chance."""
+    unchanged = scores(*[0.0] * 40, before=1.0)
+    question = ComparisonSettings(margin=0.1)
+    assert alone(unchanged, question).verdict == "equivalent"
+    found = measured([unchanged, *(scores(*[0.0] * 40, before=1.0) for _ in range(9))], question)
+    assert {(one.verdict, one.tests, round(one.level, 12)) for one in found} == {("inconclusive", 10, 0.995)}
+
+
+def test_a_pass_rate_that_did_not_change_is_held_at_the_level_of_the_mean_score_before_it_and_is_not_counted():
+    question = ComparisonSettings(margin=0.15)
+    moved, still = scores(*[0.2, 0.0] * 30), rates(*[0.0] * 60)
+    assert [(one.level, one.tests) for one in measured([moved, still], question)] == [(0.95, 1)] * 2
+    again = [scores(*[0.2, 0.0] * 30), rates(*[0.0] * 60)]
+    found = measured([moved, still, *again], question)
+    assert [(one.level, one.tests) for one in found] == [(0.975, 2)] * 4
+    assert claimed([moved, still, *again], question) == [one.verdict for one in found]
+    beside = measured([moved, rates(*[0.2, 0.0] * 30)], question)
+    assert [(one.level, one.tests) for one in beside] == [(0.975, 2)] * 2, "one that changed is"
 
 
 @pytest.mark.parametrize("sign", [1, -1])
