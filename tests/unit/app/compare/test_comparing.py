@@ -6,6 +6,7 @@ import pytest
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.errors import UsageError
 from agentv.model.run.comparison import CaseKey, Comparison, ComparisonSettings, Matrix
+from agentv.model.suite.workspace import Variant
 from agentv.store.files.directory import RunDirectory
 from doubles.stored_runs import scoring, write_run, write_summary
 from doubles.trials import finished, trial
@@ -131,6 +132,8 @@ def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
     told = [(one.by, one.base, one.candidate, one.verdict, one.cases, one.pairs) for one in found.comparisons]
     assert told == [("target", "gpt", "claude", "worse", 8, 16), ("prompt", "brief", "long", "inconclusive", 8, 16)]
     assert (found.shown_worse, found.graded, found.meets("better"), len(found.lost[0])) == (True, True, False, 16)
+    two = compare(CompareRequest((run,), ("claude", "gpt")), ComparisonSettings())
+    assert (two.base.targets, two.whole.pairs, two.whole.verdict) == (("claude",), 16, "better")
     three = matrix(store("three", [*results, *scoring(GOOD, target="x", prompt_id="long")]), by="target")
     assert set(three.comparisons) == {(0, 1), (0, 2), (1, 2)}
     with pytest.raises(UsageError, match="'customer' in their metadata"):
@@ -288,6 +291,26 @@ def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(sto
     better = {f"m{number}": 0.5 for number in range(40)}
     found = compared(run("base", GOOD, better), run("candidate", BAD, dict.fromkeys(better, 0.9)), by="suite")
     assert (found.whole.verdict, found.shown_worse) == ("better", True)
+
+
+def test_variants_of_two_runs_are_compared_apart_and_cases_without_one_in_none_of_them(store):
+    def run(name, scores):
+        bare, plain = scoring({f"bare-{n}": 1.0 for n in range(8)}, variant=Variant("bare")), scoring({"plain": 1.0})
+        return store(name, [*bare, *scoring(scores, variant=Variant("with-skill")), *plain])
+
+    found = compared(run("base", GOOD), run("candidate", BAD), by="variant")
+    assert [(one.name, one.judgement.pairs, one.judgement.verdict) for one in found.groups] == [
+        ("bare", 8, "inconclusive"),
+        ("with-skill", 8, "worse"),
+    ]
+
+
+def test_targets_of_one_run_without_a_common_case_are_refused(store):
+    run = store("run", [one for target in "xyz" for one in scoring({f"only-{target}": 1.0}, target=target)])
+    assert refused(run) == (
+        "the targets, prompts and variants of the run run have no case in common",
+        "only results of the same case are compared",
+    )
 
 
 def test_tags_are_compared_apart_and_untagged_cases_in_none_of_them(store):

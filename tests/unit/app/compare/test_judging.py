@@ -383,9 +383,9 @@ def test_a_pass_rate_that_stays_as_it_is_withholds_nothing():
 
 
 def test_of_scores_that_hardly_vary_as_many_cases_are_needed_as_rule_the_tails_out():
-    near = pairs(*((0.5, 0.51 + number % 2 / 10_000) for number in range(20)))
+    near = pairs(*((0.7, 0.71 + number % 2 / 10_000) for number in range(20)))
     found = judge(near, USUAL)
-    assert (found.verdict, found.needed) == ("inconclusive", fewest_for(found.score.delta, 0.5, 0.05))
+    assert (found.verdict, found.needed) == ("inconclusive", fewest_for(found.score.delta, 0.7, 0.05))
     lower = pairs(*((0.6, 0.59 - number % 2 / 10_000) for number in range(20)))
     found = judge(lower, USUAL)
     assert (found.verdict, found.needed) == ("inconclusive", fewest_for(-found.score.delta, 1 - 0.6, 0.05))
