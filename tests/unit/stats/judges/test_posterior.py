@@ -128,3 +128,38 @@ def test_an_interval_holds_the_middle_of_the_draws_at_its_level():
     assert (found.value, found.low, found.high, found.reach) == pytest.approx((0.5, 0.1, 0.9, 0.4))
     assert estimated(draws) == estimated(draws, 0.95)
     assert Counted(3.0, 1.0).scaled(0.5) == Counted(1.5, 0.5)
+
+
+def test_the_counts_of_clustered_answers_are_those_that_the_error_of_the_corrected_rate_leaves():
+    """The rate is Σ share · rate by the judge's verdict; an answer moves it by its verdict, and by its label."""
+    rows = [
+        (True, True, 1.0, 1.0), (True, None, 2.0, 1.0), (True, False, 1.0, 2.0), (True, True, 1.0, 2.0),
+        (False, None, 1.0, 1.0), (False, False, 3.0, 1.0), (False, True, 1.0, 1.0), (False, False, 1.0, 1.0),
+    ]  # fmt: skip
+    answers = [JudgedAnswer(*row[:2], cluster, *row[2:]) for row, cluster in zip(rows, "aabbccdd", strict=True)]
+    total = 11.0
+    shares = {True: 5 / total, False: 6 / total}
+    # weights of labels: 1, 2 and 2 of passed answers, of which 1 and 2 pass; 3, 1 and 1 of failed ones, of which 1 passes
+    labelled, rates = {True: 5.0, False: 5.0}, {True: 3 / 5, False: 1 / 5}
+    truth = sum(shares[verdict] * rates[verdict] for verdict in (True, False))
+    influences = []
+    for judge, person, weight, per_label in rows:
+        influence = weight * (rates[judge] - truth) / total
+        square = influence**2
+        if person is not None:
+            moved = weight * per_label * shares[judge] / labelled[judge]
+            influence += moved * (person - rates[judge])
+            square += moved**2 * rates[judge] * (1 - rates[judge])
+        influences.append((influence, square))
+    effect = design_effect(list("aabbccdd"), influences)
+    found = judge_counts(answers)
+    for verdict, counts in ((True, found.of_passed), (False, found.of_failed)):
+        own = [
+            Observation(one.person, one.cluster, one.label_weight)
+            for one in answers
+            if one.judge is verdict and one.person is not None
+        ]
+        alone = counted(Observation(one.passed, None, one.weight) for one in own)
+        assert counts.total == pytest.approx(min(counted(own).total, alone.total / effect))
+        assert counts.passed / counts.total == pytest.approx(rates[verdict])
+    assert effect > 1.4
