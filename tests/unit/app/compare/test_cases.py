@@ -9,7 +9,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.outcomes import decode_outcome
 from agentv.store.rows.rows import RelativePaths, row_of
-from doubles.trials import ROOT, finished, scored, trial
+from doubles.trials import ROOT, finished, graded, scored, trial
 
 
 def cases(results, cluster=None):
@@ -50,6 +50,29 @@ def test_a_gate_that_fails_in_the_mean_fails_the_case():
         for number in (1, 2)
     ]
     assert only(gated).status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("required", "scores", "status"),
+    [
+        (True, ((True, 1.0), (True, 1.0)), "passed"),
+        (True, ((True, 1.0), (False, 0.0)), "failed"),
+        (0.5, ((True, 0.9), (True, 0.6)), "passed"),
+        (0.5, ((True, 0.7), (False, 0.1)), "failed"),
+        (0.5, ((True, 0.9), (False, 0.1)), "passed"),
+    ],
+)
+def test_a_gate_holds_for_a_case_where_it_holds_in_the_mean_of_its_samples(required, scores, status):
+    gated = [
+        finished(
+            "passed",
+            trial=trial(sample=number, repeat=2),
+            score=1.0,
+            scores=[graded(score, passed, required=required)],
+        )
+        for number, (passed, score) in enumerate(scores, 1)
+    ]
+    assert only(gated).status == status
 
 
 @pytest.mark.parametrize(

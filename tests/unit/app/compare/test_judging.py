@@ -217,6 +217,15 @@ def test_verdicts_of_cases_that_were_decided_by_unlike_rules_show_nothing(other)
     assert (found.verdict, found.withheld, found.rates_compare) == ("inconclusive", "settings", False)
 
 
+def test_one_case_that_was_decided_by_unlike_rules_is_enough_to_show_nothing():
+    lost = pairs(*[(1.0, 0.0)] * 40)
+    until = replace(lost[0].after, alpha=0.05, repeat=30)
+    found = judge([replace(lost[0], after=until), *lost[1:]], USUAL)
+    assert (found.verdict, found.withheld) == ("inconclusive", "settings")
+    same = replace(lost[0], before=replace(lost[0].before, alpha=0.05, repeat=30), after=until)
+    assert judge([same, *lost[1:]], USUAL).verdict == "worse"
+
+
 def test_equivalent_needs_both_measures():
     flips = [gated(number, 0.8, 0.8 - number / 10**6, (number % 2, not number % 2)) for number in range(200)]
     found = judge(flips, ComparisonSettings(margin=0.05))
@@ -389,6 +398,12 @@ def test_of_scores_that_hardly_vary_as_many_cases_are_needed_as_rule_the_tails_o
     lower = pairs(*((0.6, 0.59 - number % 2 / 10_000) for number in range(20)))
     found = judge(lower, USUAL)
     assert (found.verdict, found.needed) == ("inconclusive", fewest_for(-found.score.delta, 1 - 0.6, 0.05))
+
+
+def test_six_cases_may_need_more_and_five_need_six_first():
+    six = judge(pairs(*((0.5, 0.5 + number / 20) for number in (-1, 2, 3, 1, 4, 2))), USUAL)
+    assert six.needed == fewest_for(six.score.delta, 0.5, 0.05) > 6
+    assert judge(pairs(*((0.5, 0.5 + number / 20) for number in (-1, 2, 3, 1, 4))), USUAL).needed == 6
 
 
 def test_of_verdicts_as_many_cases_are_needed_as_errors_shrink():

@@ -38,3 +38,6 @@ def test_variants_are_in_the_order_of_the_suites_whatever_ended_first():
     ]
     assert planned_names({"suites": suites}, "variant") == ("with-skill", "bare", "z")
     assert planned_names({"suites": None}, "variant") == ()
+    suites = [{"targets": ["name", {"name": "a"}, {}, None, {"name": "a"}], "prompts": [{"id": "p"}]}, 7]
+    assert planned_names({"suites": suites}, "target") == ("a",)
+    assert planned_names({"suites": suites}, "prompt") == ("p",)
