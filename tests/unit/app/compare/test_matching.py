@@ -10,6 +10,7 @@ PASSED = CaseOutcome("passed", 1.0, 1, 0.8, 1, 1, 1)
 FAILED = replace(PASSED, status="failed", score=0.0)
 ERRORED = replace(PASSED, status="errored", score=None)
 SKIPPED = replace(PASSED, status="skipped", score=None)
+SHOWN = replace(PASSED, status="shown", score=None)
 
 
 def key(case_id, target="gpt", prompt=None, suite="refunds", variant=None):
@@ -119,6 +120,9 @@ def test_of_an_errored_case_it_is_not_said_that_its_checks_differ():
         (ERRORED, FAILED, "errored"),
         (ERRORED, SKIPPED, "errored"),
         (SKIPPED, PASSED, "unfinished"),
+        (PASSED, SKIPPED, "unfinished"),
+        (PASSED, SHOWN, "unfinished"),
+        (ERRORED, SHOWN, "errored"),
     ],
 )
 def test_a_pair_of_which_one_side_was_not_judged_is_left_out(base, candidate, fate):

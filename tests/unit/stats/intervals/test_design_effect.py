@@ -108,7 +108,7 @@ def test_one_failure_among_them_does_not_make_it_certain():
 def test_one_cluster_tells_nothing():
     assert estimated_rate([(5, 3)]).interval is None
     assert estimated_mean([(5, 3.3)]) == Estimate(pytest.approx(0.66), None, 5, 1, 0.0)
-    assert estimated_rate([(5, 3)]).effective == 0.0
+    assert estimated_rate([(5, 3)]) == Estimate(0.6, None, 5, 1, 0.0)
     assert estimated_rate([ClusterSum(1, 1)]).interval == wilson_interval(1, 1)
 
 
