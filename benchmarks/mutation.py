@@ -111,7 +111,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     },
     "compare": (
         ("app/compare/*.py",),
-        ("app/compare",),
+        ("app/compare", "app/labels/test_compared_rates.py"),
     ),
 }
 """Name → files under src/agentv, and the tests that belong to them, under tests/unit."""

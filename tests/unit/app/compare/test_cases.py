@@ -9,7 +9,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.outcomes import decode_outcome
 from agentv.store.rows.rows import RelativePaths, row_of
-from doubles.trials import ROOT, finished, graded, scored, trial
+from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
 
 def cases(results, cluster=None):
@@ -100,6 +100,20 @@ def test_errored_samples_are_bounds_of_their_case():
     assert whole.filled(0) == whole.filled(1) == whole
 
 
+def test_a_sample_that_errored_with_a_score_is_none_of_the_graded_ones():
+    case = only([sample(1, 1.0), finished("errored", trial=trial(sample=2, repeat=2), score=0.5)])
+    assert (case.score, case.samples, case.status) == (1.0, 1, "errored")
+
+
+def test_a_required_grade_without_a_score_counts_as_none_at_all():
+    scores = ([graded(0.9, True, required=0.5)], [errored_score(required=0.5)])
+    both = [
+        finished("passed", trial=trial(sample=number, repeat=2), score=1.0, scores=one)
+        for number, one in enumerate(scores, 1)
+    ]
+    assert only(both).status == "failed"
+
+
 def test_cases_are_told_apart_by_suite_file_prompt_and_target():
     first = trial("a")
     others = [
@@ -150,6 +164,7 @@ def test_cases_hang_together_by_what_the_user_names_else_by_their_conversation()
     talk = finished(trial=replace(trial(), case=replace(trial().case, conversation_id="c1")))
     assert only([plain]).cluster is None
     assert only([plain], "customer").cluster == '{"id": 7}'
+    assert only([finished(metadata={"customer": {"b": 1, "a": 2}})], "customer").cluster == '{"a": 2, "b": 1}'
     assert only([plain], "other").cluster is only([talk], "customer").cluster is None
     assert only([talk]).cluster == "refunds/c1"
 

@@ -96,7 +96,8 @@ def test_one_run_with_one_of_each_is_refused(runs):
     )
     assert refused(runs[0], by="target")[0] == "the run base has one target, 'gpt'"
     assert refused(runs[0], by="variant")[0] == "the run base has no variants"
-    assert refused(runs[0], by="suite")[0] == "--by suite needs two runs"
+    for by in ("suite", "tag"):
+        assert refused(runs[0], by=by)[0] == f"--by {by} needs two runs"
     assert refused(*runs, by="prompt")[0] == "--by prompt compares the prompts of one run"
     assert refused(*runs, by="target")[0] == "--by target compares the targets of one run"
     assert refused(runs[0], targets=("gtp", "gpt"))[1] == "did you mean 'gpt'?"

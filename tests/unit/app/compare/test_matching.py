@@ -179,3 +179,17 @@ def test_where_one_side_was_sampled_until_decided_verdicts_are_compared_and_not_
     assert pair.delta == -1.0
     (plain,) = match(run(key("a"), outcome=replace(base, alpha=None)), run(key("a"), outcome=FAILED)).pairs
     assert plain.before.score == 0.9
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_samples_of_an_undecided_case_that_errored_are_no_verdict(side):
+    """Nine samples passed and one errored: a case that was sampled until decided has neither passed nor failed."""
+    until = replace(PASSED, alpha=0.05, repeat=30, samples=9, rate=1.0)
+    errored = replace(until, status="errored")
+    base, candidate = (errored, until) if side == "before" else (until, errored)
+    found = match(run(key("a"), outcome=base), run(key("a"), outcome=candidate))
+    assert (len(found.pairs), found.left_out.errored) == (0, (key("a"),))
+    (pair,) = found.errored
+    broken = getattr(pair, side)
+    assert (broken.status, broken.score, broken.rate, broken.samples) == ("errored", None, None, 0)
+    assert [one.score for one in (broken.filled(0), broken.filled(1))] == [0.0, 1.0]

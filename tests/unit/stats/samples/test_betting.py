@@ -73,8 +73,11 @@ def test_a_claim_is_made_with_the_first_case_that_brings_the_evidence_to_two_ove
     value, margin, claim, null, alpha
 ):
     bets = PairedBets(alpha, margin)
+    added = 1
     while bets.add(value) is None:
-        assert bets.drawn < 500
+        added += 1
+        assert added < 500
+    assert bets.drawn == added
     against = abs(value) if claim != "non-inferior" else value
     before, after = (evidence_above({(against, 1.0): number}, null) for number in (bets.drawn - 1, bets.drawn))
     assert bets.claim == claim
