@@ -263,6 +263,7 @@ def test_the_share_of_wins_is_of_those_that_differ():
     found = judge(pairs((0.5, 1.0), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0)), USUAL)
     assert found.moves.win_interval == wilson_interval(2, 3)
     assert judge(pairs((1.0, 1.0)), USUAL).moves.win_interval is None
+    assert judge(pairs((0.5, 1.0), (1.0, 0.5)), USUAL).moves.win_interval == wilson_interval(1, 2)
 
 
 def test_rounding_is_no_difference_and_a_verdict_may_change_without_one():
@@ -326,6 +327,17 @@ def test_better_by_errors_is_not_better():
     assert found.score.bounds == (0.0, 0.125)
     assert judge(judged, USUAL, lost[:1]).verdict == "better"  # one error does not change it
     assert judge(judged, replace(USUAL, errored="drop")).verdict == "better"
+
+
+def test_errors_of_one_part_withhold_its_verdict_and_that_of_no_other():
+    judged = pairs(*[(0.0, 1.0)] * 10, *[(1.0, 1.0)] * 60)
+    lost = [errs(100 + number, 1.0, 0.0) for number in range(10)]
+    for order in ((0, 1), (1, 0)):
+        parts = [Part(judged, lost), Part(judged)]
+        found = judge_parts([parts[place] for place in order], USUAL)
+        errored, whole = (found[order.index(place)] for place in (0, 1))
+        assert (errored.verdict, errored.withheld, errored.score.bounds) == ("inconclusive", "errors", (0.0, 0.125))
+        assert (whole.verdict, whole.withheld, whole.score.bounds) == ("better", None, None)
 
 
 def test_worse_must_hold_though_all_errors_had_passed():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.judges.corrected import corrected_rate, more_labels, transferred_draws, transferred_rate
+from agentv.stats.judges.corrected import _grown, corrected_rate, more_labels, transferred_draws, transferred_rate
 from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgeDraws
 
 ROUNDS = 80
@@ -87,6 +87,15 @@ def test_labels_that_are_all_alike_leave_an_interval():
 
 def test_a_judge_that_is_no_better_than_chance_corrects_no_other_run():
     assert transferred_rate(counts((10, 10), (10, 10), (50, 50)), Counted(80, 20)) is None
+
+
+def test_labels_to_come_are_taken_to_be_as_those_so_far_and_where_there_are_none_as_the_judge():
+    assert _grown(Counted(), 10, first=1.0) == Counted(10.0, 0.0)
+    assert _grown(Counted(), 10, first=0.0) == Counted(0.0, 10.0)
+    found = _grown(Counted(3, 1), 9, first=1.0)
+    assert (found.passed, found.failed) == pytest.approx((3 + 9 * 3.5 / 4.5, 1 + 9 / 4.5))
+    found = _grown(Counted(3, 1), 9, first=0.0)
+    assert (found.passed, found.failed) == pytest.approx((3 + 9 * 3 / 4.5, 1 + 9 * 1.5 / 4.5))
 
 
 def test_more_labels_narrow_the_interval_to_the_goal():

@@ -52,6 +52,22 @@ def test_of_several_parts_it_is_the_one_that_labels_would_miss_least():
     assert left_out([parts[1], parts[0], parts[2]], elsewhere=False) == 0
 
 
+def test_a_small_part_without_labels_hides_no_large_one():
+    parts = [AnswerPart((0, 1), (0, 0)), AnswerPart((0, 40), (0, 0)), AnswerPart((0, 59), (0, 30))]
+    assert left_out(parts, elsewhere=False) == 1
+    assert left_out(parts, elsewhere=True) == 1
+
+
+def test_labels_of_a_verdict_that_the_run_does_not_have_say_nothing_of_its_parts():
+    parts = [AnswerPart((0, 95), (120, 2)), AnswerPart((0, 5), (0, 0))]
+    assert left_out(parts, elsewhere=True) is None
+
+
+def test_the_one_answer_of_a_verdict_says_little_of_where_answers_of_that_verdict_are():
+    parts = [AnswerPart((0, 99), (5, 10)), AnswerPart((1, 0), (0, 0))]
+    assert left_out(parts, elsewhere=True) is None, "though the only answer that the judge failed is in the second part"
+
+
 def test_many_small_parts_that_none_alone_shows_are_left_out_together_and_the_largest_is_named():
     labelled = [AnswerPart((0, 1), (0, 4))] * 10
     lacking = [AnswerPart((0, 1), (0, 0))] * 244 + [AnswerPart((0, 2), (0, 0))] + [AnswerPart((0, 1), (0, 0))] * 244

@@ -5,8 +5,11 @@ glide-py 0.11.0 and ppi-python 0.2.3 computed them.
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy import stats
 
+from agentv.stats.intervals.proportion import interval_at
 from agentv.stats.judges.mean_score import ScoredAnswer, corrected_mean
 from doubles.labelled_scores import scored_answers
 
@@ -91,3 +94,36 @@ def test_a_level_is_that_which_was_asked_for():
     rows = [ScoredAnswer(*row) for row in scored_answers(300)]
     usual, sure = corrected_mean(rows), corrected_mean(rows, 0.99)
     assert sure.low < usual.low < usual.value == sure.value < usual.high < sure.high
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_mean_and_its_interval_are_those_of_the_formulas(level):
+    rows = [ScoredAnswer(*row) for row in scored_answers(120)]
+    parts, by_judge, value = [], [], 0.0
+    strata = [[one for one in rows if one.passed is verdict] for verdict in (True, False)]
+    fitted = []
+    for members in strata:
+        judge = np.array([one.judge for one in members])
+        seen = np.array([(one.judge, one.person) for one in members if one.person is not None])
+        count, share = len(seen), len(members) / len(rows)
+        slope = min(1.0, max(0.0, np.cov(seen.T, ddof=1)[0, 1] / judge.var(ddof=1)))
+        residual = seen[:, 1].mean() - slope * seen[:, 0].mean()
+        mean = slope * judge.mean() + residual
+        errors = seen[:, 1] - slope * seen[:, 0] - residual
+        observed = share**2 * (errors**2).sum() / (count - 1) / count
+        likely = (seen[:, 1].sum() + 0.5) / (count + 1)
+        variance = (observed * count + share**2 * likely * (1 - likely) / count * 0.5) / (count + 0.5)
+        parts.append((variance, count - 1))
+        fitted.append((judge, slope, mean))
+        value += share * mean
+    for judge, slope, mean in fitted:
+        by_judge += ((slope * (judge - judge.mean()) + mean - value) / len(rows)).tolist()
+    parts.append((sum(one * one for one in by_judge), len(rows) - 1))
+    variance = sum(one for one, _ in parts)
+    freedom = variance**2 / sum(one * one / known for one, known in parts)
+    labels = sum(one.person is not None for one in rows)
+    inside = (value * labels + 0.5) / (labels + 1)
+    quantiles = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, freedom)
+    effective = inside * (1 - inside) / variance * quantiles**2
+    found = corrected_mean(rows, level)
+    assert (found.value, found.low, found.high) == pytest.approx((value, *interval_at(value, effective, level)))

@@ -9,7 +9,13 @@ from agentv.stats.comparison.sign_flips import SignFlips
 from agentv.stats.comparison.winloss import WinLoss
 from agentv.stats.judges.agreement import judge_accuracy
 from agentv.stats.judges.compare_result import AssertionComparison, ComparedJudge, labels_needed, majority_passes
-from agentv.stats.judges.paired_accuracy import AccuracyDifference, PersonLabel, accuracy_difference, accuracy_of
+from agentv.stats.judges.paired_accuracy import (
+    AccuracyDifference,
+    PersonLabel,
+    _score_test,
+    accuracy_difference,
+    accuracy_of,
+)
 from agentv.stats.judges.posterior import Counted, Estimated, JudgeCounts, JudgedAnswer, judge_counts
 
 
@@ -141,6 +147,11 @@ def test_unequal_weights_and_clusters_count_with_the_design_effect_that_they_sho
     effect = max(1.0, kish, shown + max(0.0, largest - shown) * 0.5 / (0.5 + changed))
     score = WinLoss(wins, losses, count - wins - losses, effect, inf if clusters is None else len(groups) - 1)
     test = JointTest(mean, [score, SignFlips(sums, sizes)])
+    used = _score_test([float(one) for one in signs], weights, sums, sizes)
+    assert (used.wins, used.losses, used.design_effect, used.freedom) == (
+        *(pytest.approx(one) for one in (wins, losses, effect)),
+        score.freedom,
+    )
     found = accuracy_difference(*weighted_pair(weights, signs, clusters), comparisons=2)
     assert found.p_value == pytest.approx(min(1.0, 2 * test.p()))
     assert (found.estimate.value, found.estimate.low, found.estimate.high) == pytest.approx(

@@ -2,7 +2,7 @@ import pytest
 
 from agentv.stats.judges.corrected import corrected_rate, transferred_rate
 from agentv.stats.judges.posterior import JudgedAnswer, Observation, estimated, judge_counts
-from agentv.stats.judges.run_rate import JudgedPart, RunParts, run_rate_draws
+from agentv.stats.judges.run_rate import JudgedPart, RunParts, _design_effect, run_rate_draws
 
 
 def answers(passed, failed, labelled=0, *, agrees=0.9, clusters=None):
@@ -105,3 +105,32 @@ def test_the_same_seed_gives_the_same_draws_and_judges_are_drawn_apart():
     assert first.tolist() == again.tolist() != other.tolist()
     alone = run_rate_draws(RunParts(parts.judged[:1], always_judged=True))
     assert estimated(first).reach < 0.9 * estimated(alone).reach, "two parts that err together would not be surer"
+
+
+def test_the_design_effect_of_a_run_is_that_of_its_linearized_rate_by_hand():
+    judged = [
+        JudgedAnswer(True, True, "a"), JudgedAnswer(True, False, "a", 2.0), JudgedAnswer(True, None, "b"),
+        JudgedAnswer(False, False, "b"), JudgedAnswer(False, True, "c", 1.0, 3.0), JudgedAnswer(False, None, "c"),
+    ]  # fmt: skip
+    decided = [Observation(True, "a"), Observation(False, "b"), Observation(True, "c", 2.0), Observation(False)]
+    total = 12.0
+    # of the answers that the judge passed 1 of 3 labelled trials pass, of those that it failed 3 of 4
+    rates, shares, labelled = {True: 1 / 3, False: 3 / 4}, {True: 4 / total, False: 3 / total}, {True: 3.0, False: 4.0}
+    truth = (4 * rates[True] + 3 * rates[False] + 3.0) / total
+    summed, alone = {}, 0.0
+    for one in judged:
+        rate = rates[one.judge]
+        label = 0.0 if one.person is None else one.label_weight * shares[one.judge] * (one.person - rate)
+        influence = one.weight * (rate - truth) / total + label / labelled[one.judge]
+        summed[one.cluster] = summed.get(one.cluster, 0.0) + influence
+        alone += influence**2
+    for place, one in enumerate(decided):
+        influence = one.weight * (one.passed - truth) / total
+        cluster = one.cluster or place
+        summed[cluster] = summed.get(cluster, 0.0) + influence
+        alone += influence**2
+    effect = sum(one**2 for one in summed.values()) / alone
+    assert _design_effect(RunParts([JudgedPart(judged)], decided)) == pytest.approx(max(1.0, effect))
+    assert effect > 1.01
+    apart = [JudgedAnswer(one.judge, one.person, None, one.weight, one.per_label) for one in judged]
+    assert _design_effect(RunParts([JudgedPart(apart)], [Observation(True)])) == 1.0
