@@ -63,6 +63,7 @@ def test_above_what_is_drawn_means_are_as_good_as_normal():
 def test_assumptions_are_handed_to_the_drawn_runs_as_they_are():
     assumed = Assumptions(0.7, 0.4, 0.3, cluster_size=5, correlation=0.2, deviation=0.1)
     assert assumed.rehearsal(40, 3, 0.05) == Rehearsal(40, 3, 0.7, 0.05, 0.4, 0.3, 5, 0.2, 0.1)
+    assert Assumptions() == Assumptions(0.8, 0.5, 0.5, 0.05, 0.8, 0.0, 1, 0.0, None)
     assert Assumptions().reach == pytest.approx(1.959964 + 0.841621, abs=1e-6)
     assert Assumptions(alpha=0.01, power=0.9).reach == pytest.approx(2.575829 + 1.281552, abs=1e-6)
     assert Assumptions(alpha=0.01, cluster_size=3).fewest == 24

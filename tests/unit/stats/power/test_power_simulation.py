@@ -76,6 +76,20 @@ def test_the_same_plan_draws_the_same_runs_and_another_seed_others():
     assert len(list(plan.runs(3))) == 3
 
 
+def test_a_plan_of_which_nothing_else_is_said_has_cases_of_their_own_and_verdicts():
+    plan = Rehearsal(4, 1, 0.8, 0.1)
+    assert plan == Rehearsal(4, 1, 0.8, 0.1, 0.5, 0.5, 1, 0.0, None, 0.8)
+    assert next(plan.runs(1)) == next(plan.runs(1, 0))
+    assert next(plan.runs(1)).clusters == [0, 1, 2, 3]
+
+
+def test_scores_that_deviate_as_far_as_any_can_are_0_or_1():
+    before, _, _ = drawn(Rehearsal(2000, 1, 0.5, 0.0, deviation=0.5))
+    assert ((before < 1e-6) | (before > 1 - 1e-6)).mean() > 0.99
+    wider, _, _ = drawn(Rehearsal(2000, 1, 0.5, 0.0, deviation=0.9))
+    assert np.array_equal(wider, before)
+
+
 def test_a_rate_at_its_end_has_no_spread():
     before, after, _ = drawn(Rehearsal(200, 3, 1.0, 1.0))
     assert (set(before.ravel().tolist()), set(after.ravel().tolist())) == ({1.0}, {0.0})
