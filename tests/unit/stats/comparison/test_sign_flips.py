@@ -50,6 +50,8 @@ def test_fifteen_clusters_are_counted_and_sixteen_are_drawn():
 
 def test_at_zero_it_is_the_permutation_test_of_the_sums_or_mcnemars_where_they_are_of_one_size():
     assert SignFlips(VALUES, [1] * 22).p() == permutation_test(VALUES)
+    many = [0.4] * 25 + [-0.4] * 10 + [0.0] * 5
+    assert SignFlips(many, [1] * 40).p() == mcnemar_exact(25, 10)
     two_sizes = [0.5] * 4 + [-0.1] * 3
     assert SignFlips(two_sizes, [1] * 7).p() == permutation_test(two_sizes) != mcnemar_exact(4, 3)
     one_size = [0.4, 0.4, -0.4, 0.0, 0.4, 0.4, 0.4]

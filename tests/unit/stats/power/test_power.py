@@ -103,6 +103,7 @@ def test_the_rule_that_counts_is_chosen_by_how_many_cases_and_samples_there_are(
 def test_fewer_cases_than_the_signs_of_which_can_be_rare_show_nothing():
     assert [chance_shown(cases, repeat, Drop(1.0, 1.0)) for cases in (2, 5) for repeat in (1, 9)] == [0.0] * 4
     assert chance_shown(6, 1, Drop(1.0, 1.0)) == pytest.approx(1.0)
+    assert [chance_shown(5, repeat, Drop(1.0, 1.0), 0.5) for repeat in (1, 9)] == [0.0, 0.0], "six, whatever alpha is"
     assert [fewest_cases(alpha) for alpha in (0.1, 0.05, 0.01)] == [6, 6, 8]
 
 
@@ -140,6 +141,7 @@ def test_where_more_cases_change_than_can_be_counted_the_t_test_goes_on():
 def test_what_is_certain_is_always_seen():
     assert t_power(10, 0.1, 0.0) == 1.0
     assert t_power(10**6, 0.5, 0.1) == 1.0
+    assert 0.0 < t_power(2, 0.1, 0.1) < 0.2
 
 
 @pytest.mark.parametrize("asked", [(1, 0.1, 0.1), (10, 0, 0.1), (10, 0.1, -1), (10, 0.1, 0.1, 1), (10, 0.1, 0.1, 0)])
