@@ -68,6 +68,12 @@ def test_the_one_answer_of_a_verdict_says_little_of_where_answers_of_that_verdic
     assert left_out(parts, elsewhere=True) is None, "though the only answer that the judge failed is in the second part"
 
 
+def test_a_part_with_hardly_an_answer_of_a_verdict_is_not_missed_by_labels_of_that_verdict():
+    parts = [AnswerPart((60, 98), (0, 30)), AnswerPart((40, 2), (0, 0))]
+    assert left_out(parts, elsewhere=True) is None, "2% of what the judge passed, though 21% of all answers"
+    assert left_out([AnswerPart((60, 98), (30, 30)), parts[1]], elsewhere=True) == 1
+
+
 def test_many_small_parts_that_none_alone_shows_are_left_out_together_and_the_largest_is_named():
     labelled = [AnswerPart((0, 1), (0, 4))] * 10
     lacking = [AnswerPart((0, 1), (0, 0))] * 244 + [AnswerPart((0, 2), (0, 0))] + [AnswerPart((0, 1), (0, 0))] * 244

@@ -6,7 +6,8 @@ from math import inf
 import pytest
 
 from agentv.stats.series.serial import Effect, serial_fit
-from agentv.stats.series.series import Paired, Point, Trend, error_of_mean, error_of_rate
+from agentv.stats.series.series import Change, Context, Paired, Point, Trend, error_of_mean, error_of_rate
+from agentv.stats.series.trend import FittedLine
 
 
 def trend(*values):
@@ -31,6 +32,7 @@ def test_the_interval_says_where_it_goes(values, direction):
 
 def test_one_run_has_no_line_and_two_have_one_without_an_interval():
     assert (trend(0.5).theil_sen, trend(0.5).line) == (None, None)
+    assert trend(0.5, 0.9).theil_sen == FittedLine(pytest.approx(0.4), pytest.approx(0.5))
     assert trend(0.5, 0.9).line == Effect(pytest.approx(0.4), -inf, inf)
 
 
@@ -175,6 +177,13 @@ def test_a_trend_that_is_not_there_is_seldom_shown_though_noise_goes_on_from_run
             levels.append(0.6 + 0.06 * level)
         wrong += shown(runs_of(levels, seed=seed)).direction != "no trend is shown"
     assert wrong <= 8
+
+
+def test_what_weakens_a_trend_is_told_with_it():
+    points = [Point(f"r{place}", 0.5, None, 10, 10) for place in range(3)]
+    context = Context(passed_over=2, changes=(Change("r1", edited=3),))
+    assert Trend.of("s", "pass rate", points, context).context is context
+    assert Trend.of("s", "pass rate", points).context == Context() == Context(0, 0, 0, 0, (), 0)
 
 
 def test_the_error_of_a_point():
