@@ -32,6 +32,6 @@ def test_a_case_with_two_prompts_is_one():
     assert pairs()[:3].distinct() == 2
 
 
-def test_errored_samples_count_as_failed_in_every_part_where_that_was_asked_for():
+def test_errored_samples_count_as_failed_in_every_part_where_the_setting_says_so():
     assert [one.after.status for one in pairs(filled=True)[:2]] == ["failed", "failed"]
     assert [one.after.status for one in pairs()[:2]] == ["errored", "errored"]

@@ -52,7 +52,7 @@ class Turns:
 
 @dataclass
 class Called:
-    """A target that gives these outcomes, the last one for ever, and notes when it was asked and what it was allowed."""
+    """A target that gives these outcomes, the last one for ever, and notes when it was called and what it was allowed."""
 
     given: Sequence[Any] = (FINE,)
     takes_s: float = 1.0
@@ -129,7 +129,7 @@ def test_every_attempt_is_settled_with_what_it_came_to(waits):
     assert [one for one in turns.got if one != "in turn"] == [BROKEN, BROKEN, FINE]
 
 
-def test_what_the_budget_refuses_is_not_asked():
+def test_a_call_that_the_budget_refuses_is_not_made():
     refused = Failure("budget-spent", "too much")
     server, turns = Called(), Turns({1: 3.0}, refused)
     found, seconds = outcome_of(lambda: call(server, turns=turns).outcome())
@@ -144,7 +144,7 @@ def test_a_reservation_is_given_back_where_the_call_is_not_made():
     assert (found.code, server.at, turns.got) == ("target-stopped", [], ["given back"])
 
 
-def test_a_target_that_is_stopped_while_a_call_waits_for_its_server_is_not_asked_and_the_permit_is_free_again():
+def test_a_target_that_is_stopped_while_a_call_waits_for_its_server_is_not_called_and_the_permit_is_free_again():
     stop, refused = TargetStop(), CallFailure("http-status", "HTTP 401", status=401, stops=True)
     first, second, other = Called([refused]), Called(), Called()
     turns = Turns()

@@ -144,7 +144,7 @@ def test_who_tells_nothing_counts_as_nothing_and_is_remembered():
     assert seen.need(UNKNOWN, Budget(usd=1.0)) == Amount()
 
 
-def test_an_amount_that_a_ceiling_or_an_earlier_call_stands_in_for_is_not_missing():
+def test_an_amount_that_a_ceiling_or_an_earlier_call_replaces_is_not_missing():
     seen = Experience()
     seen.taken(Ceiling(0.2, 500), answered())
     assert seen.silent == set()

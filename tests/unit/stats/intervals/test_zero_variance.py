@@ -37,7 +37,7 @@ def test_of_values_that_were_all_alike_the_interval_is_what_unseen_ones_could_ma
 
 
 @pytest.mark.parametrize("level", [0.8, 0.99])
-def test_how_many_cases_it_takes_is_by_the_level_that_was_asked_for(level):
+def test_how_many_cases_it_takes_depends_on_the_level(level):
     cases = cases_for_share(0.1, level)
     assert unseen_share(cases, level) <= 0.1 < unseen_share(cases - 1, level)
     assert (cases_for_share(1.5), unseen_share(1, 0.9)) == (1, pytest.approx(0.95))

@@ -51,7 +51,7 @@ def test_with_very_many_labels_the_rates_are_those_of_the_formulas():
         assert 0 <= moved.low <= moved.value <= moved.high <= 1
 
 
-def test_a_level_and_a_seed_are_those_that_were_asked_for():
+def test_a_level_and_a_seed_are_those_that_are_given():
     some = counts((27, 3), (6, 24), (810, 190))
     usual, sure = corrected_rate(some), corrected_rate(some, level=0.99)
     assert sure.low < usual.low < usual.high < sure.high

@@ -90,7 +90,7 @@ def test_two_labels_of_each_verdict_are_needed_unless_there_is_one_answer_of_it(
     assert corrected_mean([*rows(1, 1), *failed]) is not None
 
 
-def test_a_level_is_that_which_was_asked_for():
+def test_a_higher_level_gives_a_wider_interval():
     rows = [ScoredAnswer(*row) for row in scored_answers(300)]
     usual, sure = corrected_mean(rows), corrected_mean(rows, 0.99)
     assert sure.low < usual.low < usual.value == sure.value < usual.high < sure.high

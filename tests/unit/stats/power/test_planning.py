@@ -75,7 +75,7 @@ def normal(plan: Rehearsal, alpha: float, margin: float) -> float:
     return NormalDist().cdf(abs(plan.difference - margin) / error - NormalDist().inv_cdf(1 - alpha / 2))
 
 
-def test_up_to_three_thousand_cases_the_rule_is_asked_and_above_means_are_normal():
+def test_up_to_three_thousand_cases_the_rule_decides_and_above_means_are_normal():
     asked = []
 
     def rule(plan: Rehearsal, alpha: float, margin: float) -> float:
@@ -94,7 +94,7 @@ def test_a_difference_at_the_margin_takes_endless_cases():
 
 
 @pytest.mark.parametrize(("difference", "margin"), [(0.05, 0.0), (0.1, 0.0), (0.02, 0.0), (0.0, 0.05), (0.1, 0.03)])
-def test_the_cases_that_are_needed_show_the_difference_as_often_as_asked(difference, margin):
+def test_the_cases_that_are_needed_show_the_difference_with_the_power_that_is_given(difference, margin):
     plan = ComparisonPlan(100, 2, Assumptions(margin=margin), normal)
     needed = plan.needed(difference)
     assert replace(plan, cases=needed).chance(difference) == pytest.approx(0.8, abs=0.026)

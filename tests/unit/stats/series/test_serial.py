@@ -46,7 +46,7 @@ def test_the_best_shape_is_the_one_with_the_largest_effect_in_standard_errors():
     assert alike[0] == pytest.approx((left[1:] * left[:-1]).sum() / (left**2).sum())
 
 
-def test_a_step_is_told_with_the_run_that_it_begins_with_and_its_interval_is_as_wide_as_the_lines_in_errors():
+def test_a_step_has_the_run_that_it_begins_with_and_its_interval_is_as_wide_as_the_lines_in_errors():
     step = [0.5, 0.52, 0.49, 0.51, 0.5, 0.8, 0.81, 0.79]
     found = serial_fit(step)
     by_step, by_line = (stats.linregress(x, step) for x in (shape(8, 5), shape(8, None)))

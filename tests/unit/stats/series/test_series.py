@@ -179,7 +179,7 @@ def test_a_trend_that_is_not_there_is_seldom_shown_though_noise_goes_on_from_run
     assert wrong <= 8
 
 
-def test_what_weakens_a_trend_is_told_with_it():
+def test_what_weakens_a_trend_is_part_of_it():
     points = [Point(f"r{place}", 0.5, None, 10, 10) for place in range(3)]
     context = Context(passed_over=2, changes=(Change("r1", edited=3),))
     assert Trend.of("s", "pass rate", points, context).context is context
