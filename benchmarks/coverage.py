@@ -19,8 +19,6 @@ from agentv.stats.comparison.winloss import WinLoss
 from agentv.stats.intervals.clustered import mean_interval
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.flakiness import mean_disagreement
-from agentv.stats.series.series import error_of_rate
-from agentv.stats.series.trend import least_squares, theil_sen
 
 Chance = np.random.Generator
 Interval = tuple[float, float]
@@ -63,9 +61,6 @@ def intervals() -> Iterator[tuple[str, Callable[[Chance], tuple[float, Interval]
         yield f"wins less losses, Tango: {count} cases, 30 % won, 20 % lost", tango(count, 0.3, 0.2)
     for count in (20, 100):
         yield f"mean disagreement: {count} cases of 5 samples", flaky(count)
-    for count in (3, 5, 10, 20):
-        yield f"slope, least squares: {count} runs of 100 cases", slope(count, robust=False)
-        yield f"slope, Theil-Sen: {count} runs of 100 cases", slope(count, robust=True)
 
 
 def wilson(count: int, rate: float) -> Callable[[Chance], tuple[float, Interval]]:
@@ -140,18 +135,6 @@ def flaky(count: int) -> Callable[[Chance], tuple[float, Interval]]:
         rates = np.where(chance.random(count) < 1 / 3, 1.0, chance.random(count))
         found = mean_disagreement([(5, int(chance.binomial(5, rate))) for rate in rates])
         return 2 / 9, (found.low, found.high) if found else (0.0, 0.0)
-
-    return draw
-
-
-def slope(count: int, *, robust: bool) -> Callable[[Chance], tuple[float, Interval]]:
-    """Pass rates that rise by half a point a run."""
-
-    def draw(chance: Chance) -> tuple[float, Interval]:
-        rates = (chance.binomial(100, 0.7 + 0.005 * np.arange(count)) / 100).tolist()
-        errors = [error_of_rate(rate, 100) for rate in rates]
-        line = theil_sen(rates, errors=errors) if robust else least_squares(rates, errors=errors)
-        return 0.005, (line.low, line.high)
 
     return draw
 

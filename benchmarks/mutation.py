@@ -10,8 +10,9 @@ Printed for each survivor: place, code before, code after. A survivor is a missi
 or an equivalent mutant; the script cannot distinguish them. It exits with 1 if there are survivors.
 
 How it works: one process collects the tests of a group. Each mutant is a fork of it that puts the changed code into
-the functions and runs the tests, in process, until one fails; code that runs at import is imported by forks that have
-not collected. No file is changed. Tests that killed the mutants before go first.
+the functions and runs the tests, in process, until one fails; code that runs at import is imported by forks that
+have not collected, and a module that only a test imports while it runs is imported as the mutant has it. No file is
+changed. Tests in the file named after the mutant's module go first, then those that killed the mutants before.
 
 Mutants: comparisons, `and` and `or`, arithmetic, conditions negated, constants, `min` and `max`, `any` and `all`,
 values returned, and `return`, `raise`, `break`, `continue` and calls left out.
@@ -104,13 +105,13 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("engine/calls", "targets/http/test_statuses.py"),
     ),
-    "stats": (
-        ("stats/*/*.py",),
-        ("stats",),
-    ),
+    **{
+        f"stats-{part}": ((f"stats/{part}/*.py",), (f"stats/{part}",))
+        for part in ("comparison", "intervals", "judges", "power", "samples", "series")
+    },
     "compare": (
         ("app/compare/*.py",),
-        ("app/compare",),
+        ("app/compare", "app/labels/test_compared_rates.py"),
     ),
 }
 """Name → files under src/agentv, and the tests that belong to them, under tests/unit."""
@@ -320,6 +321,10 @@ class Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, where, loader=Loader(name, where))
 
 
+def finder_of(mutant: Mutant) -> Finder:
+    return Finder(".".join(mutant.file.relative_to(SOURCE).with_suffix("").parts), mutant)
+
+
 def replace_code(mutant: Mutant) -> bool:
     """Give the functions of a module that is imported the code of a mutant; whether there are any."""
     codes = {
@@ -412,10 +417,11 @@ def begin(mutant: Mutant | None, run: Callable[[], dict]) -> Child:
     os._exit(0)
 
 
-def first_failure(items: list, first: Collection[str]) -> dict:
-    """Run tests, some of them first, until one fails."""
+def first_failure(items: list, first: Collection[str], file: Path | None = None) -> dict:
+    """Run tests until one fails: those named after the file first, then those in `first`."""
     order = {name: place for place, name in enumerate(first)}
-    ordered = sorted(items, key=lambda item: order.get(item.nodeid, len(order)))
+    own = file and f"test_{file.stem}.py"
+    ordered = sorted(items, key=lambda item: (item.path.name != own, order.get(item.nodeid, len(order))))
     reports = Reports()
     for plugins in {item.config.pluginmanager for item in items}:
         plugins.register(reports)
@@ -438,15 +444,18 @@ class Reports:
 def with_module(mutant: Mutant, tests: list[str], first: Collection[str]) -> dict:
     """Import a module as the mutant has it, and run the tests."""
     done: dict = {"passed": False, "failed": None}  # also where the tests cannot be collected
-    finder = Finder(".".join(mutant.file.relative_to(SOURCE).with_suffix("").parts), mutant)
-    collect(tests, Session(finder, lambda items: done.update(first_failure(items, first))))
+    finder = finder_of(mutant)
+    collect(tests, Session(finder, lambda items: done.update(first_failure(items, first, mutant.file))))
     return {**done, "imported": finder.imported}
 
 
 def with_functions(mutant: Mutant, items: list, first: Collection[str]) -> dict:
-    """Put the code of the mutant into the functions that are imported, and run the tests."""
-    imported = replace_code(mutant)
-    return {**first_failure(items, first), "imported": imported}
+    """Put the code of the mutant into the functions of its module, which a test may import later; run the tests."""
+    finder = finder_of(mutant)
+    replaced = replace_code(mutant)
+    if not replaced:
+        sys.meta_path.insert(0, finder)
+    return {**first_failure(items, first, mutant.file), "imported": replaced or finder.imported}
 
 
 def ended(child: Child, limit_s: float) -> dict | None:
@@ -575,11 +584,12 @@ def wait_for(child: Child) -> dict:
 
 def chosen(words: list[str]) -> Iterator[tuple[str, list[Path], list[str]]]:
     """Name, files and tests of each group, or of the part of it that a word names."""
+    parts = [word for word in words if word not in GROUPS]
     for name, (patterns, tests) in GROUPS.items():
         files = sorted(
             {file for one in patterns for file in (SOURCE / "agentv").glob(one) if file.name != "__init__.py"}
         )
-        named = [file for file in files if not words or name in words or any(word in str(file) for word in words)]
+        named = [file for file in files if not words or name in words or any(part in str(file) for part in parts)]
         if named:
             yield name, named, [str(Path("tests/unit") / test) for test in tests]
 

@@ -16,9 +16,9 @@ import argparse
 from collections.abc import Hashable
 
 import numpy as np
+from scipy import stats
 
 from agentv.stats.series.series import Paired, Point, Trend, error_of_rate
-from agentv.stats.series.trend import least_squares
 
 SHIFT = 0.04
 """Standard deviation of what all cases of a run share."""
@@ -53,8 +53,8 @@ def one_round(
     ]
     trend = Trend.of("simulated", "pass rate", points, None, paired)
     shown = trend.direction in ("rises", "falls")
-    usual = least_squares(rates)
-    return shown, shown and trend.step is not None, usual.low > 0 or usual.high < 0
+    usual = stats.linregress(range(runs), rates).pvalue
+    return shown, shown and trend.step is not None, usual < 0.05
 
 
 def drawn(chance: np.random.Generator, runs: int, cases: int, rho: float, truth: tuple[str, float]) -> Paired:

@@ -12,5 +12,5 @@ def held(outcomes: Mapping[CaseKey, CaseOutcome]) -> KeyedCases:
     """The cases with these keys."""
     cases = RunCases(Common())
     for key, outcome in outcomes.items():
-        cases.add(CaseScope(key.suite, None, key.prompt, key.target), key.case_id, outcome)
+        cases.add(CaseScope(key.suite, None, key.prompt, key.target, key.variant), key.case_id, outcome)
     return KeyedCases(ChosenCases(cases, range(len(cases))))

@@ -193,10 +193,6 @@ class KeyedCases:
         """The key of a case."""
         return self._keys[self.place_number(number)]._replace(case_id=self.case_id(number))
 
-    def keys(self, numbers: Iterable[int]) -> Iterator[CaseKey]:
-        """The keys of several."""
-        return map(self.key, numbers)
-
 
 def shared_names(runs: Iterable[Iterable[CaseScope]]) -> frozenset[str]:
     """The names that several suites of a run share."""

@@ -210,25 +210,23 @@ _WITHIN: dict[Verdict, frozenset[Verdict]] = {
 }
 """Verdicts that all measures must show."""
 
-_HOLDS: dict[Verdict, frozenset[Verdict]] = {
-    "better": frozenset({"better"}),
-    "non-inferior": frozenset({"better", "equivalent", "non-inferior"}),
-}
-"""What the worst case for the candidate must show, for a verdict in its favour to hold."""
+_NOT_WORSE: frozenset[Verdict] = frozenset({"better", "equivalent", "non-inferior"})
+"""What the worst case for the candidate must show, for it to be non-inferior."""
 
 
 def _bounded(one: _Decision, worst: _Decision, best: _Decision) -> tuple[Verdict, Withheld | None]:
     """The verdict that holds whether errored samples would have failed or passed."""
-    if one.verdict == "worse":
-        holds = best.verdict == "worse"
-    elif one.verdict == "equivalent":
-        holds = worst.verdict == best.verdict == "equivalent"
-    else:
-        holds = worst.verdict in _HOLDS.get(one.verdict, {one.verdict})
-    if one.verdict == "inconclusive" or holds:
+    spared = worst.verdict in _NOT_WORSE
+    holds: dict[Verdict, bool] = {
+        "better": worst.verdict == "better",
+        "worse": best.verdict == "worse",
+        "equivalent": worst.verdict == best.verdict == "equivalent",
+        "non-inferior": spared,
+        "inconclusive": True,
+    }
+    if holds[one.verdict]:
         return one.verdict, one.withheld
-    spared = one.verdict in ("better", "equivalent") and worst.verdict in _HOLDS["non-inferior"]
-    return ("non-inferior", None) if spared else ("inconclusive", "errors")
+    return ("non-inferior", None) if spared and one.verdict != "worse" else ("inconclusive", "errors")
 
 
 def _judgement(

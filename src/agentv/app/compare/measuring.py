@@ -29,10 +29,17 @@ class Measurement:
     def may_claim(self, question: ComparisonSettings) -> bool:
         """Whether a measure can show anything: one that changed in too few clusters is not corrected for.
 
+        At a margin, one that did not change at all can show equivalence. A pass rate that did not is not counted beside
+        its mean score, since a verdict takes both.
+
         Source: R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522.
         """
-        enough = 1 if question.margin else rarest(question.alpha)
-        return self.differences.test is not None and self.differences.moved >= enough
+        found = self.differences
+        if found.test is None:
+            return False
+        if question.margin:
+            return self.measure != "pass rate" or found.moved > 0
+        return found.moved >= rarest(question.alpha)
 
 
 def measured(found: Sequence[Measurement], question: ComparisonSettings) -> list[MeasureResult]:
@@ -43,14 +50,25 @@ def measured(found: Sequence[Measurement], question: ComparisonSettings) -> list
         question: its alpha applies to all of them together.
     """
     claiming = [one for one in found if one.may_claim(question)]
-    p_values = [_p_of_difference(one, question.margin) for one in claiming]
-    levels = rejection_levels(p_values, question.alpha)
-    level_of = {id(one): level for one, level in zip(claiming, levels, strict=True)}
     shown = [
-        replace(_measured(one, level_of.get(id(one), question.alpha), question), tests=max(1, len(claiming)))
-        for one in found
+        replace(_measured(one, level, question), tests=max(1, len(claiming)))
+        for one, level in zip(found, _levels(found, question), strict=True)
     ]
-    return shown if question.margin else _in_order(shown, dict(zip(map(id, claiming), p_values, strict=True)), found)
+    if question.margin:
+        return shown
+    return _in_order(shown, {id(one): _p_of_difference(one, question.margin) for one in claiming}, found)
+
+
+def _levels(found: Sequence[Measurement], question: ComparisonSettings) -> list[float]:
+    """The level of each measure by Holm's procedure; one that is not counted has that of the mean score before it."""
+    claiming = [one for one in found if one.may_claim(question)]
+    p_values = [_p_of_difference(one, question.margin) for one in claiming]
+    level_of = dict(zip(map(id, claiming), rejection_levels(p_values, question.alpha), strict=True))
+    levels: list[float] = []
+    for one in found:
+        beside = levels[-1] if question.margin and one.measure == "pass rate" and levels else question.alpha
+        levels.append(level_of.get(id(one), beside))
+    return levels
 
 
 def _in_order(
@@ -60,9 +78,8 @@ def _in_order(
     raised, largest = list(shown), 0.0
     claiming = [place for place, one in enumerate(found) if id(one) in p_values]
     for place in sorted(claiming, key=lambda place: p_values[id(found[place])]):
-        result = raised[place]
-        largest = max(largest, result.p or 0.0)
-        raised[place] = replace(result, p=largest, p_of_claim=max(largest, result.p_of_claim or 0.0))
+        largest = max(largest, raised[place].p or 0.0)
+        raised[place] = replace(raised[place], p=largest, p_of_claim=largest)
     return raised
 
 
@@ -71,10 +88,8 @@ def claimed(found: Sequence[Measurement], question: ComparisonSettings) -> list[
 
     An interval excludes a value exactly if the p-value at that value is at most the level.
     """
-    claiming = [one for one in found if one.may_claim(question)]
-    levels = rejection_levels([_p_of_difference(one, question.margin) for one in claiming], question.alpha)
-    level_of = {id(one): level for one, level in zip(claiming, levels, strict=True)}
-    return [_claim(one.differences, level_of.get(id(one), question.alpha), question.margin) for one in found]
+    levels = _levels(found, question)
+    return [_claim(one.differences, level, question.margin) for one, level in zip(found, levels, strict=True)]
 
 
 def _claim(found: Differences, level: float, margin: float) -> Verdict:
@@ -89,7 +104,7 @@ def _claim(found: Differences, level: float, margin: float) -> Verdict:
         return "better"
     if found.mean < -margin and excludes(-margin):
         return "worse"
-    if not margin or found.mean < -margin or not excludes(-margin):
+    if not margin or not excludes(-margin):
         return "inconclusive"
     return "equivalent" if found.mean < margin and excludes(margin) else "non-inferior"
 

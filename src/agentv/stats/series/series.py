@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import USUAL, quantile
-from agentv.stats.series.serial import Effect
-from agentv.stats.series.trend import LEAST, FittedLine, theil_sen
+from agentv.stats.series.serial import LEAST, Effect
+from agentv.stats.series.trend import FittedLine, theil_sen
 
 if TYPE_CHECKING:
     from agentv.stats.series.case_slopes import SharedCases

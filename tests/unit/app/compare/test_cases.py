@@ -9,7 +9,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.outcomes import decode_outcome
 from agentv.store.rows.rows import RelativePaths, row_of
-from doubles.trials import ROOT, finished, scored, trial
+from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
 
 def cases(results, cluster=None):
@@ -53,6 +53,29 @@ def test_a_gate_that_fails_in_the_mean_fails_the_case():
 
 
 @pytest.mark.parametrize(
+    ("required", "scores", "status"),
+    [
+        (True, ((True, 1.0), (True, 1.0)), "passed"),
+        (True, ((True, 1.0), (False, 0.0)), "failed"),
+        (0.5, ((True, 0.9), (True, 0.6)), "passed"),
+        (0.5, ((True, 0.7), (False, 0.1)), "failed"),
+        (0.5, ((True, 0.9), (False, 0.1)), "passed"),
+    ],
+)
+def test_a_gate_holds_for_a_case_where_it_holds_in_the_mean_of_its_samples(required, scores, status):
+    gated = [
+        finished(
+            "passed",
+            trial=trial(sample=number, repeat=2),
+            score=1.0,
+            scores=[graded(score, passed, required=required)],
+        )
+        for number, (passed, score) in enumerate(scores, 1)
+    ]
+    assert only(gated).status == status
+
+
+@pytest.mark.parametrize(
     ("results", "status", "score"),
     [
         ([sample(1, 1.0), finished("errored", trial=trial(sample=2, repeat=2))], "errored", 1.0),
@@ -77,6 +100,20 @@ def test_errored_samples_are_bounds_of_their_case():
     assert whole.filled(0) == whole.filled(1) == whole
 
 
+def test_a_sample_that_errored_with_a_score_is_none_of_the_graded_ones():
+    case = only([sample(1, 1.0), finished("errored", trial=trial(sample=2, repeat=2), score=0.5)])
+    assert (case.score, case.samples, case.status) == (1.0, 1, "errored")
+
+
+def test_a_required_grade_without_a_score_counts_as_none_at_all():
+    scores = ([graded(0.9, True, required=0.5)], [errored_score(required=0.5)])
+    both = [
+        finished("passed", trial=trial(sample=number, repeat=2), score=1.0, scores=one)
+        for number, one in enumerate(scores, 1)
+    ]
+    assert only(both).status == "failed"
+
+
 def test_cases_are_told_apart_by_suite_file_prompt_and_target():
     first = trial("a")
     others = [
@@ -87,6 +124,25 @@ def test_cases_are_told_apart_by_suite_file_prompt_and_target():
         replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml")),
     ]
     assert len(cases(finished(trial=one) for one in [first, *others])) == 6
+
+
+def test_a_case_on_two_targets_is_one_distinct_case_and_one_of_another_suite_is_another():
+    first = trial("a")
+    elsewhere = replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml"))
+    both = [first, trial("b"), trial("a", target="claude"), trial("a", prompt_id="short")]
+    for trials, distinct in (([first], 1), (both[:2], 2), (both, 2), ([*both, elsewhere], 3), ([first, elsewhere], 2)):
+        found = chosen(cases(finished(trial=one) for one in trials))
+        assert (found.distinct, len(found)) == (distinct, len(trials))
+
+
+def test_cases_are_chosen_by_what_they_have():
+    run = chosen(cases(finished(trial=trial(case, target=target)) for case in "ab" for target in ("x", "y", "z")))
+    assert [place.target for place in run.places] == ["x", "y", "z"]
+    for target in ("x", "y"):
+        assert [place.target for place in run.of("target", target).places] == [target]
+        assert len(run.of("target", target)) == 2
+    assert [place.target for place in run.among("target", ("z", "x")).places] == ["x", "z"]
+    assert len(run.of("prompt", "p")) == 0
 
 
 def test_a_name_that_two_suites_of_one_run_share_is_known_by_its_file():
@@ -108,6 +164,7 @@ def test_cases_hang_together_by_what_the_user_names_else_by_their_conversation()
     talk = finished(trial=replace(trial(), case=replace(trial().case, conversation_id="c1")))
     assert only([plain]).cluster is None
     assert only([plain], "customer").cluster == '{"id": 7}'
+    assert only([finished(metadata={"customer": {"b": 1, "a": 2}})], "customer").cluster == '{"a": 2, "b": 1}'
     assert only([plain], "other").cluster is only([talk], "customer").cluster is None
     assert only([talk]).cluster == "refunds/c1"
 

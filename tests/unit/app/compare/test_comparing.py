@@ -1,14 +1,16 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from agentv.app.compare.comparing import CompareRequest, compare, compare_each
 from agentv.errors import UsageError
 from agentv.model.run.comparison import CaseKey, Comparison, ComparisonSettings, Matrix
+from agentv.model.suite.workspace import Variant
 from agentv.store.files.directory import RunDirectory
 from doubles.judged_runs import judged_run
 from doubles.read_files import bytes_read
-from doubles.stored_runs import scoring, write_run
+from doubles.stored_runs import scoring, write_run, write_summary
 from doubles.trials import finished, trial
 
 GOOD = {f"case-{number}": 1.0 for number in range(8)}
@@ -96,8 +98,10 @@ def test_one_run_with_one_of_each_is_refused(runs):
     )
     assert refused(runs[0], by="target")[0] == "the run base has one target, 'gpt'"
     assert refused(runs[0], by="variant")[0] == "the run base has no variants"
-    assert refused(runs[0], by="suite")[0] == "--by suite needs two runs"
+    for by in ("suite", "tag"):
+        assert refused(runs[0], by=by)[0] == f"--by {by} needs two runs"
     assert refused(*runs, by="prompt")[0] == "--by prompt compares the prompts of one run"
+    assert refused(*runs, by="target")[0] == "--by target compares the targets of one run"
     assert refused(runs[0], targets=("gtp", "gpt"))[1] == "did you mean 'gpt'?"
 
 
@@ -106,6 +110,7 @@ def test_two_targets_of_one_run_are_compared_like_two_runs(store):
     found = compared(both)
     assert (found.base.targets, found.candidate.targets, found.same) == (("claude",), ("gpt",), False)
     assert (found.whole.verdict, len(found.moved)) == ("better", 8)
+    assert [(one.cases, one.missing) for one in (found.base, found.candidate)] == [(8, 0), (8, 0)]
     turned = compared(both, targets=("gpt", "claude"))
     assert (turned.base.targets, turned.whole.verdict) == (("gpt",), "worse")
 
@@ -130,10 +135,37 @@ def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
     told = [(one.by, one.base, one.candidate, one.verdict, one.cases, one.pairs) for one in found.comparisons]
     assert told == [("target", "gpt", "claude", "worse", 8, 16), ("prompt", "brief", "long", "inconclusive", 8, 16)]
     assert (found.shown_worse, found.graded, found.meets("better"), len(found.lost[0])) == (True, True, False, 16)
+    two = compare(CompareRequest((run,), ("claude", "gpt")), ComparisonSettings())
+    assert (two.base.targets, two.whole.pairs, two.whole.verdict) == (("claude",), 16, "better")
     three = matrix(store("three", [*results, *scoring(GOOD, target="x", prompt_id="long")]), by="target")
     assert set(three.comparisons) == {(0, 1), (0, 2), (1, 2)}
     with pytest.raises(UsageError, match="'customer' in their metadata"):
         compare(CompareRequest((run,)), ComparisonSettings(cluster="customer"))
+
+
+def test_the_prompts_of_one_target_are_compared_where_it_alone_is_named(store):
+    names = ("brief", "long", "longer")
+    results = [
+        one
+        for target, scores in (("gpt", GOOD), ("claude", BAD))
+        for name in names
+        for one in scoring(scores, target=target, prompt_id=name)
+    ]
+    found = compare(CompareRequest((store("run", results),), ("gpt",)), ComparisonSettings())
+    assert [(one.by, one.base, one.candidate, one.pairs) for one in found.comparisons] == [
+        ("prompt", "brief", "long", 8),
+        ("prompt", "brief", "longer", 8),
+    ]
+    both = compare(CompareRequest(("run",), ("claude", "gpt")), ComparisonSettings(by="prompt"))
+    assert both.comparisons[0, 1].whole.pairs == 16
+
+
+def test_of_several_targets_of_a_run_those_are_compared_that_are_named(store):
+    scores = {"a": GOOD, "b": BAD, "c": GOOD, "d": BAD}
+    run = store("run", [one for target, given in scores.items() for one in scoring(given, target=target)])
+    found = compare(CompareRequest((run,), ("c", "a", "d")), ComparisonSettings())
+    assert [(one.base, one.candidate) for one in found.comparisons] == [("c", "a"), ("c", "d")]
+    assert found.run.targets == ("a", "c", "d")
 
 
 def test_runs_without_a_common_case_are_refused_with_what_they_hold(runs, store):
@@ -151,6 +183,19 @@ def test_runs_whose_common_cases_were_all_edited_are_refused_unless_that_is_aske
     assert compared(runs[0], other, edited=True).edited == 8
 
 
+@pytest.mark.parametrize(
+    "question",
+    [{"margin": -0.01}, {"margin": 1.01}, {"margin": float("nan")}]
+    + [{"alpha": alpha} for alpha in (0.0, 1.0, -0.05, 1.2, float("nan"))],
+)
+def test_a_margin_or_an_alpha_that_is_none_is_refused(runs, question):
+    assert refused(*runs, **question)[0].endswith("both must be between 0 and 1")
+
+
+def test_a_margin_may_be_all_that_a_score_can_move(runs):
+    assert compared(*runs, margin=1.0).whole.verdict == "equivalent"
+
+
 def test_a_run_that_holds_nothing_is_refused(runs, store):
     message, _ = refused(runs[0], store("empty", []))
     assert message == "nothing to compare: the run empty has no finished trials"
@@ -162,6 +207,16 @@ def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path)
         assert message.startswith("the run candidate is still being written, in ")
         assert hint == "wait until it ends, or use --partial"
         assert compared(*runs, partial=True).whole.pairs == 8
+        with pytest.raises(UsageError, match="still being written"):
+            compare(CompareRequest(runs), ComparisonSettings())
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_run_that_ended_once_its_comparison_was_decided_is_refused(runs, place):
+    write_summary(Path(runs[place]), {"cut": "decided"})
+    name = ("base", "candidate")[place]
+    message, _ = refused(*runs)
+    assert message == f"the run {name} stopped once its comparison was decided: it is too short to compare"
 
 
 def test_errored_pairs_are_left_out_and_told(runs, store):
@@ -172,9 +227,27 @@ def test_errored_pairs_are_left_out_and_told(runs, store):
     assert [key.case_id for key in found.left_out.errored] == ["case-0", "case-1"]
 
 
-def test_where_every_pair_errored_there_is_no_verdict(runs, store):
+def test_where_every_pair_errored_there_is_no_verdict(runs, store, tmp_path):
     found = compared(runs[0], store("other", [finished("errored", trial=one.trial) for one in scoring(GOOD)]))
     assert (found.whole, found.shown_worse, found.groups) == (None, False, ())
+    other = compared(str(tmp_path / "other"), str(tmp_path / "other"))
+    assert (other.same, other.whole) == (True, None)
+
+
+def test_errors_that_could_decide_a_comparison_withhold_its_verdict(store):
+    scores = {f"case-{number}": float(number >= 10) for number in range(80)}
+    fixed = dict.fromkeys(list(scores)[:70], 1.0)
+    base, candidate = store("x", scoring(scores)), [*scoring(fixed), *errors(list(scores)[70:])]
+    found = compared(base, store("y", candidate)).whole
+    assert (found.verdict, found.withheld, found.errored, found.pairs) == ("inconclusive", "errors", 10, 70)
+    low, high = found.score.bounds
+    assert (low, high) == (0.0, pytest.approx(0.125))
+    assert compared(base, store("z", scoring(fixed))).whole.verdict == "better"
+    assert compared(base, str(Path(base).parent / "y"), errored="drop").whole.verdict == "better"
+
+
+def errors(names):
+    return [finished("errored", trial=one.trial) for one in scoring(dict.fromkeys(names, 0.0))]
 
 
 def test_samples_of_a_case_are_one_observation(store):
@@ -207,6 +280,13 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
     assert (orders.judgement.score.p, orders.judgement.score.level) == (4 / 2**8, 0.975)
 
 
+def test_a_suite_in_which_every_case_errored_is_no_part_of_the_comparison(store):
+    base = store("base", [*scoring(GOOD), *scoring(GOOD, suite="orders")])
+    broken = [finished("errored", trial=one.trial) for one in scoring(GOOD, suite="orders")]
+    found = compared(base, store("candidate", [*scoring(BAD), *broken]), by="suite")
+    assert [(one.name, one.judgement.verdict) for one in found.groups] == [("refunds", "worse")]
+
+
 def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(store):
     def run(name, few, many):
         return store(name, [*scoring(few, suite="few"), *scoring(many, suite="many")])
@@ -214,6 +294,26 @@ def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(sto
     better = {f"m{number}": 0.5 for number in range(40)}
     found = compared(run("base", GOOD, better), run("candidate", BAD, dict.fromkeys(better, 0.9)), by="suite")
     assert (found.whole.verdict, found.shown_worse) == ("better", True)
+
+
+def test_variants_of_two_runs_are_compared_apart_and_cases_without_one_in_none_of_them(store):
+    def run(name, scores):
+        bare, plain = scoring({f"bare-{n}": 1.0 for n in range(8)}, variant=Variant("bare")), scoring({"plain": 1.0})
+        return store(name, [*bare, *scoring(scores, variant=Variant("with-skill")), *plain])
+
+    found = compared(run("base", GOOD), run("candidate", BAD), by="variant")
+    assert [(one.name, one.judgement.pairs, one.judgement.verdict) for one in found.groups] == [
+        ("bare", 8, "inconclusive"),
+        ("with-skill", 8, "worse"),
+    ]
+
+
+def test_targets_of_one_run_without_a_common_case_are_refused(store):
+    run = store("run", [one for target in "xyz" for one in scoring({f"only-{target}": 1.0}, target=target)])
+    assert refused(run) == (
+        "the targets, prompts and variants of the run run have no case in common",
+        "only results of the same case are compared",
+    )
 
 
 def test_tags_are_compared_apart_and_untagged_cases_in_none_of_them(store):
@@ -276,6 +376,20 @@ def test_a_row_of_a_matrix_holds_verdicts_alone_where_one_run_was_sampled_until_
     until = [replace(one, trial=replace(one.trial, alpha=0.05)) for one in scoring({"a": 0.0})]
     runs = [store("x", scoring({"a": 0.9})), store("y", scoring({"a": 0.5})), store("z", until)]
     assert list(matrix(*runs).scores.values()) == [(1.0, 0.0, 0.0)]
+
+
+def test_a_row_of_a_matrix_holds_scores_where_its_own_case_was_sampled_in_full(store):
+    until = [replace(one, trial=replace(one.trial, alpha=0.05)) for one in scoring({"a": 0.0})]
+    full = scoring({"b": 0.7})
+    runs = [
+        store("x", scoring({"a": 0.9, "b": 0.9})),
+        store("y", [*until, *full]),
+        store("z", scoring({"a": 0.5, "b": 0.4})),
+    ]
+    assert {key.case_id: row for key, row in matrix(*runs).scores.items()} == {
+        "a": (1.0, 0.0, 0.0),
+        "b": (0.9, 0.7, 0.4),
+    }
 
 
 def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):

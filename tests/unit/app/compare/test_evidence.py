@@ -41,6 +41,10 @@ def test_the_worst_comes_first():
 
 def test_what_moved_alike_stands_in_the_order_of_its_names():
     assert worst_first([pair(1.0, 0.0, case_id=one) for one in "bca"]) == [2, 0, 1]
+    for field, names in (("variant", ("w", "v", None)), ("prompt", ("q", "p", None)), ("target", ("z", "y", "x"))):
+        keys = [KEY._replace(**{field: name}) for name in names]
+        moved = [CasePair(key, key, outcome(1.0, (1,)), outcome(0.0, (1,))) for key in keys]
+        assert worst_first(moved) == [2, 1, 0], field
 
 
 def test_both_answers_are_shown():
@@ -52,6 +56,24 @@ def test_both_answers_are_shown():
 def test_of_several_samples_those_are_shown_that_are_furthest_apart(scores, shown):
     samples = sampled(0.9, 1.0, 0.9), sampled(0.5, 0.1, 1.0)
     (found,) = moved_cases([pair(*scores, places=(1, 2, 3))], *map(run, samples))
+    assert (found.before.score, found.after.score) == shown
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (("failed", 0.9), ("passed", 0.5), (0.9, 1.0)),
+        (("passed", 0.5), ("failed", 0.9), (1.0, 0.1)),
+        (("passed", 0.9), ("passed", 0.8), (1.0, 0.1)),
+        (("passed", 0.8), ("passed", 0.9), (0.9, 1.0)),
+    ],
+)
+def test_a_verdict_that_changed_decides_which_samples_are_shown_else_the_score(before, after, shown):
+    """A case may pass that scores less: a gate, or a lower threshold."""
+    samples = sampled(0.9, 1.0, 0.9), sampled(0.5, 0.1, 1.0)
+    places = (1, 2, 3)
+    sides = [CaseOutcome(status, score, 3, 0.8, 1, 1, 1, places=places) for status, score in (before, after)]
+    (found,) = moved_cases([CasePair(KEY, KEY, *sides)], *map(run, samples))
     assert (found.before.score, found.after.score) == shown
 
 
@@ -82,6 +104,8 @@ def test_a_score_that_moved_without_its_verdict_is_a_change_and_rounding_is_none
     (change,) = changes([graded(0.9, True)], [graded(0.85, True)])
     assert (change.before, change.after) == (0.9, 0.85)
     assert changes([graded(0.9, True)], [graded(0.9 + 1e-12, True)]) == ()
+    (change,) = changes([graded(0.9, True)], [graded(0.9, False)])
+    assert (change.before, change.after, change.passed_before, change.passed_after) == (0.9, 0.9, True, False)
 
 
 def test_an_assertion_says_why_by_its_error_else_its_first_check_that_agrees_with_it_else_its_reason():

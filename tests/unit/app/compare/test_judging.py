@@ -1,10 +1,15 @@
 from dataclasses import replace
+from itertools import product
+from math import ceil
 from random import Random
+from typing import get_args
 
 import pytest
 
-from agentv.app.compare.judging import Part, judge, judge_parts
+from agentv.app.compare.judging import Part, _bounded, _Decision, _Tally, judge, judge_parts, verdict_of
+from agentv.model.run.compared.verdicts import Verdict
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
+from agentv.stats.comparison.difference import fewest_for
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.power.power import fewest_cases
 
@@ -32,6 +37,8 @@ def test_the_numbers_of_a_comparison():
     assert (found.before.score, found.after.score) == pytest.approx((0.6, 0.65))
     assert (found.before.passed, found.after.passed) == (2, 2)
     assert found.score.delta == pytest.approx(0.05)
+    fewer = judge(pairs((0.9, 1.0), (0.9, 0.6), (1.0, 0.7), (0.0, 0.0)), USUAL)
+    assert (fewer.before.passed, fewer.after.passed, fewer.before.rate, fewer.after.rate) == (3, 1, 0.75, 0.25)
 
 
 @pytest.mark.parametrize(("after", "verdict", "tested"), [(0.3, "worse", 2), (0.88, "better", 1)])
@@ -59,6 +66,13 @@ def test_a_few_cases_show_nothing_however_far_apart_they_are():
     found = judge(pairs(*((1.0, 0.0) for _ in range(5))), USUAL)
     assert (found.verdict, found.detectable, found.needed) == ("inconclusive", 1.0, 6)
     assert judge(pairs(*((1.0, 0.0) for _ in range(6))), USUAL).verdict == "worse"
+
+
+def test_seven_cases_show_nothing_at_an_alpha_that_takes_eight():
+    found = judge(pairs(*((1.0, number / 100) for number in range(7))), ComparisonSettings(alpha=0.01))
+    assert (found.verdict, found.detectable, found.needed) == ("inconclusive", 1.0, 8)
+    eight = judge(pairs(*((1.0, number / 100) for number in range(8))), ComparisonSettings(alpha=0.01))
+    assert eight.detectable < 0.1
 
 
 def test_four_losses_are_no_claim_and_their_interval_holds_zero():
@@ -169,6 +183,19 @@ def test_what_nobody_saw_may_matter_more_than_the_margin():
     assert judge(pairs(*rare * 18), ComparisonSettings(margin=0.02)).verdict == "inconclusive"
 
 
+def test_pass_rates_are_not_compared_where_one_case_was_judged_by_another_threshold():
+    some = [gated(number, 0.5, 0.6 + number / 100, (False, number % 2)) for number in range(20)]
+    for changed in ({"threshold": 0.5}, {"repeat": 30, "alpha": 0.05}):
+        other = [replace(some[0], after=replace(some[0].after, **changed)), *some[1:]]
+        found = judge(other, USUAL)
+        assert (found.rates_compare, found.rate, found.moves.same_rule) == (False, None, False), changed
+    more = [replace(some[0], after=replace(some[0].after, repeat=5)), *some[1:]]
+    found = judge(more, USUAL)
+    assert (found.rates_compare, found.moves.same_rule) == (True, False)
+    assert found.rate is not None
+    assert judge(some, USUAL).moves.same_rule
+
+
 def test_where_samples_ended_early_everywhere_the_share_of_passed_cases_is_the_measure():
     lost = pairs(*[(1.0, 0.0)] * 8)
     until = {"alpha": 0.05, "repeat": 30, "rate": 0.7}
@@ -188,6 +215,16 @@ def test_verdicts_of_cases_that_were_decided_by_unlike_rules_show_nothing(other)
     ]
     found = judge(early, USUAL)
     assert (found.verdict, found.withheld, found.rates_compare) == ("inconclusive", "settings", False)
+
+
+def test_one_case_that_was_decided_by_unlike_rules_is_enough_to_show_nothing():
+    lost = pairs(*[(1.0, 0.0)] * 40)
+    until = replace(lost[0].after, alpha=0.05, repeat=30)
+    found = judge([replace(lost[0], after=until), *lost[1:]], USUAL)
+    assert (found.verdict, found.withheld) == ("inconclusive", "settings")
+    same = replace(lost[0], before=replace(lost[0].before, alpha=0.05, repeat=30), after=until)
+    found = judge([same, *lost[1:]], USUAL)
+    assert (found.verdict, found.score.measure) == ("worse", "mean score")
 
 
 def test_equivalent_needs_both_measures():
@@ -226,6 +263,7 @@ def test_the_share_of_wins_is_of_those_that_differ():
     found = judge(pairs((0.5, 1.0), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0)), USUAL)
     assert found.moves.win_interval == wilson_interval(2, 3)
     assert judge(pairs((1.0, 1.0)), USUAL).moves.win_interval is None
+    assert judge(pairs((0.5, 1.0), (1.0, 0.5)), USUAL).moves.win_interval == wilson_interval(1, 2)
 
 
 def test_rounding_is_no_difference_and_a_verdict_may_change_without_one():
@@ -239,6 +277,17 @@ def test_what_can_be_seen_is_two_point_eight_standard_errors_and_shrinks_with_mo
     few, many = judge(spread_around(0.02, 50), USUAL), judge(spread_around(0.02, 5000), USUAL)
     assert few.detectable == pytest.approx(2.8016 * 0.1 / 49**0.5, rel=1e-4)
     assert many.detectable == pytest.approx(2.8016 * 0.1 / 4999**0.5, rel=1e-4)
+
+
+def test_no_difference_beyond_all_that_there_is_can_be_seen():
+    found = judge(pairs(*[(0.0, 1.0), (1.0, 0.0)] * 4), USUAL)
+    assert (found.detectable, found.verdict) == (1.0, "inconclusive")
+
+
+def test_where_all_cases_moved_alike_what_can_be_seen_is_by_the_interval():
+    found = judge(pairs(*[(1.0, 0.9)] * 40), USUAL)
+    low, high = found.score.interval
+    assert found.detectable == pytest.approx((high - low) / 2 * (1 + 0.8416 / 1.96), rel=1e-4)
 
 
 def test_where_nothing_is_shown_it_is_said_how_many_cases_would():
@@ -280,11 +329,32 @@ def test_better_by_errors_is_not_better():
     assert judge(judged, replace(USUAL, errored="drop")).verdict == "better"
 
 
+def test_errors_of_one_part_withhold_its_verdict_and_that_of_no_other():
+    judged = pairs(*[(0.0, 1.0)] * 10, *[(1.0, 1.0)] * 60)
+    lost = [errs(100 + number, 1.0, 0.0) for number in range(10)]
+    for order in ((0, 1), (1, 0)):
+        parts = [Part(judged, lost), Part(judged)]
+        found = judge_parts([parts[place] for place in order], USUAL)
+        errored, whole = (found[order.index(place)] for place in (0, 1))
+        assert (errored.verdict, errored.withheld, errored.score.bounds) == ("inconclusive", "errors", (0.0, 0.125))
+        assert (whole.verdict, whole.withheld, whole.score.bounds) == ("better", None, None)
+
+
 def test_worse_must_hold_though_all_errors_had_passed():
     judged = pairs(*[(1.0, 0.0)] * 7, *[(1.0, 1.0)] * 60)
     assert judge(judged, USUAL).verdict == "worse"
     errored = [errs(100 + number, 0.0, 0.0) for number in range(12)]
     assert (judge(judged, USUAL, errored).verdict, judge(judged, USUAL, errored).withheld) == ("inconclusive", "errors")
+
+
+def test_errors_of_the_base_are_bounds_too():
+    judged = pairs(*[(1.0, 0.0)] * 9, *[(1.0, 1.0)] * 60)
+    errored = [errs(100 + number, 1.0, 1.0) for number in range(12)]
+    errored = [replace(one, before=one.after, after=one.before) for one in errored]
+    found = judge(judged, USUAL, errored)
+    assert (found.verdict, found.withheld, found.errored) == ("inconclusive", "errors", 12)
+    assert found.score.bounds == (pytest.approx(-9 / 81), pytest.approx(3 / 81))
+    assert judge(judged, USUAL, errored[:1]).verdict == "worse"
 
 
 def test_what_errors_leave_of_better_may_be_non_inferior():
@@ -304,6 +374,80 @@ def test_an_errored_sample_bounds_its_case_and_does_not_drop_it():
     found = judge(partly, USUAL)
     assert (found.pairs, found.errored) == (20, 20)
     assert found.score.bounds == (pytest.approx(0.72 - 1), pytest.approx(0.92 - 1))
+
+
+def test_a_plan_is_simulated_by_the_verdicts_that_judge_gives():
+    drawn = Random(3)
+    seen = set()
+    for margin in (0.0, 0.1):
+        for shift in (-0.3, 0.0, 0.3):
+            for _ in range(3):
+                some = [
+                    gated(
+                        number,
+                        0.5,
+                        min(1.0, max(0.0, drawn.gauss(0.5 + shift, 0.1))),
+                        drawn.choices((True, False), k=2),
+                    )
+                    for number in range(24)
+                ]
+                question = ComparisonSettings(margin=margin)
+                shown = judge(some, question).verdict
+                assert verdict_of(_Tally(some).measurements, question) == shown
+                seen.add(shown)
+    assert {"worse", "better", "inconclusive"} <= seen
+
+
+def test_a_pass_rate_that_stays_as_it_is_withholds_nothing():
+    alike = [gated(number, 0.5, 0.6 + number / 100, (number % 2 == 0,) * 2) for number in range(20)]
+    assert judge(alike, USUAL).rate.delta == 0
+    assert verdict_of(_Tally(alike).measurements, USUAL) == judge(alike, USUAL).verdict == "better"
+
+
+def test_of_scores_that_hardly_vary_as_many_cases_are_needed_as_rule_the_tails_out():
+    near = pairs(*((0.7, 0.71 + number % 2 / 10_000) for number in range(20)))
+    found = judge(near, USUAL)
+    assert (found.verdict, found.needed) == ("inconclusive", fewest_for(found.score.delta, 0.7, 0.05))
+    lower = pairs(*((0.6, 0.59 - number % 2 / 10_000) for number in range(20)))
+    found = judge(lower, USUAL)
+    assert (found.verdict, found.needed) == ("inconclusive", fewest_for(-found.score.delta, 1 - 0.6, 0.05))
+
+
+def test_six_cases_may_need_more_and_five_need_six_first():
+    six = judge(pairs(*((0.5, 0.5 + number / 20) for number in (-1, 2, 3, 1, 4, 2))), USUAL)
+    assert six.needed == fewest_for(six.score.delta, 0.5, 0.05) > 6
+    assert judge(pairs(*((0.5, 0.5 + number / 20) for number in (-1, 2, 3, 1, 4))), USUAL).needed == 6
+
+
+def test_of_verdicts_as_many_cases_are_needed_as_errors_shrink():
+    found = judge(pairs(*[(0.0, 1.0)] * 4, *[(1.0, 1.0)] * 36), USUAL)
+    assert found.needed == ceil(40 * (found.detectable / 0.1) ** 2)
+
+
+NO_WORSE = ("better", "equivalent", "non-inferior")
+
+
+@pytest.mark.parametrize("shown", get_args(Verdict))
+def test_a_verdict_holds_only_where_the_worst_and_the_best_case_show_as_much(shown):
+    for worst, best in product(get_args(Verdict), repeat=2):
+        expected = {
+            "worse": best == "worse",
+            "better": worst == "better",
+            "equivalent": worst == best == "equivalent",
+            "non-inferior": worst in NO_WORSE,
+            "inconclusive": True,
+        }[shown]
+        left = "non-inferior" if shown in ("better", "equivalent") and worst in NO_WORSE else "inconclusive"
+        found = _bounded(*(_Decision((), one, None) for one in (shown, worst, best)))
+        if expected:
+            assert found == (shown, None), (worst, best)
+        else:
+            assert found == (left, "errors" if left == "inconclusive" else None), (worst, best)
+
+
+def test_what_withholds_a_verdict_without_errors_withholds_it_with_them():
+    lower = _Decision((), "inconclusive", "pass rate")
+    assert _bounded(lower, _Decision((), "worse", None), lower) == ("inconclusive", "pass rate")
 
 
 def test_non_inferior_is_shown_at_a_margin_with_its_bound():

@@ -10,10 +10,11 @@ PASSED = CaseOutcome("passed", 1.0, 1, 0.8, 1, 1, 1)
 FAILED = replace(PASSED, status="failed", score=0.0)
 ERRORED = replace(PASSED, status="errored", score=None)
 SKIPPED = replace(PASSED, status="skipped", score=None)
+SHOWN = replace(PASSED, status="shown", score=None)
 
 
-def key(case_id, target="gpt", prompt=None, suite="refunds"):
-    return CaseKey(suite, case_id, prompt, target)
+def key(case_id, target="gpt", prompt=None, suite="refunds", variant=None):
+    return CaseKey(suite, case_id, prompt, target, variant)
 
 
 def run(*keys, outcome=PASSED):
@@ -56,6 +57,36 @@ def test_several_prompts_are_matched_by_name():
     assert [pair.before_key.prompt for pair in found.pairs] == ["plain"]
 
 
+def test_the_one_variant_of_each_run_is_matched_whatever_it_is_called_and_several_by_name():
+    bare, skilled = run(key("a", variant="bare")), run(key("a", variant="with-skill"))
+    assert [(one.before_key.variant, one.after_key.variant) for one in match(bare, skilled).pairs] == [
+        ("bare", "with-skill")
+    ]
+    for base, candidate in (({**bare, **skilled}, skilled), (skilled, {**bare, **skilled})):
+        found = match(base, candidate)
+        assert [(one.before_key.variant, one.after_key.variant) for one in found.pairs] == [("with-skill",) * 2]
+        assert (*found.left_out.only_base, *found.left_out.only_candidate) == (key("a", variant="bare"),)
+
+
+def test_where_one_run_alone_has_one_target_or_one_prompt_names_are_matched():
+    one, two = run(key("a", target="x")), run(key("a", target="x"), key("a", target="y"))
+    other = run(key("a", target="z"))
+    assert (match(one, two).common, match(two, one).common) == (1, 1)
+    assert (match(other, two).common, match(two, other).common) == (0, 0)
+    one, two = run(key("a", prompt="p")), run(key("a", prompt="p"), key("a", prompt="q"))
+    other = run(key("a", prompt="r"))
+    assert (match(one, two).common, match(two, one).common) == (1, 1)
+    assert (match(other, two).common, match(two, other).common) == (0, 0)
+
+
+@pytest.mark.parametrize(("within", "name"), [("target", "y"), ("prompt", "q"), ("variant", "w")])
+def test_parts_of_one_run_are_matched_by_all_but_what_they_are_parts_of(within, name):
+    base = key("a", target="x", prompt="p", variant="v")
+    assert match(run(base), run(base._replace(**{within: name})), within=within).common == 1
+    for other in {"target", "prompt", "variant"} - {within}:
+        assert match(run(base), run(base._replace(**{other: "else"})), within=within).common == 0, other
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -89,6 +120,9 @@ def test_of_an_errored_case_it_is_not_said_that_its_checks_differ():
         (ERRORED, FAILED, "errored"),
         (ERRORED, SKIPPED, "errored"),
         (SKIPPED, PASSED, "unfinished"),
+        (PASSED, SKIPPED, "unfinished"),
+        (PASSED, SHOWN, "unfinished"),
+        (ERRORED, SHOWN, "errored"),
     ],
 )
 def test_a_pair_of_which_one_side_was_not_judged_is_left_out(base, candidate, fate):
@@ -106,6 +140,11 @@ def test_what_errored_samples_count_as():
     assert (len(drop.pairs), len(drop.errored), drop.left_out.errored) == (0, 0, (key("a"),))
     lone = match(run(key("a")), run(key("a"), outcome=ERRORED))
     assert (len(lone.pairs), len(lone.errored)) == (0, 1)
+    assert (lone.errored[0].after, lone.errored[0].errored) == (ERRORED, True)  # as it is: both bounds are to come
+    (before,) = match(run(key("a"), outcome=half), run(key("a")), errored="fail").pairs
+    assert (before.before.score, before.before.status, before.after) == (0.25, "failed", PASSED)
+    (alike,) = match(run(key("a"), outcome=half), run(key("a"), outcome=half), errored="fail").pairs
+    assert (alike.before.score, alike.after.score, alike.delta) == (0.25, 0.25, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -140,3 +179,17 @@ def test_where_one_side_was_sampled_until_decided_verdicts_are_compared_and_not_
     assert pair.delta == -1.0
     (plain,) = match(run(key("a"), outcome=replace(base, alpha=None)), run(key("a"), outcome=FAILED)).pairs
     assert plain.before.score == 0.9
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_samples_of_an_undecided_case_that_errored_are_no_verdict(side):
+    """Nine samples passed and one errored: a case that was sampled until decided has neither passed nor failed."""
+    until = replace(PASSED, alpha=0.05, repeat=30, samples=9, rate=1.0)
+    errored = replace(until, status="errored")
+    base, candidate = (errored, until) if side == "before" else (until, errored)
+    found = match(run(key("a"), outcome=base), run(key("a"), outcome=candidate))
+    assert (len(found.pairs), found.left_out.errored) == (0, (key("a"),))
+    (pair,) = found.errored
+    broken = getattr(pair, side)
+    assert (broken.status, broken.score, broken.rate, broken.samples) == ("errored", None, None, 0)
+    assert [one.score for one in (broken.filled(0), broken.filled(1))] == [0.0, 1.0]

@@ -18,6 +18,7 @@ def test_another_judge_is_told_and_a_forced_one_wins():
 
 def test_another_version_is_told():
     assert list(differences(RECORD, {**RECORD, "agentv": "0.2.0"})) == ["the agentv differs: 0.1.0 → 0.2.0"]
+    assert list(differences(RECORD, {**RECORD, "agentv": None})) == ["the agentv differs: 0.1.0 → unknown"]
 
 
 def test_a_record_of_another_shape_is_no_error():
@@ -37,3 +38,6 @@ def test_variants_are_in_the_order_of_the_suites_whatever_ended_first():
     ]
     assert planned_names({"suites": suites}, "variant") == ("with-skill", "bare", "z")
     assert planned_names({"suites": None}, "variant") == ()
+    suites = [{"targets": ["name", {"name": "a"}, {}, None, {"name": "a"}], "prompts": [{"id": "p"}]}, 7]
+    assert planned_names({"suites": suites}, "target") == ("a",)
+    assert planned_names({"suites": suites}, "prompt") == ("p",)

@@ -41,6 +41,10 @@ def test_it_is_told_that_verdicts_are_compared_where_samples_ended_early():
     assert second.startswith("1 of 2 cases were sampled until decided")
     (only,) = setting_notes([pair(1, until, until)])
     assert only.startswith("1 of 1 cases were sampled until decided")
+    assert only.endswith("so their verdicts are compared instead, as 1 or 0")
+    *_, mixed = setting_notes([pair(1, until, until), pair(2, until, replace(until, repeat=10))])
+    assert mixed.startswith("2 of 2 cases were sampled until decided")
+    assert mixed.endswith("as 1 or 0, which requires the same rule in both runs")
 
 
 def test_samples_are_compared_by_rate_though_there_are_more_of_them_and_not_by_another_threshold():

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from agentv.app.compare.comparing import CompareRequest, compare
-from agentv.app.compare.within import with_comparisons
+from agentv.app.compare.within import in_order, with_comparisons
 from agentv.model.run.comparison import ComparisonSettings
+from agentv.model.run.matrix import RunMatrix
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
 from doubles.stored_runs import scoring, write_run
@@ -113,12 +114,36 @@ def test_targets_without_a_common_case_are_not_compared(compared):
     assert [(one.base, one.candidate, one.verdict) for one in found.comparisons] == [("big", "huge", "worse")]
 
 
+def test_targets_that_share_one_of_their_suites_are_compared_by_it(compared):
+    others = scoring(WEAK, target="big", suite="orders")
+    (one,) = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), others).comparisons
+    assert (one.verdict, one.cases, one.only_candidate) == ("better", 30, 30)
+
+
 def test_a_target_is_not_compared_by_another_prompt(compared):
     """As two runs they would be, since each has one target and one prompt."""
     assert (
         compared(scoring(WEAK, target="small", prompt_id="p"), scoring(STRONG, target="big", prompt_id="q")).comparisons
         == ()
     )
+
+
+def test_cases_of_no_prompt_are_not_compared_as_if_that_were_one(compared):
+    found = compared(
+        *(scoring(WEAK, target=target) for target in ("small", "big")),
+        *(scoring(STRONG, target=target, prompt_id="p") for target in ("small", "big")),
+    )
+    assert found.prompts == ("p", None)
+    assert [(one.by, one.base, one.candidate) for one in found.comparisons] == [("target", "small", "big")]
+
+
+def test_cases_that_were_sampled_until_decided_have_one_measure(compared):
+    found = compared(scoring(WEAK, target="small", alpha=0.05), scoring(STRONG, target="big", alpha=0.05))
+    (one,) = found.comparisons
+    assert [each.measure for each in one.measures] == ["share of cases that passed"]
+    assert (one.verdict, one.shown_by) == ("better", ("share of cases that passed",))
+    (measure,) = one.measures
+    assert (measure.before, measure.after) == (pytest.approx(1 / 3), pytest.approx(5 / 6))
 
 
 def test_a_case_with_two_prompts_is_one_cluster(compared):
@@ -139,6 +164,23 @@ def test_the_order_in_which_trials_ended_changes_nothing(compared):
     results = [*scoring(WEAK, target="small"), *scoring(STRONG, target="big")]
     shuffled = random.Random(1).sample(results, len(results))
     assert compared(results, name="a").comparisons == compared(shuffled, name="b").comparisons
+
+
+def test_what_the_record_does_not_plan_comes_after_what_it_does_and_no_prompt_last():
+    matrix = RunMatrix(("new", "big", "small"), (None, "p", "other", "q"), (), ())
+    found = in_order(matrix, RECORD)
+    assert (found.targets, found.prompts) == (("small", "big", "new"), ("q", "p", "other", None))
+
+
+def test_totals_that_have_no_matrix_or_its_comparisons_already_stay_as_they_are(tmp_path):
+    path = write_run(tmp_path / "run", [*scoring(WEAK, target="small"), *scoring(STRONG, target="big")], RECORD)
+    index = Path(path) / "index.jsonl"
+    summary = summarize(read_rows(index), run_id="run", planned=PlannedCounts(), duration_ms=1.0)
+    found = with_comparisons(summary, index, RECORD)
+    assert found.matrix.comparisons
+    assert with_comparisons(found, tmp_path / "none", RECORD) is found
+    alone = replace(summary, matrix=None)
+    assert with_comparisons(alone, tmp_path / "none", RECORD) is alone
 
 
 def test_a_run_that_its_results_cut_short_is_not_compared(compared):

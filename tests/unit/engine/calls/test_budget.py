@@ -25,6 +25,14 @@ def test_what_is_reserved_is_not_there_for_others_and_what_was_not_needed_is_aga
     assert not budget.fits(Amount(0.81))
 
 
+def test_a_call_that_ends_gives_back_its_own_reservation_and_no_other():
+    budget = Budget(usd=1.0, tokens=100)
+    for _ in range(3):
+        budget.hold(Amount(0.25, 30))
+    budget.settle(Amount(0.25, 30), Amount(0.125, 10))
+    assert (budget.held, budget.left, budget.underway) == (Amount(0.5, 60), Amount(0.375, 30), 2)
+
+
 def test_ten_tenths_fit_into_one():
     budget = Budget(usd=1.0)
     for _ in range(10):
@@ -53,7 +61,15 @@ def test_a_ceiling_that_is_known_is_reserved_and_a_dearer_call_before_it_is_beli
 
 
 def test_a_total_below_its_parts_is_not_believed():
-    assert Experience().taken(UNKNOWN, answered(0.0, TokenUsage(input=600, output=400, total=0))).tokens == 1000
+    for usage, tokens in (
+        (TokenUsage(input=600, output=400, total=0), 1000),
+        (TokenUsage(input=600, output=400, total=1500), 1500),
+        (TokenUsage(input=600), 600),
+        (TokenUsage(output=400), 400),
+        (TokenUsage(total=7), 7),
+        (TokenUsage(input=0, output=0), 0),
+    ):
+        assert Experience().taken(UNKNOWN, answered(0.0, usage)).tokens == tokens, usage
 
 
 def test_the_first_call_of_which_nothing_is_known_is_made_alone_with_all_that_is_left():
@@ -61,6 +77,14 @@ def test_the_first_call_of_which_nothing_is_known_is_made_alone_with_all_that_is
     assert seen.need(UNKNOWN, budget) == Amount(0.75)
     budget.hold(Amount(0.1))
     assert seen.need(UNKNOWN, budget) == Amount(inf)
+
+
+def test_the_first_call_of_which_nothing_is_known_is_not_made_when_all_is_spent():
+    for spent in (1.0, 1.5):
+        budget = Budget(usd=1.0, spent=Amount(spent))
+        need = Experience().need(UNKNOWN, budget)
+        assert need == Amount(inf)
+        assert not budget.fits(need)
 
 
 def test_then_the_largest_so_far_is_reserved():
@@ -92,6 +116,8 @@ def test_a_limit_that_there_is_not_reserves_nothing():
         (CallFailure("http-status", "HTTP 500", status=500), Amount()),
         (CallFailure("connection", "no reply"), Amount()),
         (CallFailure("missing-key", "no key"), Amount()),
+        (Failure("target-stopped", "refused before"), Amount()),
+        (Failure("interrupted", "the run ended"), Amount()),
     ],
 )
 def test_what_a_call_took(outcome, taken):
@@ -118,6 +144,26 @@ def test_who_tells_nothing_counts_as_nothing_and_is_remembered():
     assert seen.need(UNKNOWN, Budget(usd=1.0)) == Amount()
 
 
+def test_an_amount_that_a_ceiling_or_an_earlier_call_replaces_is_not_missing():
+    seen = Experience()
+    seen.taken(Ceiling(0.2, 500), answered())
+    assert seen.silent == set()
+    seen.taken(UNKNOWN, answered())
+    assert seen.silent == set()
+    seen = Experience()
+    seen.taken(Ceiling(0.0, 500), answered())
+    assert seen.silent == set()
+    seen.taken(Ceiling(None, 500), answered())
+    assert seen.silent == {"usd"}
+
+
+def test_a_target_whose_first_call_took_nothing_needs_nothing():
+    seen = Experience()
+    seen.taken(UNKNOWN, answered(0.0, TokenUsage(input=0, output=0)))
+    assert seen.need(UNKNOWN, Budget(usd=1.0, tokens=10)) == Amount()
+    assert not seen.silent
+
+
 def test_a_failed_first_call_teaches_nothing():
     seen = Experience()
     assert seen.taken(UNKNOWN, Failure("timeout", "late")) == Amount()
@@ -131,6 +177,10 @@ def test_why_a_call_is_not_made():
     said = "1,990 of the budget of 2,000 tokens are spent, and a call of 'gpt' may take up to 50 tokens"
     assert exhausted(budget, Amount(0.0, 50), "gpt") == said
     assert exhausted(budget, Amount(inf), "gpt") == "$11.90 of the budget of $12.00 is spent"
+    assert exhausted(Budget(usd=0.0), Amount(inf), "gpt") == "$0.00 of the budget of $0.00 is spent"
+    assert exhausted(budget, Amount(0.0, inf), "gpt") == "1,990 of the budget of 2,000 tokens are spent"
+    enough = Amount(budget.left.usd, 50)
+    assert exhausted(budget, enough, "gpt").startswith("1,990 of the budget of 2,000 tokens are spent, and a call")
 
 
 def test_a_budget_too_small_for_any_call_says_what_to_do():

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.engine.calls.circuit_breaker import (
+    CircuitBreaker,
+    TargetStop,
+    is_interrupted,
+    is_stopped,
+    is_unaffordable,
+)
 from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
@@ -217,6 +224,15 @@ def test_a_stopped_judge_spares_the_target_of_all_that_need_it(entry):
     assert results["t", "first"].error.stops  # so that a resume asks again
 
 
+def test_a_case_that_names_its_own_judge_is_spared_by_that_judge_and_not_by_the_suites():
+    servers = {"t": Server([TargetResponse("fine")]), "j": Server([TargetResponse("yes")]), "bad": Server([REFUSED])}
+    cases = (case("first", judged("bad")), case("second", judged("bad")), case("third", judged()))
+    suite = Suite("s", cases, targets=(spec("t", None),), judge=spec("j"), judges={"bad": spec("bad")})
+    results, _ = ran(suite, servers)
+    assert statuses(results) == ["errored", "skipped", "passed"]
+    assert servers["t"].asked == ["first", "third"]
+
+
 def test_those_in_flight_whose_judge_fails_alike_are_not_errors_either():
     servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
     cases = tuple(case(str(number), judged()) for number in range(6))
@@ -276,6 +292,36 @@ def test_a_trial_keeps_the_attempts_of_a_call_that_failed():
     result = results["t", "a"]
     assert (result.attempts, len(result.retries)) == (4, 3)
     assert result.retries[0] == Attempt("http-status", "HTTP 500", 1000.0, 1000.0)
+
+
+def test_a_target_that_takes_the_place_of_a_stopped_one_in_memory_is_not_stopped():
+    breaker = CircuitBreaker()
+    breaker.of(TargetSpec("t", "x", Settings())).note(REFUSED)
+    assert [breaker.of(TargetSpec("t", "x", Settings())).failure for _ in range(50)] == [None] * 50
+
+
+def test_a_target_is_stopped_by_its_first_refusal_alone():
+    stop = TargetStop()
+    assert not stop.note(Failure("target-raised", "ValueError"))
+    assert not stop.note(BUSY)
+    assert (stop.failure, stop.failure_for("t")) == (None, None)
+    assert stop.note(REFUSED)
+    assert not stop.note(replace(REFUSED, message="HTTP 403"))
+    assert stop.failure is REFUSED
+
+
+@pytest.mark.parametrize("prefix", ["", "judge-", "embedder-"])
+def test_why_a_trial_has_no_verdict_is_known_by_its_code_whoever_failed(prefix):
+    failures = {
+        code: Failure(prefix + code, "") for code in ("target-stopped", "interrupted", "budget-spent", "timeout")
+    }
+    for told, code in (
+        (is_stopped, "target-stopped"),
+        (is_interrupted, "interrupted"),
+        (is_unaffordable, "budget-spent"),
+    ):
+        assert [name for name, failure in failures.items() if told(failure)] == [code]
+        assert not told(None)
 
 
 def test_an_interrupted_wait_leaves_no_row_and_the_run_ends():

@@ -75,6 +75,16 @@ def test_a_wait_past_the_deadline_is_not_begun():
     assert after(BROKEN, Tries(failed=2), left_s=1.5) == GiveUp("gave up after 2 attempts: no time left for the call")
 
 
+def test_a_wait_that_takes_all_the_time_that_is_left_is_not_begun():
+    asks = replace(LIMITED, retry_after_s=240.0)
+    assert after(asks, Tries(limited=1), left_s=240.0) == GiveUp(
+        "gave up after 1 attempt: the server asks to wait 240 s, but the call has 240 s left"
+    )
+    assert after(BROKEN, Tries(failed=2), left_s=2.0).why.endswith("no time left for the call")
+    assert after(asks, Tries(limited=1), left_s=-3.0).why.endswith("the call has 0 s left")
+    assert after(asks, Tries(limited=1), left_s=240.1) == Again(240.0)
+
+
 def test_no_retries_means_one_attempt_whatever_it_comes_to():
     assert after(LIMITED, Tries(limited=1), Retry(max_retries=0)) == GiveUp()
     assert after(BROKEN, Tries(failed=1), Retry(max_retries=0)) == GiveUp()

@@ -141,9 +141,81 @@ def test_the_tail_reaches_as_far_as_clopper_and_pearson_allow():
     assert Tail.of([-0.9] * 8, -0.9, 0.9, -1) is None
 
 
+TRIPLES = [(1, 1, 1), (-1, 0, 0), (1, 0, 1), (0, 0, 0), (0, 0, 0), (0, 0, 0), (-1, -1, -1), (1, 1, 0)]
+
+
+def of_triples(triples, before=(0.0, 1.0)):
+    values = [float(one) for triple in triples for one in triple]
+    sides = [before[0] if one > 0 else before[1] if one < 0 else before[place % 2] for place, one in enumerate(values)]
+    return Differences(values, sides, [place // 3 for place in range(len(values))])
+
+
+def test_verdicts_in_clusters_are_tested_with_the_design_effect_that_the_clusters_show():
+    found = of_triples(TRIPLES)
+    values = np.array(found.values)
+    means = values.reshape(8, 3).mean(axis=1)
+    # of clusters of one size CR2 is the variance of their means over their number
+    variance, alone = means.var(ddof=1) / 8, values.var(ddof=1) / 24
+    shown, largest, moved = variance / alone, 3.0, 5  # the cluster of three failures and the others that sum to no 0
+    effect = shown + (largest - shown) * 0.5 / (0.5 + moved)
+    assert (found.moved, found.independent, found.of_verdicts) == (5, 8, True)
+    assert 1 < shown < effect < largest
+    score, flips = found.test.tests
+    assert (score.design_effect, score.freedom) == (pytest.approx(effect), pytest.approx(7))
+    assert (score.wins, score.losses, score.ties) == (7, 4, 13)
+    assert found.test.p() == max(score.p(), flips.p()) == found.chance
+    assert found.error == pytest.approx(variance**0.5)
+
+
+def test_clusters_that_differ_less_than_chance_have_no_design_effect_below_one():
+    alike = of_triples([(1, 0, -1)] * 4 + [(1, 1, -1)] * 4)
+    values = np.array(alike.values)
+    assert values.reshape(8, 3).mean(axis=1).var(ddof=1) / 8 < values.var(ddof=1) / 24
+    assert alike.test.tests[0].design_effect == pytest.approx(1 + 2 * 0.5 / (0.5 + 4))
+
+
+def test_clusters_that_all_moved_alike_count_once_each():
+    found = Differences([1.0] * 20, [0.0] * 20, [place // 2 for place in range(20)])
+    score, flips = found.test.tests
+    assert (score.wins, score.design_effect, found.error) == (20, 2.0, 0.0)
+    assert flips.p() == 2 / 2**10
+
+
+def test_cases_that_stand_alone_have_the_plain_score_test():
+    found = Differences([1.0, -1.0, *[0.0] * 8], [0.0, 1.0] * 5, range(10))
+    score = found.test.tests[0]
+    assert (score.wins, score.losses, score.ties, score.design_effect, score.freedom) == (1, 1, 8, 1.0, inf)
+
+
+def test_scores_have_students_t_and_the_tails_and_their_chance_is_students_alone():
+    found = Differences(GAINS, [0.5] * 10, range(10))
+    student, *tails, flips = found.test.tests
+    assert found.chance == pytest.approx(stats.ttest_1samp(GAINS, 0).pvalue) == student.p()
+    assert found.error == pytest.approx(stats.sem(GAINS))
+    assert student.freedom == pytest.approx(9)
+    assert [(one.count, one.large) for one in tails] == [(0, -0.5), (0, 0.5)]
+    assert found.test.p() == max(one.p() for one in (student, *tails, flips))
+    apart = Differences(GAINS, [0.9] * 10, range(10))
+    assert apart.room == (pytest.approx(0.9), pytest.approx(0.1))
+    assert [(one.count, one.large) for one in apart.test.tests[1:3]] == [(0, -0.9), (9, pytest.approx(1.07 / 9))]
+
+
+def test_tails_are_of_the_means_of_clusters():
+    found = Differences([0.1, 0.3] * 6 + [-0.6, -0.2], [0.5] * 14, [place // 2 for place in range(14)])
+    loss = found.test.tests[1]
+    assert (loss.seen, loss.count, loss.large) == (7, 1, pytest.approx(-0.4))
+
+
+def test_above_two_thousand_clusters_a_mean_is_normal_enough_without_sign_flips():
+    for cases, flips in ((2000, True), (2001, False)):
+        found = Differences([1.0, -1.0] + [0.0] * (cases - 2), [0.0, 1.0] + [1.0] * (cases - 2), range(cases))
+        assert (found.flips in found.test.tests) is flips
+
+
 def test_how_many_cases_rule_the_tail_out():
     cases = fewest_for(0.1, 0.9, 0.05)
     assert Tail.of([0.1] * cases, 0.1, 0.9, -1).p() <= 0.05 < Tail.of([0.1] * (cases - 1), 0.1, 0.9, -1).p()
+    assert fewest_for(0.1, 0.0, 0.05) == 0, "where nothing can be lost there is no tail"
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-17, 5e-17, 1e-10])

@@ -15,10 +15,15 @@ SCORES += [0.12, 0.33, 0.08, -0.07, 0.21, 0.5, -0.18, 0.09, 0.14, 0.26]
 
 @pytest.mark.parametrize(
     ("wins", "losses", "p_value"),
-    [  # R 4.2.2: binom.test(wins, wins + losses)$p.value
+    [  # R 4.2.2: binom.test(wins, wins + losses)$p.value; (20, 10) by scipy.stats.binomtest
         (5, 0, 0.0625),
         (7, 21, 0.0125409513711929),
         (1, 1, 1),
+        (4, 2, 0.6875),
+        (2, 0, 0.5),
+        (20, 10, 0.098737146705389),
+        (300, 300, 1),
+        (333, 334, 1),
         (10, 3, 0.09228515625),
         (86, 150, 3.71593613957143e-05),  # who approves of the prime minister: A. Agresti, Categorical Data Analysis
         (500, 421, 0.0101260693729817),
@@ -61,6 +66,14 @@ def test_drawn_ways_agree_with_all_ways_within_what_drawing_can_tell():
     expected = np.mean(np.abs(_sums(one_more)) >= sum(one_more) - 1e-9)
     found = permutation_test(one_more, rounds=40_000)
     assert found == pytest.approx(expected, abs=4 * (expected / 40_000) ** 0.5)
+
+
+def test_twenty_differences_are_counted_and_twenty_one_are_drawn():
+    assert (permutation_test(SCORES) * 2**19).is_integer()
+    drawn = permutation_test([*SCORES, 0.3], rounds=99)
+    assert (drawn * 100) % 1 == pytest.approx(0, abs=1e-9)
+    assert not (drawn * 2**20).is_integer()
+    assert permutation_test([*SCORES, 0.3], rounds=1) in (0.5, 1.0)
 
 
 def _sums(values):

@@ -30,6 +30,7 @@ def test_what_nobody_said_and_nothing_was_has_no_value():
     nothing = Classified(0, 0, 0, 9)
     assert (nothing.precision(), nothing.recall(), nothing.f1()) == (None, None, None)
     assert Classified(0, 2, 3, 5).f1().value == 0.0
+    assert Classified() == Classified(0, 0, 0, 0)
 
 
 @given(tables)

@@ -80,7 +80,10 @@ def test_values_that_are_all_alike_reach_to_what_nobody_saw_where_the_bounds_are
     assert mean_interval([1.0] * 40, range(40)) == MeanInterval(1.0, 1.0, 1.0, 40)
 
 
-@pytest.mark.parametrize(("values", "clusters", "level"), [((), (), 0.95), ((1,), "ab", 0.95), ((1, 2), "ab", 95)])
+@pytest.mark.parametrize(
+    ("values", "clusters", "level"),
+    [((), (), 0.95), ((1,), "ab", 0.95), *(((1, 2), "ab", level) for level in (0, 1, 95))],
+)
 def test_refuses_what_has_no_mean(values, clusters, level):
     with pytest.raises(ValueError, match="no mean"):
         mean_interval(values, clusters, level=level)

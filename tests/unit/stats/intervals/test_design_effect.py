@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from agentv.stats.intervals.clustered import mean_interval
-from agentv.stats.intervals.design_effect import ClusterSum, estimated_mean, estimated_rate
+from agentv.stats.intervals.design_effect import (
+    ClusterSum,
+    Estimate,
+    estimated_mean,
+    estimated_mean_alone,
+    estimated_rate,
+)
 from agentv.stats.intervals.proportion import interval_at, wilson_interval
+from agentv.stats.intervals.zero_variance import alike_interval
 
 rates = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6)).map(lambda pair: (pair[0], min(pair))), min_size=1)
 
@@ -100,7 +107,8 @@ def test_one_failure_among_them_does_not_make_it_certain():
 
 def test_one_cluster_tells_nothing():
     assert estimated_rate([(5, 3)]).interval is None
-    assert estimated_mean([(5, 3.3)]).interval is None
+    assert estimated_mean([(5, 3.3)]) == Estimate(pytest.approx(0.66), None, 5, 1, 0.0)
+    assert estimated_rate([(5, 3)]) == Estimate(0.6, None, 5, 1, 0.0)
     assert estimated_rate([ClusterSum(1, 1)]).interval == wilson_interval(1, 1)
 
 
@@ -141,6 +149,85 @@ def test_scores_that_are_all_alike_leave_room_for_what_nobody_saw():
     assert found.interval is not None
     assert found.interval[0] < 0.88
     assert found.interval[1] > 0.91
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_numbers_of_a_rate_of_clusters_by_hand(level):
+    sums = [(4, 4), (4, 2), (4, 0), (4, 4), (4, 3), (4, 1), (4, 4)]
+    found = estimated_rate(sums, level)
+    means = np.array([total / 4 for _, total in sums])
+    mean, variance = means.mean(), means.var(ddof=1) / 7  # CR2 of clusters of one size
+    shown = variance / (mean * (1 - mean) / 27)
+    # clusters with a failure tell: four; those with a pass are six. The largest effect is the size of a cluster
+    effect = shown + (4 - shown) * 0.5 / (0.5 + 4)
+    few = (stats.t.ppf((1 + level) / 2, 27) / stats.t.ppf((1 + level) / 2, 6)) ** 2
+    assert 1 < shown < 4
+    assert (found.mean, found.observations, found.clusters) == (pytest.approx(mean), 28, 7)
+    assert found.effective == pytest.approx(28 / effect * few)
+    assert found.interval == pytest.approx(interval_at(mean, 28 / effect * few, level))
+
+
+def test_clusters_that_differ_less_than_chance_count_as_many_as_their_observations_at_most():
+    found = estimated_rate([(2, 1)] * 400)
+    # an effect of 1 at least, drawn towards 2 with half a cluster against 400
+    assert found.effective == pytest.approx(
+        800 / (1 + 0.5 / 400.5) * (stats.t.ppf(0.975, 799) / stats.t.ppf(0.975, 399)) ** 2
+    )
+    unlike = estimated_rate([(6, 6), (1, 0), (1, 0)])
+    assert unlike.effective < 3
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_numbers_of_a_mean_of_clusters_by_hand(level):
+    totals = [2.0, 1.25, 0.5, 2.5, 1.75, 0.25]
+    found = estimated_mean([(3, total) for total in totals], 5.0, level)
+    means = np.array(totals) / 3
+    mean = means.mean()
+    largest = mean * (1 - mean) * 3 / 17
+    variance = (means.var(ddof=1) / 6 * 6 + largest * 0.5) / 6.5
+    quantiles = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, 5)
+    effective = mean * (1 - mean) / variance * quantiles**2
+    assert found == Estimate(
+        pytest.approx(mean), pytest.approx(interval_at(mean, effective, level)), 18, 6, pytest.approx(effective)
+    )
+
+
+@given(st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), min_size=1, max_size=30), st.sampled_from([0.8, 0.95]))
+def test_scores_that_stand_alone_need_but_their_number_their_sum_and_their_squares(values, level):
+    total, squares = sum(values), sum(value * value for value in values)
+    found = estimated_mean_alone(len(values), total, squares, level)
+    expected = estimated_mean([(1, value) for value in values], squares, level)
+    for name in ("mean", "observations", "clusters", "effective"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-6), name
+    if expected.interval is None:
+        assert found.interval is None
+    else:
+        assert found.interval == pytest.approx(expected.interval, abs=1e-9)
+
+
+def test_scores_that_are_all_alike_have_the_interval_of_what_nobody_saw():
+    for found in (estimated_mean([(2, 1.8)] * 20, 40 * 0.81), estimated_mean_alone(20, 18.0, 20 * 0.81)):
+        assert found.interval == pytest.approx(alike_interval(0.9, 20, 0.95, (0.0, 1.0)))
+        assert (found.effective, found.clusters) == (20.0, 20)
+    nearly = estimated_mean_alone(20, 18.0, 20 * 0.81 + 1e-3)
+    assert nearly.interval[0] > alike_interval(0.9, 20, 0.95, (0.0, 1.0))[0]
+
+
+def test_scores_whose_squares_are_not_known_are_no_rate():
+    sums = [(2, 1.0), (2, 2.0), (2, 0.0), (2, 1.0)]
+    assert estimated_mean(sums, 4.0) == estimated_rate(sums)
+    assert estimated_mean(sums).interval != estimated_rate(sums).interval
+
+
+def test_one_score_tells_nothing_and_no_score_is_no_mean():
+    assert estimated_mean_alone(1, 0.4, 0.16) == Estimate(0.4, None, 1, 1, 0.0)
+    assert estimated_mean_alone(1, 1.0, 1.0) == estimated_rate([(1, 1)])
+    with pytest.raises(ValueError, match="nothing"):
+        estimated_mean_alone(0, 0.0, 0.0)
+
+
+def test_clusters_without_observations_are_none():
+    assert estimated_rate({(2, 1): 3, (0, 0): 5, (4, 4): 0}) == estimated_rate([(2, 1)] * 3)
 
 
 ROUNDS = 300

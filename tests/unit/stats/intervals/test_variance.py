@@ -86,3 +86,35 @@ def test_refuses_nothing_at_all():
 def test_rounding_is_no_noise():
     assert Noise(1e-33, 0.0, None, (10, 20, 20)).advice() is None
     assert Noise(1e-6, 0.0, None, (10, 20, 20)).advice() == "more cases"
+
+
+def test_each_part_is_divided_by_how_many_there_are_of_it():
+    assert Noise(0.4, 0.3, 0.2, (10, 20, 40)).of_mean == pytest.approx((0.04, 0.015, 0.005))
+    assert Noise(None, 0.3, None, (1, 20, 20)).of_mean == pytest.approx((0.0, 0.015, 0.0))
+    assert Noise(0.01, 0.3, 0.2, (10, 20, 40)).advice() == "more repeats"
+    assert Noise(0.0, 0.01, 0.2, (10, 20, 40)).advice() == "a steadier judge"
+
+
+def test_parts_that_come_out_below_nothing_are_nothing():
+    # answers to one case differ more than cases do, and votes on one answer more than answers
+    found = split([(case, answer, float((case + answer) % 2)) for case in range(4) for answer in range(2)])
+    assert (found.cases, found.target) == (0.0, pytest.approx(0.5))
+    found = split([(case, answer, float(vote)) for case in range(3) for answer in range(2) for vote in range(2)])
+    assert (found.cases, found.target, found.judge) == (0.0, 0.0, pytest.approx(0.5))
+
+
+def test_unequal_numbers_by_the_formulas_of_searle_casella_and_mcculloch():
+    votes = [("a", 1, 0.1), ("a", 1, 0.3), ("a", 2, 0.5), ("b", 1, 0.9), ("b", 2, 0.6), ("b", 2, 0.8), ("b", 3, 0.7)]
+    found = split(votes)
+    # votes within answers: two answers with two votes, of which each lies 0.1 from its mean
+    judge = 4 * 0.01 / (7 - 5)
+    # answers within cases: means 0.2 (2), 0.5 of 0.3; 0.9, 0.7 (2), 0.7 of 0.75
+    of_answers = 2 * 0.01 + 0.04 + 0.0225 + 2 * 0.0025 + 0.0025
+    in_case = (4 + 1) / 3 + (1 + 4 + 1) / 4
+    target = (of_answers - 3 * judge) / (7 - in_case)
+    whole = 3.9 / 7
+    of_cases = 3 * (0.3 - whole) ** 2 + 4 * (0.75 - whole) ** 2
+    noise = judge + (in_case - (4 + 1 + 1 + 4 + 1) / 7) * target
+    cases = (of_cases - noise) / (7 - (9 + 16) / 7)
+    assert (found.judge, found.target, found.cases) == pytest.approx((judge, target, cases))
+    assert found.counts == (2, 5, 7)

@@ -51,6 +51,7 @@ def test_the_matrix_counts_each_pair_where_it_belongs():
     found = ConfusionMatrix.of(pairs)
     assert found == ConfusionMatrix(true_passes=4, false_passes=3, false_failures=2, true_failures=1)
     assert found.total == 10
+    assert ConfusionMatrix.of([]) == ConfusionMatrix() == ConfusionMatrix(0, 0, 0, 0)
 
 
 def test_rates_are_weighted_by_how_often_the_judge_passes():
@@ -94,3 +95,35 @@ def test_kappa_is_that_of_statsmodels():
 def test_alpha_is_that_of_the_krippendorff_package():
     labelled = [LabelledUnit(labels) for labels in labels_of_people(150)]
     assert krippendorff_alpha(labelled).value == pytest.approx(ALPHA, abs=1e-12)
+
+
+def test_labels_of_one_answer_alone_do_not_count_for_alpha_or_for_pairs():
+    some = units("0011", "0111")
+    assert krippendorff_alpha([*some, LabelledUnit({"0": True})]).value == krippendorff_alpha(some).value
+    assert mean_pairwise_agreement([*some, LabelledUnit({"0": True})]) == mean_pairwise_agreement(some) == 0.75
+
+
+def test_alpha_of_two_answers_is_known_and_of_one_is_not():
+    assert krippendorff_alpha(units("10", "10")).value == 1.0
+    assert krippendorff_alpha(units("1", "0")) is None
+    # two answers, each with a pass and a failure: observed disagreement 4 / 4, expected 2 · 2 · 2 / (4 · 3)
+    assert krippendorff_alpha(units("10", "01")).value == pytest.approx(1 - 4 * 3 / (2 * 2 * 2))
+
+
+def test_the_interval_of_alpha_holds_it_and_another_seed_gives_another():
+    some = units("0011" * 5, "0111" * 5, "0010" * 5)
+    found, again, other = (krippendorff_alpha(some, seed) for seed in (0, 0, 1))
+    assert found == again != other
+    assert found.low < found.value < found.high
+
+
+def test_an_accuracy_is_known_by_labels_of_one_verdict_too():
+    found = judge_accuracy(JudgeCounts(Counted(8, 2), Counted(), Counted(70, 30)))
+    assert found.kappa is None
+    assert found.tpr.low < found.tpr.value < found.tpr.high
+    assert found.tnr is not None
+    found = judge_accuracy(JudgeCounts(Counted(), Counted(0, 9), Counted(70, 30)))
+    assert (found.tpr, found.kappa) == (None, None)
+    assert judge_accuracy(JudgeCounts(Counted(9, 0), Counted(9, 0), Counted(7, 3))).tnr is None
+    both = JudgeCounts(Counted(9, 1), Counted(2, 8), Counted(70, 30))
+    assert judge_accuracy(both) == judge_accuracy(both, 0) != judge_accuracy(both, 1)

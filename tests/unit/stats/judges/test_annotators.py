@@ -1,8 +1,9 @@
 import random
 
 import pytest
+from scipy import stats
 
-from agentv.stats.judges.annotators import alternative_annotator
+from agentv.stats.judges.annotators import COST_BENEFIT, AlternativeAnnotator, alternative_annotator
 
 
 def labelled(judge_errs, count=200, people=("ada", "bob", "eve"), person_errs=0.1):
@@ -40,3 +41,74 @@ def test_the_test_needs_three_people_with_thirty_shared_answers():
     assert alternative_annotator(labelled(0.1, people=("ada", "bob"))) is None
     assert alternative_annotator(labelled(0.1, count=29)) is None
     assert alternative_annotator([]) is None
+
+
+def with_differences(worse, alike, better):
+    """Answers of three people: on so many the judge agrees less with the others than a person does, and so on."""
+    return (
+        [(False, dict.fromkeys("abc", True))] * worse
+        + [(True, dict.fromkeys("abc", True))] * alike
+        + [(True, {"a": True, "b": True, "c": False})] * better
+    )
+
+
+@pytest.mark.parametrize("cost_benefit", [COST_BENEFIT, 0.0, 0.3])
+@pytest.mark.parametrize("counts", [(12, 40, 0), (3, 40, 9), (30, 10, 0), (1, 29, 20)])
+def test_the_p_value_is_that_of_a_one_sided_t_test(counts, cost_benefit):
+    rows = with_differences(*counts)
+    found = alternative_annotator(rows, cost_benefit)
+    for one, name in zip(found.against, "abc", strict=True):
+        differences = []
+        for judge, labels in rows:
+            others = [label for other, label in labels.items() if other != name]
+            of_judge, of_person = others.count(judge), others.count(labels[name])
+            differences.append((of_person >= of_judge) - (of_judge >= of_person))
+        expected = stats.ttest_1samp(differences, cost_benefit, alternative="less").pvalue
+        assert one.p_value == pytest.approx(expected, rel=1e-6), name
+    corrected = stats.false_discovery_control([one.p_value for one in found.against], method="by")
+    assert [one.better for one in found.against] == [p <= 0.05 for p in corrected.tolist()]
+    assert found.winning_rate == sum(one.better for one in found.against) / 3
+    assert found.advantage == pytest.approx(sum(one.judge for one in found.against) / 3)
+
+
+def test_differences_without_variance_are_certain_on_either_side_of_the_cost():
+    never = alternative_annotator([(False, dict.fromkeys("abc", True))] * 30)
+    assert [(one.p_value, one.better) for one in never.against] == [(1.0, False)] * 3
+    always = alternative_annotator([(True, dict.fromkeys("abc", True))] * 30)
+    assert [(one.p_value, one.better) for one in always.against] == [(0.0, True)] * 3
+    assert [one.p_value for one in alternative_annotator([(True, dict.fromkeys("abc", True))] * 30, 0.0).against] == [
+        1
+    ] * 3
+
+
+def test_hypotheses_are_rejected_as_by_benjamini_and_yekutieli_at_every_rank():
+    """People of unlike care, so that some p-values are rejected and others are not."""
+    found = []
+    for people in (3, 4, 6):
+        for judge_errs in (0.15, 0.25, 0.3):
+            rows = labelled(judge_errs, count=120, people="abcdef"[:people], person_errs=0.05)
+            chance = random.Random(people)
+            for _, labels in rows:
+                for place, person in enumerate(labels):
+                    labels[person] ^= chance.random() < 0.06 * place
+            found.append(alternative_annotator(rows))
+    mixed = 0
+    for one in found:
+        p_values = [each.p_value for each in one.against]
+        corrected = stats.false_discovery_control(p_values, method="by").tolist()
+        better = [each.better for each in one.against]
+        assert better == [p <= 0.05 for p in corrected]
+        mixed += len(set(better)) > 1
+    assert mixed >= 2
+
+
+def test_a_judge_passes_from_half_of_the_people_on():
+    assert AlternativeAnnotator((), 0.5, 0.9).passed
+    assert not AlternativeAnnotator((), 0.49, 0.9).passed
+
+
+def test_people_with_few_shared_answers_are_left_out():
+    rows = [(True, {"a": True, "b": True, "c": True, "late": True})] * 29 + [(True, dict.fromkeys("abc", True))]
+    alone = [(True, {"late": True})] * 20
+    found = alternative_annotator(rows + alone)
+    assert [(one.person, one.answers) for one in found.against] == [("a", 30), ("b", 30), ("c", 30)]

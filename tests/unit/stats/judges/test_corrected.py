@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.judges.corrected import corrected_rate, more_labels, transferred_rate
-from agentv.stats.judges.posterior import Counted, JudgeCounts
+from agentv.stats.judges.corrected import _grown, corrected_rate, more_labels, transferred_draws, transferred_rate
+from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgeDraws
 
 ROUNDS = 80
 
@@ -39,6 +39,44 @@ def drawn(chance, truth, tpr, tnr):
     return *strata, Counted(int(judge.sum()), int(500 - judge.sum()))
 
 
+def test_with_very_many_labels_the_rates_are_those_of_the_formulas():
+    many = counts((900_000, 100_000), (200_000, 800_000), (700_000, 300_000))
+    found = corrected_rate(many)
+    assert (found.value, found.reach) == (pytest.approx(0.7 * 0.9 + 0.3 * 0.2, abs=1e-4), pytest.approx(0, abs=0.002))
+    tpr, tnr = 0.63 / 0.69, 0.24 / 0.31
+    for passed in (300_000, 600_000, 900_000):
+        moved = transferred_rate(many, Counted(passed, 1_000_000 - passed))
+        rogan_gladen = (passed / 1_000_000 + tnr - 1) / (tpr + tnr - 1)
+        assert moved.value == pytest.approx(min(1.0, rogan_gladen), abs=0.001), passed
+        assert 0 <= moved.low <= moved.value <= moved.high <= 1
+
+
+def test_a_level_and_a_seed_are_those_that_are_given():
+    some = counts((27, 3), (6, 24), (810, 190))
+    usual, sure = corrected_rate(some), corrected_rate(some, level=0.99)
+    assert sure.low < usual.low < usual.high < sure.high
+    assert sure.value == usual.value
+    assert corrected_rate(some, seed=1) != usual
+    moved, other = (transferred_rate(some, Counted(500, 500), seed) for seed in (0, 1))
+    assert moved != other
+    assert transferred_rate(some, Counted(500, 500), level=0.5).reach < moved.reach
+
+
+def test_a_judge_that_is_hardly_ever_no_better_than_chance_corrects_another_run():
+    """Of the draws 2.5% may be of a judge that is no better: these tell nothing of the rate, and are left out."""
+    draws = {}
+    for labels in range(8, 40, 5):
+        calibration = counts((labels * 0.7, labels * 0.3), (labels * 0.4, labels * 0.6), (500, 500))
+        judge = JudgeDraws.of(calibration)
+        share = float(np.mean(judge.true_positives + judge.true_negatives <= 1))
+        found = transferred_draws(calibration, Counted(300, 200))
+        assert (found is None) == (share > 0.025), labels
+        if found is not None:
+            assert len(found) == 40_000 - round(share * 40_000)
+        draws[labels] = found is None
+    assert set(draws.values()) == {True, False}
+
+
 def test_labels_that_are_all_alike_leave_an_interval():
     found = corrected_rate(counts((20, 0), (0, 0), (100, 0)))
     assert 0.8 < found.low < found.value < found.high < 1
@@ -49,6 +87,15 @@ def test_labels_that_are_all_alike_leave_an_interval():
 
 def test_a_judge_that_is_no_better_than_chance_corrects_no_other_run():
     assert transferred_rate(counts((10, 10), (10, 10), (50, 50)), Counted(80, 20)) is None
+
+
+def test_labels_to_come_are_taken_to_be_as_those_so_far_and_where_there_are_none_as_the_judge():
+    assert _grown(Counted(), 10, first=1.0) == Counted(10.0, 0.0)
+    assert _grown(Counted(), 10, first=0.0) == Counted(0.0, 10.0)
+    found = _grown(Counted(3, 1), 9, first=1.0)
+    assert (found.passed, found.failed) == pytest.approx((3 + 9 * 3.5 / 4.5, 1 + 9 / 4.5))
+    found = _grown(Counted(3, 1), 9, first=0.0)
+    assert (found.passed, found.failed) == pytest.approx((3 + 9 * 3 / 4.5, 1 + 9 * 1.5 / 4.5))
 
 
 def test_more_labels_narrow_the_interval_to_the_goal():

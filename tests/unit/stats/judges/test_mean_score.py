@@ -5,8 +5,11 @@ glide-py 0.11.0 and ppi-python 0.2.3 computed them.
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy import stats
 
+from agentv.stats.intervals.proportion import interval_at
 from agentv.stats.judges.mean_score import ScoredAnswer, corrected_mean
 from doubles.labelled_scores import scored_answers
 
@@ -45,3 +48,82 @@ def test_points_that_are_all_alike_leave_an_interval():
         assert found.value == pytest.approx(score)
         assert found.high - found.low > 0.05, score
         assert 0 <= found.low <= found.value <= found.high <= 1, score
+
+
+def test_an_answer_of_several_trials_counts_as_so_many_in_the_mean():
+    rows = [ScoredAnswer(*row) for row in scored_answers(300)]
+    twice = [one for place, one in enumerate(rows) for _ in range(2 if place % 3 == 0 else 1)]
+    weighted = [replace(one, weight=2.0 if place % 3 == 0 else 1.0) for place, one in enumerate(rows)]
+    found, expected = corrected_mean(weighted), corrected_mean(twice)
+    assert found.value == pytest.approx(expected.value, abs=0.005)
+    assert found.reach > expected.reach, "one answer twice is no two answers"
+
+
+def test_without_a_judge_that_tells_anything_it_is_the_stratified_mean_of_people():
+    rows = [ScoredAnswer(place < 40, 0.5, (place % 5) / 4 if place % 2 else None) for place in range(100)]
+    found = corrected_mean(rows)
+    means = [
+        sum(one.person for one in rows if one.person is not None and one.passed is verdict)
+        / sum(one.person is not None and one.passed is verdict for one in rows)
+        for verdict in (True, False)
+    ]
+    assert found.value == pytest.approx(0.4 * means[0] + 0.6 * means[1])
+
+
+def test_a_judge_that_people_agree_with_wholly_makes_the_mean_that_of_all_its_scores():
+    rows = [ScoredAnswer(place % 2 == 0, place / 100, place / 100 if place % 7 < 2 else None) for place in range(100)]
+    found = corrected_mean(rows)
+    assert found.value == pytest.approx(sum(one.judge for one in rows) / 100)
+    shifted = [replace(one, person=one.person and one.person - 0.05) for one in rows if one.judge >= 0.1]
+    moved = corrected_mean(shifted)
+    assert moved.value == pytest.approx(sum(one.judge for one in shifted) / len(shifted) - 0.05)
+
+
+def test_two_labels_of_each_verdict_are_needed_unless_there_is_one_answer_of_it():
+    def rows(passed, labelled):
+        return [ScoredAnswer(True, 0.9, 0.8 if place < labelled else None) for place in range(passed)]
+
+    failed = [ScoredAnswer(False, place / 10, place / 10) for place in range(4)]
+    assert corrected_mean([*rows(5, 1), *failed]) is None
+    assert corrected_mean([*rows(5, 2), *failed]) is not None
+    assert corrected_mean([*rows(1, 0), *failed]) is None
+    assert corrected_mean([*rows(1, 1), *failed]) is not None
+
+
+def test_a_higher_level_gives_a_wider_interval():
+    rows = [ScoredAnswer(*row) for row in scored_answers(300)]
+    usual, sure = corrected_mean(rows), corrected_mean(rows, 0.99)
+    assert sure.low < usual.low < usual.value == sure.value < usual.high < sure.high
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_mean_and_its_interval_are_those_of_the_formulas(level):
+    rows = [ScoredAnswer(*row) for row in scored_answers(120)]
+    parts, by_judge, value = [], [], 0.0
+    strata = [[one for one in rows if one.passed is verdict] for verdict in (True, False)]
+    fitted = []
+    for members in strata:
+        judge = np.array([one.judge for one in members])
+        seen = np.array([(one.judge, one.person) for one in members if one.person is not None])
+        count, share = len(seen), len(members) / len(rows)
+        slope = min(1.0, max(0.0, np.cov(seen.T, ddof=1)[0, 1] / judge.var(ddof=1)))
+        residual = seen[:, 1].mean() - slope * seen[:, 0].mean()
+        mean = slope * judge.mean() + residual
+        errors = seen[:, 1] - slope * seen[:, 0] - residual
+        observed = share**2 * (errors**2).sum() / (count - 1) / count
+        likely = (seen[:, 1].sum() + 0.5) / (count + 1)
+        variance = (observed * count + share**2 * likely * (1 - likely) / count * 0.5) / (count + 0.5)
+        parts.append((variance, count - 1))
+        fitted.append((judge, slope, mean))
+        value += share * mean
+    for judge, slope, mean in fitted:
+        by_judge += ((slope * (judge - judge.mean()) + mean - value) / len(rows)).tolist()
+    parts.append((sum(one * one for one in by_judge), len(rows) - 1))
+    variance = sum(one for one, _ in parts)
+    freedom = variance**2 / sum(one * one / known for one, known in parts)
+    labels = sum(one.person is not None for one in rows)
+    inside = (value * labels + 0.5) / (labels + 1)
+    quantiles = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, freedom)
+    effective = inside * (1 - inside) / variance * quantiles**2
+    found = corrected_mean(rows, level)
+    assert (found.value, found.low, found.high) == pytest.approx((value, *interval_at(value, effective, level)))

@@ -1,12 +1,21 @@
 import itertools
+from math import inf
 
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
+from agentv.stats.comparison.joint import JointTest
+from agentv.stats.comparison.sign_flips import SignFlips
 from agentv.stats.comparison.winloss import WinLoss
 from agentv.stats.judges.agreement import judge_accuracy
 from agentv.stats.judges.compare_result import AssertionComparison, ComparedJudge, labels_needed, majority_passes
-from agentv.stats.judges.paired_accuracy import AccuracyDifference, PersonLabel, accuracy_difference, accuracy_of
+from agentv.stats.judges.paired_accuracy import (
+    AccuracyDifference,
+    PersonLabel,
+    _score_test,
+    accuracy_difference,
+    accuracy_of,
+)
 from agentv.stats.judges.posterior import Counted, Estimated, JudgeCounts, JudgedAnswer, judge_counts
 
 
@@ -106,6 +115,69 @@ def test_clusters_tell_less_and_too_few_tell_nothing():
     assert together.p_value > alone.p_value
     few = [PersonLabel(one.passed, cluster=place % 5) for place, one in enumerate(labels)]
     assert accuracy_difference(few, verdicts, others) is None
+
+
+def weighted_pair(weights, signs, clusters=None):
+    labels = [
+        PersonLabel(passed=True, weight=weight, cluster=None if clusters is None else clusters[place])
+        for place, weight in enumerate(weights)
+    ]
+    return labels, [one >= 0 for one in signs], [one <= 0 for one in signs]
+
+
+@pytest.mark.parametrize("clusters", [None, "aabbccddeffg"])
+def test_unequal_weights_and_clusters_count_with_the_design_effect_that_they_show(clusters):
+    weights = [5.0, 4.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 1.0, 3.0]
+    signs = [-1, -1, -1, 1, 1, 0, 0, 0, -1, 1, 0, 0]
+    total, count = sum(weights), 12
+    groups = {}
+    for place in range(count):
+        groups.setdefault(place if clusters is None else clusters[place], []).append(place)
+    sums = [sum(weights[one] * signs[one] for one in members) for members in groups.values()]
+    sizes = [sum(weights[one] for one in members) for members in groups.values()]
+    mean = sum(sums) / total
+    wins, losses = (
+        sum(w for w, s in zip(weights, signs, strict=True) if s == sign) / total * count for sign in (1, -1)
+    )
+    kish = count * sum(one * one for one in weights) / total**2
+    spread = sum(w * (s - mean) ** 2 for w, s in zip(weights, signs, strict=True)) / total / count
+    shown = sum((one - size * mean) ** 2 for one, size in zip(sums, sizes, strict=True)) / total**2 / spread
+    largest = count * sum((one / total) ** 2 for one in sizes)
+    changed = sum(one != 0 for one in sums)
+    effect = max(1.0, kish, shown + max(0.0, largest - shown) * 0.5 / (0.5 + changed))
+    score = WinLoss(wins, losses, count - wins - losses, effect, inf if clusters is None else len(groups) - 1)
+    test = JointTest(mean, [score, SignFlips(sums, sizes)])
+    used = _score_test([float(one) for one in signs], weights, sums, sizes)
+    assert (used.wins, used.losses, used.design_effect, used.freedom) == (
+        *(pytest.approx(one) for one in (wins, losses, effect)),
+        score.freedom,
+    )
+    found = accuracy_difference(*weighted_pair(weights, signs, clusters), comparisons=2)
+    assert found.p_value == pytest.approx(min(1.0, 2 * test.p()))
+    assert (found.estimate.value, found.estimate.low, found.estimate.high) == pytest.approx(
+        (mean, *test.interval(0.975))
+    )
+    assert (found.only_this, found.only_other) == (3, 4)
+    assert effect >= kish > 1
+
+
+def test_a_judge_that_is_always_right_where_the_other_never_is_differs_by_all():
+    found = accuracy_difference(*weighted_pair([1.0] * 12, [1] * 12, "aabbccddeeff"))
+    assert (found.estimate.value, found.estimate.high) == (1.0, 1.0)
+    # twelve wins in clusters of two that cannot differ more: a design effect of 2, known with 5 degrees of freedom
+    assert found.p_value == pytest.approx(2 * t.sf((12 / 2) ** 0.5, 5))
+    assert found.estimate.low < 0.6
+
+
+def test_six_clusters_are_enough_and_five_are_not():
+    signs = [1, -1, 0, 0, 1, 0]
+    assert accuracy_difference(*weighted_pair([1.0] * 6, signs)) is not None
+    assert accuracy_difference(*weighted_pair([1.0] * 6, signs, "aabcde")) is None
+
+
+def test_labels_and_verdicts_of_unlike_number_are_refused():
+    with pytest.raises(ValueError, match="2 labels, 1 verdicts"):
+        accuracy_of([PersonLabel(passed=True)] * 2, [True])
 
 
 def test_labels_that_are_all_alike_leave_undefined_what_they_do_not_show():

@@ -1,5 +1,8 @@
+from math import fsum
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from agentv.stats.judges.posterior import (
     Counted,
@@ -8,6 +11,7 @@ from agentv.stats.judges.posterior import (
     JudgeDraws,
     Observation,
     counted,
+    design_effect,
     estimated,
     judge_counts,
 )
@@ -73,3 +77,89 @@ def test_few_clusters_tell_less_than_many_and_single_answers_are_none():
         effects[size] = alone.of_passed.total / judge_counts(answers).of_passed.total
     assert effects[1] == pytest.approx(1, abs=1e-9), "no interval is wider where there are no clusters"
     assert 1.2 < effects[10] < 0.8 * effects[50]
+
+
+def for_few(variances):
+    """By how much a variance grows that is a sum of these, of which some number of equal ones would tell as much."""
+    number = max(2.0, fsum(variances) ** 2 / fsum(one * one for one in variances))
+    return number / (number - 1) * stats.t.ppf(0.975, number - 1) ** 2
+
+
+def test_the_design_effect_is_that_of_the_sums_of_clusters_and_of_how_few_there_are():
+    clusters = ["a", "a", "b", "b", None, "c", "c", "c"]
+    influences = [
+        (0.2, 0.05),
+        (0.1, 0.04),
+        (-0.3, 0.06),
+        (-0.1, 0.02),
+        (0.2, 0.03),
+        (-0.1, 0.01),
+        (0.1, 0.02),
+        (0.05, 0.05),
+    ]
+    squares = fsum(one * one for one, _ in influences)
+    effect = fsum(one * one for one in (0.3, -0.4, 0.2, 0.05)) / squares
+    few = for_few([0.09, 0.08, 0.03, 0.08]) / for_few([variance for _, variance in influences])
+    assert design_effect(clusters, influences) == pytest.approx(effect * few)
+    assert effect * few > 2
+
+
+def test_without_clusters_or_without_influence_there_is_no_design_effect():
+    influences = [(0.2, 0.05), (0.1, 0.04), (-0.3, 0.06)]
+    assert design_effect([None] * 3, influences) == 1.0
+    assert design_effect(["a", "b", None], influences) == 1.0
+    assert design_effect(["a", "a", "b"], [(0.0, 0.1)] * 3) == 1.0
+    assert design_effect(["a", "a", "b"], [(0.1, 0.0)] * 3) == 1.0
+    assert design_effect(["a", "a", *"bcdefghij"], [(0.2, 0.01), (-0.2, 0.01), *[(0.2, 0.01)] * 9]) == 1.0
+
+
+def test_a_run_without_clusters_counts_labels_by_their_weights():
+    answers = [JudgedAnswer(True, True, weight=2.0, per_label=3.0), JudgedAnswer(True, False), JudgedAnswer(False)]
+    found = judge_counts(answers)
+    # Kish of the weights 6 and 1: 49 / 37; of the verdicts 2, 1 and 1: 16 / 6
+    assert (found.of_passed.passed, found.of_passed.failed) == pytest.approx((49 / 37 * 6 / 7, 49 / 37 / 7))
+    assert found.of_failed == Counted()
+    assert (found.verdicts.passed, found.verdicts.failed) == pytest.approx((16 / 6 * 0.75, 16 / 6 * 0.25))
+
+
+def test_an_interval_holds_the_middle_of_the_draws_at_its_level():
+    draws = np.arange(1001) / 1000
+    found = estimated(draws, 0.8)
+    assert (found.value, found.low, found.high, found.reach) == pytest.approx((0.5, 0.1, 0.9, 0.4))
+    assert estimated(draws) == estimated(draws, 0.95)
+    assert Counted(3.0, 1.0).scaled(0.5) == Counted(1.5, 0.5)
+
+
+def test_the_counts_of_clustered_answers_are_those_that_the_error_of_the_corrected_rate_leaves():
+    """The rate is Σ share · rate by the judge's verdict; an answer moves it by its verdict, and by its label."""
+    rows = [
+        (True, True, 1.0, 1.0), (True, None, 2.0, 1.0), (True, False, 1.0, 2.0), (True, True, 1.0, 2.0),
+        (False, None, 1.0, 1.0), (False, False, 3.0, 1.0), (False, True, 1.0, 1.0), (False, False, 1.0, 1.0),
+    ]  # fmt: skip
+    answers = [JudgedAnswer(*row[:2], cluster, *row[2:]) for row, cluster in zip(rows, "aabbccdd", strict=True)]
+    total = 11.0
+    shares = {True: 5 / total, False: 6 / total}
+    # weights of labels: 1, 2 and 2 of passed answers, of which 1 and 2 pass; 3, 1 and 1 of failed ones, of which 1 passes
+    labelled, rates = {True: 5.0, False: 5.0}, {True: 3 / 5, False: 1 / 5}
+    truth = sum(shares[verdict] * rates[verdict] for verdict in (True, False))
+    influences = []
+    for judge, person, weight, per_label in rows:
+        influence = weight * (rates[judge] - truth) / total
+        square = influence**2
+        if person is not None:
+            moved = weight * per_label * shares[judge] / labelled[judge]
+            influence += moved * (person - rates[judge])
+            square += moved**2 * rates[judge] * (1 - rates[judge])
+        influences.append((influence, square))
+    effect = design_effect(list("aabbccdd"), influences)
+    found = judge_counts(answers)
+    for verdict, counts in ((True, found.of_passed), (False, found.of_failed)):
+        own = [
+            Observation(one.person, one.cluster, one.label_weight)
+            for one in answers
+            if one.judge is verdict and one.person is not None
+        ]
+        alone = counted(Observation(one.passed, None, one.weight) for one in own)
+        assert counts.total == pytest.approx(min(counted(own).total, alone.total / effect))
+        assert counts.passed / counts.total == pytest.approx(rates[verdict])
+    assert effect > 1.4

@@ -2,7 +2,7 @@ import pytest
 
 from agentv.stats.judges.corrected import corrected_rate, transferred_rate
 from agentv.stats.judges.posterior import JudgedAnswer, Observation, estimated, judge_counts
-from agentv.stats.judges.run_rate import JudgedPart, RunParts, run_rate_draws
+from agentv.stats.judges.run_rate import JudgedPart, RunParts, _design_effect, run_rate_draws
 
 
 def answers(passed, failed, labelled=0, *, agrees=0.9, clusters=None):
@@ -62,3 +62,75 @@ def test_trials_that_are_alike_tell_less():
         estimated(run_rate_draws(RunParts([JudgedPart(judged)], observations))) for observations in (decided, in_tens)
     )
     assert other.reach > 1.2 * one.reach
+
+
+def labelled(passed, failed, right_of_passed, right_of_failed, weight=1.0):
+    """Answers that all have labels: so many of those that the judge passed, and of those that it failed, are right."""
+    return [
+        JudgedAnswer(verdict, verdict == (place < right), weight=weight)
+        for verdict, number, right in ((True, passed, right_of_passed), (False, failed, right_of_failed))
+        for place in range(number)
+    ]
+
+
+def test_the_rate_is_the_sum_of_each_parts_rate_by_its_share_of_the_trials():
+    first, second = labelled(200, 100, 180, 80), labelled(60, 40, 30, 30)
+    decided = [Observation(place < 150) for place in range(200)]
+    people = [180 + 20, 30 + 10, 150]
+    rate = estimated(run_rate_draws(RunParts([JudgedPart(first), JudgedPart(second)], decided)))
+    assert rate.value == pytest.approx(sum(people) / 600, abs=0.005)
+    both = estimated(run_rate_draws(RunParts([JudgedPart(first), JudgedPart(second)], always_judged=True)))
+    assert both.value == pytest.approx(sum(people[:2]) / 400, abs=0.005)
+
+
+def test_trials_that_stand_for_several_count_so_often():
+    judged = JudgedPart(labelled(200, 100, 180, 80))
+    for weight in (0.5, 3.0):
+        decided = [Observation(place < 30, weight=weight) for place in range(120)]
+        rate = estimated(run_rate_draws(RunParts([judged], decided)))
+        assert rate.value == pytest.approx((200 + 30 * weight) / (300 + 120 * weight), abs=0.01), weight
+
+
+def test_where_none_but_the_judge_decides_a_share_that_others_might_have_is_left_out():
+    judged = JudgedPart(labelled(100, 0, 100, 0))
+    always, sometimes = (
+        estimated(run_rate_draws(RunParts([judged], always_judged=each))).value for each in (True, False)
+    )
+    assert always - 0.01 < sometimes < always - 0.001, "as if half a trial of a hundred were decided, and might fail"
+
+
+def test_the_same_seed_gives_the_same_draws_and_judges_are_drawn_apart():
+    parts = RunParts([JudgedPart(labelled(60, 40, 50, 30))] * 2, always_judged=True)
+    first, again, other = (run_rate_draws(parts, seed) for seed in (0, 0, 1))
+    assert first.tolist() == again.tolist() != other.tolist()
+    alone = run_rate_draws(RunParts(parts.judged[:1], always_judged=True))
+    assert estimated(first).reach < 0.9 * estimated(alone).reach, "two parts that err together would not be surer"
+
+
+def test_the_design_effect_of_a_run_is_that_of_its_linearized_rate_by_hand():
+    judged = [
+        JudgedAnswer(True, True, "a"), JudgedAnswer(True, False, "a", 2.0), JudgedAnswer(True, None, "b"),
+        JudgedAnswer(False, False, "b"), JudgedAnswer(False, True, "c", 1.0, 3.0), JudgedAnswer(False, None, "c"),
+    ]  # fmt: skip
+    decided = [Observation(True, "a"), Observation(False, "b"), Observation(True, "c", 2.0), Observation(False)]
+    total = 12.0
+    # of the answers that the judge passed 1 of 3 labelled trials pass, of those that it failed 3 of 4
+    rates, shares, labelled = {True: 1 / 3, False: 3 / 4}, {True: 4 / total, False: 3 / total}, {True: 3.0, False: 4.0}
+    truth = (4 * rates[True] + 3 * rates[False] + 3.0) / total
+    summed, alone = {}, 0.0
+    for one in judged:
+        rate = rates[one.judge]
+        label = 0.0 if one.person is None else one.label_weight * shares[one.judge] * (one.person - rate)
+        influence = one.weight * (rate - truth) / total + label / labelled[one.judge]
+        summed[one.cluster] = summed.get(one.cluster, 0.0) + influence
+        alone += influence**2
+    for place, one in enumerate(decided):
+        influence = one.weight * (one.passed - truth) / total
+        cluster = one.cluster or place
+        summed[cluster] = summed.get(cluster, 0.0) + influence
+        alone += influence**2
+    effect = sum(one**2 for one in summed.values()) / alone
+    assert _design_effect(RunParts([JudgedPart(judged)], decided)) == pytest.approx(max(1.0, effect))
+    assert effect > 1.01
+    apart = [JudgedAnswer(one.judge, one.person, None, one.weight, one.per_label) for one in judged]
+    assert _design_effect(RunParts([JudgedPart(apart)], [Observation(True)])) == 1.0

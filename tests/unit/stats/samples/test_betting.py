@@ -46,6 +46,67 @@ def test_a_claim_is_made_exactly_where_the_bounds_exclude_what_it_denies(values,
     assert low <= mean_of(bets.low) <= high
 
 
+def test_the_evidence_is_the_mean_of_what_each_part_makes_of_its_capital():
+    drawn = {(0.5, 1.0): 2, (-0.25, 0.5): 1}
+    by_hand = [
+        (1 + part * (0.5 - 0.1) / 1.1) ** 2 * (1 + part * (-0.25 - 0.5 * 0.1) / 1.1)
+        for part in (0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8)
+    ]
+    assert evidence_above(drawn, 0.1) == pytest.approx(sum(by_hand) / 7)
+    assert evidence_above({}, 0.1) == 1.0
+    assert evidence_above({(1.0, 1.0): 100_000}, 0.0) > 1e300, "as much as a number can hold, and no error"
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+@pytest.mark.parametrize(
+    ("value", "margin", "claim", "null"),
+    [
+        (1.0, 0.0, "better", 0.0),
+        (1.0, 0.3, "non-inferior", -0.3),  # which is sooner certain than that it is better by more than the margin
+        (-1.0, 0.0, "worse", 0.0),
+        (-1.0, 0.3, "worse", 0.3),
+        (0.0, 0.3, "non-inferior", -0.3),
+        (0.2, 0.3, "non-inferior", -0.3),
+    ],
+)
+def test_a_claim_is_made_with_the_first_case_that_brings_the_evidence_to_two_over_alpha(
+    value, margin, claim, null, alpha
+):
+    bets = PairedBets(alpha, margin)
+    added = 1
+    while bets.add(value) is None:
+        added += 1
+        assert added < 500
+    assert bets.drawn == added
+    against = abs(value) if claim != "non-inferior" else value
+    before, after = (evidence_above({(against, 1.0): number}, null) for number in (bets.drawn - 1, bets.drawn))
+    assert bets.claim == claim
+    assert before < 2 / alpha <= after
+
+
+def test_without_a_margin_nothing_is_non_inferior():
+    bets = PairedBets()
+    assert {bets.add(0.0) for _ in range(300)} == {None}
+
+
+def test_bounds_are_where_the_evidence_is_two_over_alpha():
+    low, high = {(0.5, 1.0): 30, (-0.5, 1.0): 10}, {(1.0, 1.0): 30, (-0.5, 1.0): 10}
+    ends = confidence_bounds(low, high, 0.1)
+    turned = {(-total, weight): number for (total, weight), number in high.items()}
+    assert evidence_above(low, ends[0]) == pytest.approx(20, rel=1e-6)
+    assert evidence_above(turned, -ends[1]) == pytest.approx(20, rel=1e-6)
+    assert confidence_bounds({}, {}, 0.05) == (-1.0, 1.0)
+    assert mean_of({}) == 0.0
+
+
+def test_what_is_known_within_bounds_only_is_drawn_at_its_worst_and_at_its_best():
+    bets = PairedBets()
+    bets.add(-0.25, 0.5, 0.5)
+    bets.add(0.1 + 0.2)
+    assert (bets.low, bets.high) == ({(-0.25, 0.5): 1, (0.3, 1.0): 1}, {(0.5, 0.5): 1, (0.3, 1.0): 1})
+    assert bets.bounds == confidence_bounds(bets.low, bets.high, 0.05)
+
+
 def test_cases_drawn_together_are_one_bet_and_weigh_by_their_number():
     alone = confidence_bounds({(-0.5, 1.0): 20}, {(-0.5, 1.0): 20}, 0.05)
     half = confidence_bounds({(-0.25, 0.5): 20}, {(-0.25, 0.5): 20}, 0.05)

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
 from agentv.model.run.sampling import SamplingStop
-from agentv.stats.samples.deciding import Rule, stopped_by, verdict_over
+from agentv.stats.samples.deciding import Rule, rule_of, stopped_by, verdict_over
+from agentv.stats.samples.sequence import confidence_sequence
+from doubles.trials import trial
 
 PASS, FAIL = Sample("passed", 1.0), Sample("failed", 0.0)
 ERRED = Sample("errored", None)
@@ -76,3 +80,31 @@ def test_without_alpha_it_is_the_verdict_over_all_samples():
         expected = case_verdict(of(text), repeat=3, threshold=0.5)
         assert verdict_over(of(text), Rule(3, 0.5)) == expected
         assert stopped_by(of(text), Rule(3, 0.5)) is None
+
+
+def test_the_rule_of_a_trial_is_all_that_decides_its_case():
+    assert rule_of(replace(trial(repeat=7, aggregate="pass_any", alpha=0.1), threshold=0.6)) == Rule(
+        7, 0.6, "pass_any", 0.1
+    )
+
+
+def test_a_case_whose_samples_may_end_early_but_did_not_gets_as_many_as_it_may():
+    undecided = of("ppppf" * 4)
+    assert stopped_by(undecided[:19], EARLY) is None
+    found = stopped_by([*undecided, *of("fff")], EARLY)
+    low, high = confidence_sequence(16, 4, 0.05)
+    assert found == SamplingStop("undecided", 20, 16, round(low, 6), round(high, 6))
+    assert verdict_over([*undecided, *of("fff")], EARLY) == "passed", "what comes after is not counted"
+
+
+def test_a_gate_that_fails_after_the_case_was_decided_changes_nothing():
+    missed = Sample("failed", 0.0, (RequiredGrade(1.0, 0.0),))
+    assert verdict_over([*of("p" * 16), missed], EARLY) == "passed"
+    gate = stopped_by([*of("pp"), missed, *of("ppp")], EARLY)
+    assert (gate.why, gate.samples, gate.passed) == ("gate", 3, 2)
+
+
+def test_a_sample_that_errored_among_decided_ones_tells_how_many_counted():
+    found = stopped_by(of("ppe"), EARLY)
+    assert (found.why, found.samples, found.passed) == ("errored", 2, 2)
+    assert verdict_over(of("pps"), EARLY) == "skipped"

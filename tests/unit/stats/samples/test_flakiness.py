@@ -23,6 +23,10 @@ def test_the_mean_disagreement_has_students_interval_over_cases():
     assert (found.value, found.low) == (pytest.approx(0.275), 0.0)
     assert found.high == pytest.approx(0.784439976792)
     assert mean_disagreement([(1, 0)]) is None
+    assert mean_disagreement([(2, 1), (2, 2), (1, 1)]).value == 0.5
+    sure = mean_disagreement([(5, 5), (5, 3), (5, 0), (4, 1)], 0.99)
+    assert sure.low == 0.0
+    assert found.high < sure.high == 1.0
 
 
 def test_cases_that_never_disagreed_may_yet():

@@ -61,6 +61,11 @@ def test_an_interval_holds_its_estimate_and_carries_wilsons_over(drawn):
     assert most == pytest.approx(own_high**k)
 
 
+def test_samples_tell_whether_one_of_k_would_pass_where_at_least_k_failed():
+    assert [tells_at_k(5, 3, k) for k in (1, 2, 3, 5)] == [True, True, False, False]
+    assert (tells_at_k(5, 5, 1), tells_at_k(5, 0, 5)) == (False, True)
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.6, 0.9])
 @pytest.mark.parametrize(("number", "k"), [(5, 4), (10, 4), (20, 8)])
 def test_the_interval_covers_what_the_estimate_misses(rate, number, k):

@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from agentv.stats.samples.sequence import confidence_sequence, evidence_above, side
+from agentv.stats.samples.sequence import confidence_sequence, evidence_above, evidence_for, side
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,8 @@ def test_a_threshold_at_the_end_is_never_passed_by_a_rate_beyond_it():
     assert side(0, 500, 0.0, 0.05) is None
     assert side(1, 0, 0.0, 0.05) == "above"
     assert evidence_above(3, 1, 0.0) == inf
+    assert evidence_above(0, 3, 0.0) == 1.0
+    assert evidence_above(3, 0, 1.0) == evidence_above(3, 1, 1.5) == 0.0
 
 
 def test_it_is_the_expectation_of_no_gain_at_the_threshold():
@@ -95,6 +97,15 @@ def test_the_bounds_and_the_sides_agree():
             for threshold in (0.1, 0.5, 0.8):
                 found = "above" if low > threshold else "below" if high < threshold else None
                 assert side(passed, failed, threshold, 0.05) == found
+
+
+def test_the_evidence_for_a_side_is_that_of_the_rate_or_of_its_complement():
+    assert evidence_for("above", 9, 2, 0.6) == evidence_above(9, 2, 0.6)
+    assert evidence_for("below", 9, 2, 0.6) == evidence_above(2, 9, 1 - 0.6)
+    for passed, failed in ((33, 2), (2, 9), (5, 5)):
+        found = side(passed, failed, 0.8, 0.05)
+        for one in ("above", "below"):
+            assert (evidence_for(one, passed, failed, 0.8) >= 20) is (found == one)
 
 
 def test_very_many_samples_overflow_nothing():

@@ -21,6 +21,15 @@ def test_of_runs_with_the_same_cases_it_is_the_t_interval_of_the_cases_own_slope
     assert (found.effect, found.low, found.high) == pytest.approx((np.mean(slopes), low, high))
 
 
+@pytest.mark.parametrize("cases", [2, 3, 9])
+def test_of_two_runs_it_is_the_t_interval_of_the_differences_of_their_cases(cases):
+    runs = [{case: run[case] for case in range(cases)} for run in RUNS[:2]]
+    found = SharedCases(runs).effect(shape(2, None), 0.9)
+    differences = [runs[1][case] - runs[0][case] for case in range(cases)]
+    low, high = stats.t.interval(0.9, cases - 1, np.mean(differences), stats.sem(differences))
+    assert (found.effect, found.low, found.high) == pytest.approx((np.mean(differences), low, high))
+
+
 def test_of_runs_with_other_cases_it_is_the_slope_of_least_squares_with_a_level_for_each_case():
     dice = random.Random(8)
     runs = [{case: one for case, one in run.items() if dice.random() < 0.7} for run in RUNS]

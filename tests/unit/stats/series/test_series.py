@@ -5,8 +5,9 @@ from math import inf
 
 import pytest
 
-from agentv.stats.series.serial import Effect
-from agentv.stats.series.series import Paired, Point, Trend, error_of_mean, error_of_rate
+from agentv.stats.series.serial import Effect, serial_fit
+from agentv.stats.series.series import Change, Context, Paired, Point, Trend, error_of_mean, error_of_rate
+from agentv.stats.series.trend import FittedLine
 
 
 def trend(*values):
@@ -31,6 +32,7 @@ def test_the_interval_says_where_it_goes(values, direction):
 
 def test_one_run_has_no_line_and_two_have_one_without_an_interval():
     assert (trend(0.5).theil_sen, trend(0.5).line) == (None, None)
+    assert trend(0.5, 0.9).theil_sen == FittedLine(pytest.approx(0.4), pytest.approx(0.5))
     assert trend(0.5, 0.9).line == Effect(pytest.approx(0.4), -inf, inf)
 
 
@@ -50,6 +52,57 @@ def test_points_on_a_line_are_no_surer_than_their_cases():
     alike = counted(10, 10, 10, 10)
     assert alike.line.low < 0 < alike.line.high
     assert counted(800, 700, 600, cases=1000).direction == "falls"
+
+
+def pointed(values, errors):
+    points = [
+        Point(f"r{place}", value, None, 10, 10, error)
+        for place, (value, error) in enumerate(zip(values, errors, strict=True))
+    ]
+    return Trend.of("s", "pass rate", points)
+
+
+WAVES = (0.6, 0.63, 0.58, 0.62, 0.61)
+
+
+def test_an_interval_reaches_as_far_as_the_noise_of_runs_or_that_of_their_cases_whichever_is_larger():
+    serial = serial_fit(WAVES).line
+    sure = pointed(WAVES, [1e-6] * 5).line
+    assert (sure.effect, sure.low, sure.high) == pytest.approx((serial.effect, serial.low, serial.high))
+    errors = [0.2, 0.1, 0.3, 0.1, 0.25]
+    unsure = pointed(WAVES, errors).line
+    reach = 1.959964 * sum(((place - 2) * error) ** 2 for place, error in enumerate(errors)) ** 0.5 / 10
+    assert (unsure.low, unsure.high) == pytest.approx((serial.effect - reach, serial.effect + reach))
+    assert reach > serial.high - serial.effect
+
+
+def test_no_rate_moves_by_more_than_all():
+    far = pointed((0.1, 0.9, 0.5), [9.0] * 3).line
+    assert (far.low, far.high) == (-1.0, 1.0)
+    assert pointed((0.0, 0.5, 1.0), [9.0] * 3).line.effect == pytest.approx(0.5)
+
+
+def test_runs_of_the_same_cases_are_related_as_far_back_as_one_case_links_them():
+    def related(*runs):
+        return Paired([dict.fromkeys(run, 1.0) for run in runs], {}).related()
+
+    assert [related(), related("a"), related("a", "a"), related("a", "b")] == [0, 1, 2, 1]
+    assert related("ab", "bc", "cd", "de") == 4, "each shares a case with the next"
+    assert related("ab", "xy", "cd", "de") == 2
+    assert related("a", "b", "a", "a") == 2, "what came back after a break is not seen"
+
+
+def test_the_newest_runs_that_are_related_are_compared_and_the_number_of_a_step_is_that_of_all_runs():
+    found = shown([*runs_of([0.9] * 4), *runs_of([0.65] * 9 + [0.3] * 9, changed=0)])
+    assert (found.first, found.since, found.direction) == (4, 13, "falls")
+    assert len(found.points) == 22
+
+
+def test_a_run_without_cases_leaves_the_values_of_runs_to_compare():
+    runs = runs_of([0.6] * 5)
+    points = [Point(f"r{place}", 0.6, None, 60, 60) for place in range(6)]
+    found = Trend.of("s", "pass rate", points, None, Paired([*runs, {}], {}))
+    assert (found.cases, found.first, found.line.effect) == (0, 0, pytest.approx(0.0))
 
 
 CASES = 60
@@ -124,6 +177,13 @@ def test_a_trend_that_is_not_there_is_seldom_shown_though_noise_goes_on_from_run
             levels.append(0.6 + 0.06 * level)
         wrong += shown(runs_of(levels, seed=seed)).direction != "no trend is shown"
     assert wrong <= 8
+
+
+def test_what_weakens_a_trend_is_part_of_it():
+    points = [Point(f"r{place}", 0.5, None, 10, 10) for place in range(3)]
+    context = Context(passed_over=2, changes=(Change("r1", edited=3),))
+    assert Trend.of("s", "pass rate", points, context).context is context
+    assert Trend.of("s", "pass rate", points).context == Context() == Context(0, 0, 0, 0, (), 0)
 
 
 def test_the_error_of_a_point():

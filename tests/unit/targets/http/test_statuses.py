@@ -68,6 +68,35 @@ def test_a_long_message_is_cut():
     assert len(failure_of(500, "x" * 100_000, {}).message) < 600
 
 
+def test_a_redirect_says_what_to_write_and_shows_no_key():
+    moved = {"Location": "https://user:key@new.example/v1/chat/completions?api_key=sk-1"}
+    found = failure_of(308, "moved", moved)
+    assert found.message == (
+        "HTTP 308 Permanent Redirect: the server redirects to new.example/v1: write that as 'base_url'"
+    )
+    assert (found.retryable, found.stops, found.status) == (False, False, 308)
+    whole = failure_of(301, "", {"location": "https://new.example/v1/messages"}, address="url")
+    assert whole.message.endswith("redirects to new.example/v1/messages: write that as 'url'")
+    assert failure_of(302, "", {"location": "?key=sk-1"}).message.endswith(
+        "redirects to nowhere: write that as 'base_url'"
+    )
+    assert "redirects to elsewhere.example:" in failure_of(300, "", {"location": "//elsewhere.example"}).message
+    assert "an address that cannot be parsed" in failure_of(302, "", {"location": "https://[x"}).message
+
+
+@pytest.mark.parametrize("status", [None, 299, 400])
+def test_a_location_without_a_redirect_leads_nowhere(status):
+    assert failure_of(status, "no", {"location": "https://new.example"}).message.endswith(": no")
+
+
+def test_a_redirect_without_a_location_shows_what_the_server_said():
+    assert failure_of(302, "elsewhere", {}).message == "HTTP 302 Found: elsewhere"
+
+
+def test_a_message_that_is_no_text_is_shown_all_the_same():
+    assert shown("bad \ud800 byte") == "bad ? byte"
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -75,6 +104,8 @@ def test_a_long_message_is_cut():
         ({"retry-after": "0.5"}, 0.5),
         ({"retry-after": "-3"}, 0.0),
         ({"retry-after-ms": "120", "retry-after": "1"}, 0.12),
+        ({"retry-after-ms": "-5", "retry-after": "1"}, 0.0),
+        ({"retry-after": "Sun, 22 Nov 2026 12:00:30"}, 30.0),
         ({"retry-after": "Sun, 22 Nov 2026 12:00:30 GMT"}, 30.0),
         ({"retry-after": "Sun, 22 Nov 2026 11:00:00 GMT"}, 0.0),
         ({"retry-after": "soon"}, None),
@@ -102,14 +133,19 @@ def test_headers_are_found_in_any_case_of_letters():
         ("2m59.56s", 179.56),
         ("1h0m1s", 3601.0),
         ("12", 12.0),
+        ("0", 0.0),
+        ("-4", 0.0),
+        (" 2s ", 2.0),
         ("?", None),
+        (" ", None),
     ],
 )
 def test_openai_says_when_a_limit_is_full_again(said, seconds):
+    wait = pytest.approx(seconds) if seconds is not None else None
     limits = limits_of({"x-ratelimit-remaining-tokens": "900", "x-ratelimit-reset-tokens": said})
-    assert limits is not None
-    assert limits.tokens == 900
-    assert limits.tokens_reset_s == (pytest.approx(seconds) if seconds is not None else None)
+    assert limits == RateLimits(tokens=900, tokens_reset_s=wait)
+    limits = limits_of({"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": said})
+    assert limits == RateLimits(requests=9, requests_reset_s=wait)
 
 
 def test_anthropic_says_it_as_a_date():
@@ -124,6 +160,8 @@ def test_anthropic_says_it_as_a_date():
 
 def test_openrouter_says_it_as_milliseconds_since_1970():
     headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW.timestamp() * 1000) + 5000)}
+    assert limits_of(headers, NOW) == RateLimits(0, pytest.approx(5.0))
+    headers["X-RateLimit-Reset"] = str(int(NOW.timestamp()) + 5)  # and others as seconds
     assert limits_of(headers, NOW) == RateLimits(0, pytest.approx(5.0))
 
 
