@@ -50,6 +50,12 @@ _LONE_DIGIT = lazy_pattern(rb"[^0-9A-Z]*[0-9][^0-9A-Z]*")
 _ORDINARY = lazy_pattern(rb"[\w\x80-\xff ./:-]+")
 _FEW_SIGNS = 2
 
+_HASHES = lazy_pattern(rb"[0-9a-f]{32,}|[0-9A-F]{32,}")
+"""Hashes, such as the keys of rows. Among those of 100,000 rows, some digits are also in the hex form of a secret."""
+
+_HASH = 128
+"""Digits of the longest usual hash."""
+
 _LEVELS = 3
 """Of escapes that are read in a JSON text: its own, and those of what it holds."""
 
@@ -104,7 +110,7 @@ class SecretPieces:
         return most
 
     def stand_in(self, line: bytes) -> bool:
-        """Whether a secret, or a piece of one, stands in a JSON text."""
+        """Whether a secret, or a piece of one, stands in a JSON text; fewer than 12 digits within a hash are none."""
         if self._contained_in(line):
             return True
         text = line.decode("utf-8", "surrogateescape")
@@ -118,7 +124,7 @@ class SecretPieces:
         return False
 
     def _contained_in(self, data: bytes) -> bool:
-        return self._may_stand_in(data) and next(self._spans(data), None) is not None
+        return self._may_stand_in(data) and not all(_is_chance(data, *span) for span in self._spans(data))
 
     def replaced(self, text: str, by: str) -> str:
         """The text with `by` in the place of every secret, and of every piece of one, however it is spelled."""
@@ -181,6 +187,15 @@ class SecretPieces:
             or _CUT_BEHIND.search(data[max(first - _MARK, 0) : first], 0 if first < _MARK else 1) is not None
             or _CUT_AHEAD.match(data[last : last + _MARK]) is not None
         )
+
+
+def _is_chance(data: bytes, first: int, last: int) -> bool:
+    """Whether a stretch is a few digits of a hash."""
+    if last - first >= _WORDY_PIECE:
+        return False
+    begins = max(first - _HASH, 0)
+    hashes = _HASHES.finditer(data[begins : last + _HASH])
+    return any(found.start() <= first - begins and last - begins <= found.end() for found in hashes)
 
 
 def _without(text: str, stretches: Iterable[tuple[int, int]], by: str) -> str:
