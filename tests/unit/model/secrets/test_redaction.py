@@ -18,11 +18,14 @@ from agentv.model.run.trial import Score
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.secrets.secret_forms import encoded_forms, is_searched, written_forms
 from agentv.model.suite.conversation import Turn
+from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
+from agentv.store.files.encoding import to_json
+from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.user_code.excerpts import head, tail
-from doubles.trials import entry, finished, trial
+from doubles.trials import ROOT, entry, finished, trial
 
 SECRET = "sk-5uper"
 TOLD = f"the key is {SECRET}!"
@@ -196,21 +199,46 @@ def test_a_number_that_is_the_secret_goes_too():
 
 
 def test_an_answer_is_redacted_in_every_field(redactor):
-    call = ToolCall(TOLD, {"a": TOLD}, TOLD)
+    call = ToolCall(TOLD, {"a": TOLD}, TOLD, 1.0, TOLD, TOLD)
     blocks = (
         TextBlock(TOLD),
         FileBlock(TOLD, TOLD, TOLD),
         ImageBlock(TOLD, TOLD),
         ImageBlock(TOLD),
         DocumentBlock(TOLD, TOLD, "0"),
+        DocumentBlock(TOLD, TOLD, "", TOLD),
+        ImageBlock("a.png", "/a.png", "0"),
+        DocumentBlock("a.pdf", "/a.pdf", "0"),
     )
     messages = (Message("user", TOLD, TOLD, (call,)), Message("tool", blocks), Message("tool", {"a": TOLD}))
     answer = redactor.redact_answer(
-        TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}, context=CONTEXT)
+        TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}, context=CONTEXT, ignored=(TOLD,))
     )
     assert SECRET not in repr(answer)
-    assert repr(answer).count(KEPT) == 21
-    assert answer.messages[1].content[1] == FileBlock(KEPT, KEPT, KEPT)
+    assert answer == TargetResponse(
+        KEPT,
+        (
+            Message("user", KEPT, KEPT, (ToolCall(KEPT, {"a": KEPT}, KEPT, 1.0, KEPT, KEPT),)),
+            Message(
+                "tool",
+                (
+                    TextBlock(KEPT),
+                    FileBlock(KEPT, KEPT, KEPT),
+                    ImageBlock(KEPT, KEPT),
+                    ImageBlock(KEPT),
+                    DocumentBlock(KEPT, KEPT, "0"),
+                    DocumentBlock(KEPT, KEPT, "", KEPT),
+                    ImageBlock("a.png", "/a.png", "0"),
+                    DocumentBlock("a.pdf", "/a.pdf", "0"),
+                ),
+            ),
+            Message("tool", {"a": KEPT}),
+        ),
+        finish_reason=KEPT,
+        metadata={"a": KEPT},
+        context=(RetrievedText(KEPT, KEPT, 0.5, {"a": KEPT}),),
+        ignored=(KEPT,),
+    )
 
 
 def test_an_answer_without_text_stays_without(redactor):
@@ -236,13 +264,18 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         response_metadata={"a": TOLD},
         turns=(TargetResponse(TOLD, (Message("assistant", TOLD),), attempts=(Attempt("timeout", TOLD, 1.0),)),),
         retries=(Attempt("timeout", TOLD, 1.0, 2.0),),
+        notes=(TOLD,),
     )
     result = replace(
         result,
         trial=replace(
             subject,
+            variant=Variant(TOLD),
             case=replace(
                 subject.case,
+                prompt_id=TOLD,
+                cluster_key=TOLD,
+                cluster=TOLD,
                 conversation_id=TOLD,
                 expected_output=(Message("assistant", TOLD),),
                 turns=(Turn((), expected_output=(Message("assistant", TOLD),)),),
@@ -272,6 +305,9 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         clean.scores[0].grade,
     )
     assert SECRET not in repr(shown)
+    row = to_json(row_of(clean, RelativePaths(ROOT)))
+    assert SECRET.encode() not in row
+    assert json.loads(row)["cluster"] == json.loads(row)["prompt_id"] == json.loads(row)["variant"] == KEPT
 
 
 def test_attempts_behind_a_failure_are_redacted_too(redactor):
