@@ -92,7 +92,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "redaction": (
         ("model/secrets/*.py",),
-        ("model/secrets", "store/journal"),
+        ("model/secrets",),
     ),
     "retry": (
         (
