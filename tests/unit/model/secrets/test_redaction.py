@@ -218,6 +218,7 @@ def test_a_short_piece_of_a_passphrase_goes_where_the_text_was_cut_alone(text, s
         ("1éé2éé3é4", "1éé2éé3", "[redacted]"),
         ("ñbcd1234", "xбbcd1234 y", "x[redacted] y"),  # a letter that ends as the secret's
         ("1234bcdñ", "1234bcdò y", "[redacted] y"),
+        ("1234bcd\ud7ff", "1234bcd\ud800 y", "[redacted] y"),  # half a character that begins as the secret ends
         ("pass\ud800word-1234", "\ud800 word-1234 y", "\ud800 [redacted] y"),
     ],
 )
@@ -247,6 +248,7 @@ def test_lines_without_a_secret_hold_none_however_they_are_escaped_and_encoded(r
     for _ in range(5):
         assert redactor.found_in(deep.encode()) is False
         deep = json.dumps(deep)
+    assert redactor.found_in(b"%25252525252541") is False
     assert not redactor.found_in(b"\xff \\u0041")
     assert redactor.found_in(b"\xff " + "".join(f"\\u{ord(one):04x}" for one in SECRET).encode())
 
