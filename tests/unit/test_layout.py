@@ -25,6 +25,7 @@ OF_SEVERAL_MODULES = {
     "judge/test_typed_adversaries.py": "answers that grade themselves, in each judged type",
     "prompts/test_log.py": "the log of a prompt, written and read",
     "stats/test_coverage.py": "what intervals cover, by simulation",
+    "store/journal/test_journal_rows.py": "rows that run again, are replaced, or restored, beside test_journal.py",
     "targets/model_api/test_every_provider.py": "one contract for the providers of a model API",
     "targets/test_embedding.py": "vectors of all providers",
     "targets/test_openai_replies.py": "replies of all servers that speak OpenAI's API",
