@@ -120,6 +120,8 @@ def test_a_verdict_without_values_is_found_as_it_is_written():
         (("score: 0.2", 'then {"sc\\u006fre": 1}'), {"score": 1}),
         (("checks:\n- id: r1\n  satisfied: yes\n  satisfied: true",), {"checks": [{"id": "r1", "satisfied": True}]}),
         (('{"checks": ["first\\nsecond"]}',), {"checks": ["first\nsecond"]}),
+        (('{"checks": ["first: one,\\nsecond"]}',), {"checks": ["first: one,\nsecond"]}),
+        (("checks:\n- id: a, b\n  satisfied: true",), {"checks": [{"id": "a, b", "satisfied": True}]}),
         (("checks: first, second, 3",), {"checks": ["second", 3]}),
     ],
 )

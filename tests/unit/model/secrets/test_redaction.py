@@ -228,6 +228,12 @@ def test_a_piece_goes_with_whole_letters_if_it_is_no_ordinary_text(secret, text,
     assert redactor.found_in(text.encode(errors="surrogatepass")) == (text != shown)
 
 
+def test_hex_of_a_secret_goes_though_a_part_of_another_that_is_no_secret_holds_the_same():
+    spelled = b"abcdefgh1".hex(":")
+    redactor = Redactor(["abcdefgh1", f"https://a.example/{spelled}/Xk93mPq2"])
+    assert redactor.redact(f"dump {spelled} of it") == "dump [redacted] of it"
+
+
 def test_two_pieces_that_share_a_letter_leave_what_follows_in_its_place():
     redactor = Redactor(["abc1234\U0001f100 is one", "\U0001f640xyz9876"])
     assert redactor.redact("abc1234\U0001f600xyz9876 tail") == "[redacted][redacted] tail"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -78,6 +80,34 @@ def test_a_summary_is_of_all_rows_those_that_waited_among_them(tmp_path, files):
     files.append_summary_checksum(b"{}")
     summary = summary_checksum_line(SummaryChecksum.of(b"{}", len(A) + 1))
     assert held(tmp_path) == (HEADER + row_checksum_line("a", A) + summary, A + b"\n")
+
+
+def test_each_answer_and_row_wakes_the_thread_that_has_them_on_the_disk(files, monkeypatch):
+    woken = []
+    monkeypatch.setattr(BackgroundFlusher, "wake", lambda _: woken.append(1))
+    files.append_answer(ANSWER)
+    files.append_row("a", A, 0)
+    assert len(woken) == 2
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda files: files.discard_answers(["x"]),
+        lambda files: files.append_summary_checksum(b"{}"),
+        JournalFiles.flush,
+        JournalFiles.close,
+    ],
+)
+def test_what_must_be_on_the_disk_is_refused_where_the_run_was_removed(tmp_path, write):
+    run = tmp_path / "run"
+    run.mkdir()
+    files = JournalFiles(run)
+    shutil.rmtree(run)
+    with pytest.raises(StoreError, match="it was removed during the run"):
+        write(files)
+    with suppress(StoreError):
+        files.close()
 
 
 def test_answers_that_are_discarded_are_noted(tmp_path, files):

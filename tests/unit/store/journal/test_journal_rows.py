@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -201,3 +202,20 @@ def test_checksums_that_something_else_removed_are_written_again_with_that_of_th
     assert len(journal.restore()) == 1
     check_rows(directory.path)
     assert stored_summary(directory.path).verified
+
+
+def open_files(directory):
+    """The files of a run that this process has open."""
+    opened = (one.resolve() for one in [*Path("/proc/self/fd").iterdir()])
+    return [place.name for place in opened if place.is_relative_to(directory.path)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list open files")
+def test_a_closed_journal_has_no_file_open_but_the_lock_of_its_directory(directory):
+    before = open_files(directory)
+    with Journal(directory, ROOT) as journal:
+        fill(journal, result("a"), result("b", "failed"))
+        assert list(journal.finished()) == ["a", "b"]
+        assert [journal.load_answers() for _ in range(2)] == [2, 2]
+        assert journal.discard(lambda row: row.key == "b") == 1
+    assert open_files(directory) == before

@@ -97,3 +97,15 @@ def test_a_checksum_of_a_summary_that_was_changed_counts_for_nothing(run):
     journal = run / "journal.jsonl"
     journal.write_bytes(journal.read_bytes().replace(b'"rows_bytes":', b'"rows_bytes":1'))
     assert not stored_summary(run).verified
+
+
+def test_a_file_that_cannot_be_read_is_named(run):
+    write_summary(run, {"pass_rate": 0.5})
+    (run / "index.jsonl").unlink()
+    (run / "index.jsonl").symlink_to("index.jsonl")  # a link to itself
+    with pytest.raises(StoreError, match=r"cannot read .*index\.jsonl"):
+        stored_summary(run)
+    (run / "summary.json").unlink()
+    (run / "summary.json").mkdir()
+    with pytest.raises(StoreError, match=r"cannot read .*summary\.json"):
+        stored_summary(run)

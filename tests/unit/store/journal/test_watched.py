@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
@@ -16,8 +17,8 @@ COUNTED = "{} was changed, added or removed"
 
 @pytest.fixture
 def run(tmp_path):
-    run = tmp_path / "run"
-    run.mkdir()
+    run = tmp_path / "results" / "run"
+    run.mkdir(parents=True)
     (run / "run.json").write_bytes(RECORD)
     (run / "history.jsonl").write_bytes(b"{}\n")
     return run
@@ -62,7 +63,12 @@ def replaced_by_link_to_directory(path):
     path.symlink_to(other)
 
 
-WAYS = [replaced_by_text, replaced_by_directory, replaced_by_link, replaced_by_link_to_directory]
+def replaced_by_pipe(path):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+WAYS = [replaced_by_text, replaced_by_pipe, replaced_by_directory, replaced_by_link, replaced_by_link_to_directory]
 
 
 @pytest.mark.parametrize("write", [*WAYS, lambda path: path.unlink()])
@@ -108,6 +114,6 @@ def test_rows_that_were_moved_are_told_once_where_something_else_changed_them(ru
 
 def test_a_directory_that_was_removed_is_made_again_for_its_record(run):
     watched = WatchedFiles(run, RECORD)
-    shutil.rmtree(run.parent / "run")
+    shutil.rmtree(run.parent)
     assert watched.restore() == (CHANGED.format("run.json"), COUNTED.format("history.jsonl"))
     assert (run / "run.json").read_bytes() == RECORD
