@@ -37,7 +37,7 @@ class ShownTexts:
     """
 
     def __init__(self, texts: Iterable[str], key: str) -> None:
-        self._texts = tuple(dict.fromkeys(text for text in texts if text))
+        self._texts = tuple(dict.fromkeys(texts))
         self._key = _skeleton(key)
 
     def has(self, words: str, row: JsonObject) -> bool:

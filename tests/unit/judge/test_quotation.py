@@ -143,6 +143,8 @@ def test_a_text_that_decides_the_same_is_found_in_json_in_lines_and_in_pieces(te
         ("satisfied: true", {"checks": [{"id": "r1", "satisfied": True}]}),
         ("checks: r1 satisfied: false", {"checks": [{"id": "r1", "satisfied": True}]}),
         ("checks:\n- id: r1\n  satisfied: false", {"checks": [{"id": "r1", "satisfied": True}]}),
+        ('{"checks": [{"id": "c", "note": "a, b"}]}', {"checks": [{"id": "a, b"}]}),
+        ('{"checks": ["the first: one,\\nsecond"]}', {"checks": ["first: one,\nsecond"]}),
         ("checks: seconds, 34", {"checks": ["second"]}),
         ("checks: 34", {"checks": [3]}),
     ],

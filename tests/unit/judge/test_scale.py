@@ -204,3 +204,8 @@ def test_the_judge_is_told_the_scale():
     assert "SCORE=<a whole number from -2 to 10> REASON=<one sentence>" in system
     assert "8 and above counts as good enough" in system
     assert "{{" not in system
+
+
+def test_a_rubric_on_a_scale_without_a_threshold_is_a_mistake_of_ours():
+    with pytest.raises(ValueError, match="has a scale and a threshold"):
+        read("SCORE=4 REASON=fine", rubric=Rubric("scale", text="is right", scale=(1, 5)))

@@ -45,6 +45,10 @@ def test_what_determines_an_answer_makes_another_call(change):
     assert call_key(SPEC, replace(REQUEST, **change)) != call_key(SPEC, REQUEST)
 
 
+def test_a_call_has_the_key_that_it_had_in_earlier_versions_so_that_their_answers_are_found():
+    assert call_key(SPEC, REQUEST) == "8d74282b642b1764ced29e1629f6bfeabbefe43eae88253adb9a25489377eae8"
+
+
 def test_the_target_and_its_settings_are_part_of_the_call():
     keys = {call_key(spec, REQUEST) for spec in (SPEC, replace(SPEC, name="other"), replace(SPEC, fingerprint="f2"))}
     assert len(keys) == 3
@@ -63,6 +67,19 @@ def test_the_order_of_variables_does_not_matter():
 def test_half_a_character_makes_a_call_of_its_own():
     keys = {call_key(SPEC, replace(REQUEST, messages=(Message("user", text),))) for text in ("\ud800", "\ud801", "?")}
     assert len(keys) == 3
+
+
+class HalfWritten:
+    """A value of a user's own that no file can hold."""
+
+    def __repr__(self):
+        return "half \ud800"
+
+
+def test_a_value_that_is_written_with_half_a_character_has_a_key_too():
+    key = call_key(SPEC, replace(REQUEST, metadata={"a": HalfWritten()}))
+    assert key == call_key(SPEC, replace(REQUEST, metadata={"a": HalfWritten()}))
+    assert key != call_key(SPEC, REQUEST)
 
 
 def test_texts_that_are_new_for_each_call_are_told_apart_by_their_place_alone():
