@@ -16,6 +16,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.directory import RunDirectory
+from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stores import call
@@ -112,6 +113,13 @@ def test_every_row_is_counted_as_it_is_written(directory):
     with Journal(directory, ROOT, counted.append) as journal:
         fill(journal, result("a"), result("b", "failed"), result("c", "skipped"))
     assert [(row.key, row.status) for row in counted] == [("a", "passed"), ("b", "failed")]
+
+
+def test_the_time_of_a_run_begins_with_its_first_process(directory):
+    with Journal(directory, ROOT, clock=lambda: 100.0) as journal:
+        journal.finish(result("a"))
+    lines = (directory.path / "journal.jsonl").read_bytes().splitlines()
+    assert [elapsed_in(line) for line in lines[1:]] == [0]
 
 
 def test_nothing_is_stored_of_a_run_before_its_answers_are_loaded(directory, journal):
