@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -58,6 +59,19 @@ def test_a_checksum_that_was_changed_counts_for_nothing(run):
     journal = run / "journal.jsonl"
     journal.write_bytes(journal.read_bytes().replace(b'"row":', b'"row": ', 1))
     with pytest.raises(StoreError, match=r"index.jsonl:1: this row was changed after it was written"):
+        check_rows(run)
+
+
+def test_a_row_is_not_verified_by_a_checksum_that_was_changed_with_it(run):
+    index, journal = run / "index.jsonl", run / "journal.jsonl"
+    row = index.read_bytes().splitlines()[1]
+    forged = row.replace(b'"status":"failed"', b'"status":"passed"')
+    assert forged != row
+    index.write_bytes(index.read_bytes().replace(row, forged))
+    sums = [b'"sum":"%08x"' % crc32(one) for one in (row, forged)]
+    assert sums[0] in journal.read_bytes()
+    journal.write_bytes(journal.read_bytes().replace(*sums))
+    with pytest.raises(StoreError, match=r"index.jsonl:2: this row was changed after it was written"):
         check_rows(run)
 
 
