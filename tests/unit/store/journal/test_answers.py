@@ -126,7 +126,7 @@ def test_what_a_judge_said_and_what_held_a_secret_are_marked():
 
 LINES = {
     "answer": answer_line("k", "c", FULL),
-    "spent": spent_line("gpt", "c", USAGE, 0.5),
+    "spent": spent_line("12345678deadbeef", "c", USAGE, 0.5),  # hex where the line of a row has its checksum
     "discarded": discard_line(["a", "b"]),
     "row": row_checksum_line("k", b"the row", 12.75),
     "summary": summary_checksum_line(SummaryChecksum.of(b"{}", 34)),
@@ -135,7 +135,7 @@ LINES = {
 
 def test_lines_that_are_no_answers_say_what_they_are():
     assert body_of(LINES["spent"]) == {
-        "spent": "gpt",
+        "spent": "12345678deadbeef",
         "case": "c",
         "token_usage": asdict(USAGE),
         "cost_usd": 0.5,

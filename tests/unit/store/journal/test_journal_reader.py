@@ -105,6 +105,7 @@ def test_checksums_of_rows_are_found_by_key_and_content_at_the_first_line_that_h
     assert (reader.has_checksums, reader.has_checksum_of(ROW), reader.checksum_position(ROW)) == (True, True, position)
     for other in (b"{}", ROW.replace(b'"a"', b'"b"'), ROW.replace(b'"r"', b'"s"')):
         assert (reader.has_checksum_of(other), reader.checksum_position(other)) == (False, None)
+    assert read(line).has_checksums
     reader = read(answered("k"))
     assert (reader.has_checksums, reader.has_checksum_of(ROW)) == (False, False)
 

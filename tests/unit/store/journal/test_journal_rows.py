@@ -167,6 +167,7 @@ def test_before_a_run_begins_nothing_is_restored(directory, journal):
 
 def test_what_agentv_writes_itself_is_left_as_it_is(directory, journal):
     journal.begin({"run_id": "r"})
+    assert json.loads((directory.path / "run.json").read_text()) == {"schema_version": 1, "run_id": "r"}
     fill(journal, result("a"))
     assert journal.restore() == ()
     assert keys(directory, "index.jsonl") == ["a"]

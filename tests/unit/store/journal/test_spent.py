@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zlib import crc32
 
 from agentv.model.run.budget import Amount, Ceiling
 from agentv.model.values.response import TargetResponse
@@ -42,10 +43,15 @@ def test_a_run_without_a_journal_has_spent_nothing(tmp_path):
     assert spent_in(tmp_path / "journal.jsonl") == JournalSpending(Amount(), {})
 
 
+NO_PRICE = b'{"key":"k","case":"a","cost_usd":"much"}'
+"""With a checksum of its own, and not written by agentv."""
+
+
 def test_what_an_agents_model_calls_took_counts_call_by_call_and_its_answer_not_again(tmp_path):
     path = tmp_path / "journal.jsonl"
     lines = [
         spent_line("agent", "a", TokenUsage(3, 4), 0.5),
+        b'{"crc32":"%08x",%b\n' % (crc32(NO_PRICE), NO_PRICE[1:]),
         spent_line("agent", "a", TokenUsage(input=5), None),
         spent_line("agent", "a", TokenUsage(output=6), 0.25),
         spent_line("other", "a", None, 0.125),
