@@ -197,6 +197,7 @@ def not_mutated(node: ast.AST) -> Iterator[ast.AST]:
         case ast.ClassDef():
             yield from node.decorator_list
             yield from node.bases
+            yield from (one for one in node.keywords if one.arg == "gc")  # of msgspec: what it costs, not what it says
         case ast.Expr(value=ast.Constant()) | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             yield node
         case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Subscript(value=ast.Name(id="Literal")):

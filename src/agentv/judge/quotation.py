@@ -122,7 +122,7 @@ class _Skeleton:
         if key not in self._mentioned:
             named = rf"{re.escape(key)}[:,\[\]{{}}]*" if key else r"(?<!\w)"
             texts = (self.text, self._lines)
-            words = (one[1] for text in texts for one in re.finditer(rf"{named}([\w.+-]*)", text))
+            words = (one[1] for text in texts for one in re.finditer(rf"{named}([\w.+-]+)", text))
             # apart from the words: a key may follow itself, as in `the score, score: 1`
             numbers = (_number(one[1]) for text in texts for one in re.finditer(rf"{named}({_DIGITS})", text))
             self._mentioned[key] = frozenset((*words, *numbers))

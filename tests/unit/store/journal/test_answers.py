@@ -7,6 +7,7 @@ from dataclasses import asdict
 from zlib import crc32
 
 import pytest
+from msgspec import UNSET
 
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
@@ -18,6 +19,7 @@ from agentv.store.journal.answers import (
     SummaryChecksum,
     answer_line,
     answer_of,
+    answer_row,
     discard_line,
     discarded_in,
     elapsed_in,
@@ -119,6 +121,7 @@ def test_what_a_judge_said_and_what_held_a_secret_are_marked():
     assert facts_in(judge) == AnswerFacts("k", "c", True, 0.5, USAGE, True)
     assert facts_in(answer_line("k", "c", TargetResponse("yes"))) == AnswerFacts("k", "c")
     assert "judge" not in body_of(plain)
+    assert answer_row(FULL).redacted is UNSET
     redacted = answer_line("k", "c", TargetResponse("[redacted]"), redacted=True)
     assert body_of(redacted)["redacted"] is True
     assert [is_redacted(verified(line[:-1])) for line in (plain, judge, redacted)] == [False, False, True]
