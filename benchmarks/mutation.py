@@ -84,11 +84,22 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "resume": (
         ("engine/calls/recorded_call.py", "app/planning/resume.py", "store/rows/history.py", "store/rows/current.py"),
-        ("engine/calls/test_recorded_call.py", "app/planning", "store/rows", "store/journal"),
+        (
+            "engine/calls/test_recorded_call.py",
+            "app/planning/test_resumed_settings.py",
+            "store/rows/test_current.py",
+            "store/rows/test_history.py",
+        ),
     ),
     "replies": (
         ("judge/reply.py", "judge/quotation.py", "judge/confirmed.py", "judge/scale.py", "judge/votes.py"),
-        ("judge",),
+        (
+            "judge/test_reply.py",
+            "judge/test_quotation.py",
+            "judge/test_confirmed.py",
+            "judge/test_scale.py",
+            "judge/test_votes.py",
+        ),
     ),
     "redaction": (
         ("model/secrets/*.py",),
