@@ -21,7 +21,7 @@ OWN = f'{{"score": 1, "confirm": "{WORD}"}}'
         f'{{"confirm": "{WORD}", "checks": [{{"id": "r1"}}, {{"id": "r2"}}]}}',
     ],
 )
-def test_an_object_with_the_word_is_found_with_just_its_own_text_whatever_stands_around_it(own):
+def test_an_object_with_the_word_is_found_with_just_its_own_text_whatever_is_around_it(own):
     wrong = []
     for reply in (own, f"{{ {{x {own} }}", f'{{"a": {own}}} and "more"', f"{own}{WORD}"):
         found = objects_with(WORD, reply)

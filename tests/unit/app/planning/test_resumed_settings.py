@@ -48,16 +48,16 @@ LISTS = {"tags": ("smoke", "slow"), "exclude_tags": ("x",), "variants": ("plain"
 def test_a_resumed_run_keeps_every_setting_that_the_command_does_not_give():
     wrong = []
     for name, (begun, own) in RECORDED.items():
-        kept = [getattr(as_begun(BLANK, {name: recorded}, "r"), name) for recorded in (begun, own)]
-        if kept != [begun, own]:  # whole numbers are numbers too
-            wrong.append(f"{name}: {begun} or {own} is not kept")
+        found = [getattr(as_begun(BLANK, {name: recorded}, "r"), name) for recorded in (begun, own)]
+        if found != [begun, own]:  # whole numbers are numbers too
+            wrong.append(f"{name}: {begun} or {own} is lost")
         if getattr(as_begun(replace(BLANK, **{name: own}), {name: begun}, "r"), name) != own:
             wrong.append(f"{name}: the command's own {own} does not win")
         if getattr(as_begun(BLANK, {name: {"no": "such"}}, "r"), name) is not None:
             wrong.append(f"{name}: a value of another type is taken")
     for name, values in LISTS.items():
         if getattr(as_begun(BLANK, {name: [*values]}, "r"), name) != values:
-            wrong.append(f"{name}: {values} is not kept")
+            wrong.append(f"{name}: {values} is lost")
         if getattr(as_begun(replace(BLANK, **{name: ("own",)}), {name: [*values]}, "r"), name) != ("own",):
             wrong.append(f"{name}: the command's own does not win")
         if name != "filter" and getattr(as_begun(BLANK, {name: "smoke"}, "r"), name) != ():
@@ -66,7 +66,7 @@ def test_a_resumed_run_keeps_every_setting_that_the_command_does_not_give():
     assert as_begun(BLANK, {}, "r") == BLANK
 
 
-def test_the_seed_is_kept_with_what_is_drawn_by_it_alone():
+def test_the_seed_is_restored_with_what_is_drawn_by_it_alone():
     assert as_begun(BLANK, {"seed": 5}, "r").seed is None
     assert as_begun(BLANK, {"seed": 5, "filter": "a"}, "r").seed is None
     for drawn in ({"sample": 2}, {"against": "old"}):
@@ -83,7 +83,7 @@ def test_another_cluster_is_refused(recorded, begun):
         as_begun(replace(BLANK, cluster="b"), recorded, "r")
 
 
-def test_the_same_cluster_is_kept():
+def test_the_same_cluster_is_restored():
     assert as_begun(BLANK, {"cluster": "a"}, "r").cluster == "a"
     assert as_begun(replace(BLANK, cluster="a"), {"cluster": "a"}, "r").cluster == "a"
     assert as_begun(replace(BLANK, cluster="a"), {}, "r").cluster == "a"
@@ -212,18 +212,18 @@ def test_other_suites_are_another_run(project):
     )
 
 
-def test_a_command_that_leaves_a_suite_out_is_told_all_paths(project):
+def test_a_command_that_leaves_a_suite_out_is_given_all_paths(project):
     what = "the run r is one of a.eval.yaml, b.eval.yaml, and this command leaves out b.eval.yaml"
-    told = (A, B)
-    assert refused(begun_with(*told, paths=["a.eval.yaml", "b.eval.yaml"]), A) == (
+    suites = (A, B)
+    assert refused(begun_with(*suites, paths=["a.eval.yaml", "b.eval.yaml"]), A) == (
         what,
         "give all of them: a.eval.yaml b.eval.yaml",
     )
     for paths in (["gone", "b.eval.yaml"], [1], "b.eval.yaml", None, []):
         hint = "give all of them: a.eval.yaml b.eval.yaml"
-        assert refused(begun_with(*told, paths=paths), A, paths=("a.eval.yaml",)) == (what, hint), paths
+        assert refused(begun_with(*suites, paths=paths), A, paths=("a.eval.yaml",)) == (what, hint), paths
     Path("b.eval.yaml").unlink()
-    assert refused(begun_with(*told), A) == (what, "restore b.eval.yaml to resume, or start a new run")
+    assert refused(begun_with(*suites), A) == (what, "restore b.eval.yaml to resume, or start a new run")
     left = refused(begun_with(A, ("made", "")), A)
     assert left == (
         "the run r is one of a.eval.yaml, made, and this command leaves out made",

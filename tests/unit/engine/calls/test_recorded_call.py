@@ -148,7 +148,7 @@ def test_the_time_of_a_call_begins_when_it_is_known_to_be_needed(monkeypatch):
     assert store.answers[0][1].duration_ms == 250.0
 
 
-def test_an_answer_of_an_agent_is_completed_from_its_trace_before_it_is_kept():
+def test_an_answer_of_an_agent_is_completed_from_its_trace_before_it_is_stored():
     store = MemoryStore()
     trace = Trace((MessageStep("assistant", "done"),), duration_ms=9.0)
     found, _ = ask(store, [TargetResponse("done", trace=trace)])
@@ -164,7 +164,7 @@ class FarStore(MemoryStore):
 
 
 @pytest.mark.parametrize("made", [MemoryStore, FarStore])
-def test_what_another_run_was_answered_is_kept_in_this_one_too(made):
+def test_what_another_run_was_answered_is_stored_in_this_one_too(made):
     key = call_key(SPEC, REQUEST)
     for earlier in (True, False):
         store = made({key: TargetResponse("yes", cost_usd=0.5, earlier=earlier)})
@@ -210,7 +210,7 @@ def test_closing_a_recorded_target_closes_what_it_calls():
     assert target.closed
 
 
-def test_an_answer_without_text_is_kept_of_a_judge_too():
+def test_an_answer_without_text_is_stored_of_a_judge_too():
     store, request = MemoryStore(), replace(REQUEST, nonces=("aa11",))
     given = TargetResponse(None, duration_ms=1.0)
     assert ask(store, [given], request)[0] == given

@@ -53,7 +53,7 @@ def test_a_secret_of_several_lines_is_looked_for_with_the_line_ends_of_unix_and_
 
 
 def settled(encode, data, before, group):
-    """The characters that are the same whatever stands around the data, `before` bytes behind the start of a group."""
+    """The characters that are the same whatever is around the data, `before` bytes behind the start of a group."""
     behind = 120 - before - len(data)  # a size of whole groups in every encoding
     zeros, ones = (encode(fill * before + data + fill * behind).decode() for fill in (b"\1", b"\xfe"))
     if group == 1:
@@ -63,7 +63,7 @@ def settled(encode, data, before, group):
 
 
 @pytest.mark.parametrize("data", [b"Xk93mPq2Lw81", b"hunter2-Hunter2", b"a\xc3\xa9b c\xc3\xa9d 12", b"0123456789+/-_~"])
-def test_an_encoded_secret_is_looked_for_as_it_reads_whatever_stands_around_it(data):
+def test_an_encoded_secret_is_looked_for_as_it_reads_whatever_is_around_it(data):
     base64 = {settled(b64encode, data, before, 1) for before in range(3)}
     base32 = {settled(b32encode, data, before, 1) for before in range(5)}
     base85 = {settled(encode, data, before, 5) for encode in (b85encode, a85encode) for before in range(4)}

@@ -82,7 +82,7 @@ def test_trials_that_were_not_drawn_have_a_row_which_can_be_moved_away_so_that_t
 
 
 @pytest.mark.parametrize(
-    ("written", "current", "superseded", "kept"),
+    ("written", "current", "superseded", "files"),
     [
         ("ab", "ab", 0, (["a", "b"], None)),
         ("ab", "a", 1, (["a"], ["b"])),
@@ -90,12 +90,12 @@ def test_trials_that_were_not_drawn_have_a_row_which_can_be_moved_away_so_that_t
         ("abac", "a", 2, (["a"], ["a", "b", "c"])),
     ],
 )
-def test_rows_that_no_longer_count_are_moved(directory, journal, written, current, superseded, kept):
+def test_rows_that_no_longer_count_are_moved(directory, journal, written, current, superseded, files):
     fill(journal, *map(result, written))
     assert list(journal.finished()) == [*written]
     journal.load_answers()
     assert journal.supersede(set(current)) == superseded
-    assert (keys(directory, "index.jsonl"), keys(directory, "history.jsonl")) == kept
+    assert (keys(directory, "index.jsonl"), keys(directory, "history.jsonl")) == files
 
 
 def test_a_line_that_is_no_row_is_left_for_who_reads_it(directory, journal):
@@ -177,7 +177,7 @@ def test_what_agentv_writes_itself_is_left_as_it_is(directory, journal):
     assert stored_summary(directory.path).document == {"pass_rate": 1.0}
 
 
-def test_what_something_else_wrote_is_undone_and_told(directory, journal):
+def test_what_something_else_wrote_is_undone_and_reported(directory, journal):
     journal.begin({"run_id": "r"})
     fill(journal, result("a"))
     assert journal.restore() == ()

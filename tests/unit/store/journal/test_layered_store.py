@@ -17,7 +17,7 @@ def stores():
     return MemoryStore(), MemoryStore(), MemoryStore()
 
 
-def test_every_answer_is_kept_in_the_run_and_in_the_others(stores):
+def test_every_answer_is_stored_in_the_run_and_in_the_others(stores):
     own, *others = stores
     LayeredStore(own, others).keep(call("k"), YES)
     assert [one.answers for one in stores] == [[("k", YES)]] * 3

@@ -21,8 +21,8 @@ def test_torn_lines_are_cut_off_every_file_of_a_run_and_whole_ones_are_left(tmp_
     for torn in (b"torn", b"torn\n"):
         for name, content in whole.items():
             (tmp_path / name).write_bytes(content + torn)
-        told = [f"{tmp_path / name}: removed {len(torn)} bytes of an incomplete line" for name in whole]
-        assert list(cut_torn_lines(tmp_path)) == told
+        described = [f"{tmp_path / name}: removed {len(torn)} bytes of an incomplete line" for name in whole]
+        assert list(cut_torn_lines(tmp_path)) == described
         assert {name: (tmp_path / name).read_bytes() for name in whole} == whole
     (tmp_path / "journal.jsonl").write_bytes(HEADER)
     assert list(cut_torn_lines(tmp_path)) == []
@@ -41,7 +41,7 @@ def test_quarantined_rows_are_counted():
 
 def test_what_was_wrong_with_the_rows_is_named_with_the_first_cases():
     begin, resume = "index.jsonl was changed: ", "--resume grades their trials again from the answers"
-    told = {
+    described = {
         Restored((), 0): "its rows are in their place again",
         Restored((b"x\n",), 0): "1 line not written by agentv, moved to rejected.jsonl",
         Restored((row("a"), b"x\n", row("a")), 0): "3 lines (a) not written by agentv, moved to rejected.jsonl",
@@ -54,15 +54,19 @@ def test_what_was_wrong_with_the_rows_is_named_with_the_first_cases():
         ),
         Restored((), 2): f"2 rows are lost; {resume}",
     }
-    assert {found: restored_rows(found) for found in told} == {found: begin + what for found, what in told.items()}
+    assert {found: restored_rows(found) for found in described} == {
+        found: begin + what for found, what in described.items()
+    }
 
 
 def test_what_was_wrong_with_the_journal_is_counted():
     begin, resume = "journal.jsonl was changed: ", "--resume makes these calls again"
-    told = {
+    described = {
         Restored((), 0): "its lines are in their place again",
         Restored((b"x\n",), 0): "1 line not written by agentv, removed",
         Restored((b"x\n", b"y\n"), 1): f"2 lines not written by agentv, removed; 1 line lost; {resume}",
         Restored((), 2): f"2 lines lost; {resume}",
     }
-    assert {found: restored_answers(found) for found in told} == {found: begin + what for found, what in told.items()}
+    assert {found: restored_answers(found) for found in described} == {
+        found: begin + what for found, what in described.items()
+    }

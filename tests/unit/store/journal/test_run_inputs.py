@@ -47,7 +47,7 @@ def test_a_torn_end_is_passed_over_and_another_line_refused(tmp_path):
         read_suite_inputs(write(path, {"schema_version": 99}))
 
 
-def test_what_was_judged_of_each_case_as_it_was_asked(tmp_path):
+def test_what_was_judged_of_each_case_by_its_hash_and_threshold(tmp_path):
     rows = (
         {"status": "passed", "score": 1.0},
         {"status": "failed", "score": 0.25, "target": "u"},

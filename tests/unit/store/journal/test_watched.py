@@ -100,12 +100,12 @@ def test_a_file_that_is_written_at_the_end_alone_is_removed_before(run, name, wr
     assert not (run.parent / "theirs").exists() or (run.parent / "theirs").read_bytes() == RECORD
 
 
-def test_rows_that_were_moved_are_told_once_where_something_else_changed_them(run):
+def test_rows_that_were_moved_are_reported_once_where_something_else_changed_them(run):
     watched = WatchedFiles(run, RECORD)
     (run / "rejected.jsonl").write_bytes(b"x\n")
     (run / "history.jsonl").unlink()
-    told = (COUNTED.format("history.jsonl"), COUNTED.format("rejected.jsonl"))
-    assert watched.restore() == told
+    notes = (COUNTED.format("history.jsonl"), COUNTED.format("rejected.jsonl"))
+    assert watched.restore() == notes
     assert watched.restore() == ()
     (run / "rejected.jsonl").write_bytes(b"x\ny\n")
     watched.appended("rejected.jsonl")

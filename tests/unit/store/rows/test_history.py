@@ -21,7 +21,7 @@ def test_a_damaged_row_in_the_middle_is_told(tmp_path):
         list(replaced_rows(tmp_path))
 
 
-def test_a_row_that_stands_in_the_index_too_or_twice_counts_once(tmp_path):
+def test_a_row_that_is_in_the_index_too_or_twice_counts_once(tmp_path):
     rows = [json.dumps(ROW | {"test_id": case}) + "\n" for case in "abca"]
     (tmp_path / "history.jsonl").write_text("".join(rows))
     assert [row.test_id for row in replaced_rows(tmp_path)] == ["a", "b", "c"]
