@@ -12,7 +12,8 @@ or an equivalent mutant; the script cannot distinguish them. It exits with 1 if 
 How it works: one process collects the tests of a group. Each mutant is a fork of it that puts the changed code into
 the functions and runs the tests, in process, until one fails; code that runs at import is imported by forks that
 have not collected, and a module that only a test imports while it runs is imported as the mutant has it. No file is
-changed. Tests in the file named after the mutant's module go first, then those that killed the mutants before.
+changed. Tests in the file named after the mutant's module go first, then those that killed mutants before, then the
+quickest ones.
 
 Mutants: comparisons, `and` and `or`, arithmetic, conditions negated, constants, `min` and `max`, `any` and `all`,
 values returned, and `return`, `raise`, `break`, `continue` and calls left out.
@@ -85,15 +86,26 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "resume": (
         ("engine/calls/recorded_call.py", "app/planning/resume.py", "store/rows/history.py", "store/rows/current.py"),
-        ("engine/calls/test_recorded_call.py", "app/planning", "store/rows", "store/journal"),
+        (
+            "engine/calls/test_recorded_call.py",
+            "app/planning/test_resumed_settings.py",
+            "store/rows/test_current.py",
+            "store/rows/test_history.py",
+        ),
     ),
     "replies": (
         ("judge/reply.py", "judge/quotation.py", "judge/confirmed.py", "judge/scale.py", "judge/votes.py"),
-        ("judge",),
+        (
+            "judge/test_reply.py",
+            "judge/test_quotation.py",
+            "judge/test_confirmed.py",
+            "judge/test_scale.py",
+            "judge/test_votes.py",
+        ),
     ),
     "redaction": (
         ("model/secrets/*.py",),
-        ("model/secrets", "store/journal"),
+        ("model/secrets",),
     ),
     "retry": (
         (
@@ -198,6 +210,7 @@ def not_mutated(node: ast.AST) -> Iterator[ast.AST]:
         case ast.ClassDef():
             yield from node.decorator_list
             yield from node.bases
+            yield from (one for one in node.keywords if one.arg == "gc")  # of msgspec: what it costs, not what it says
         case ast.Expr(value=ast.Constant()) | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             yield node
         case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Subscript(value=ast.Name(id="Literal")):
@@ -419,17 +432,20 @@ def begin(mutant: Mutant | None, run: Callable[[], dict]) -> Child:
 
 def first_failure(items: list, first: Collection[str], file: Path | None = None) -> dict:
     """Run tests until one fails: those named after the file first, then those in `first`."""
-    order = {name: place for place, name in enumerate(first)}
+    order = {name: place for place, name in enumerate(dict.fromkeys(first))}
     own = file and f"test_{file.stem}.py"
     ordered = sorted(items, key=lambda item: (item.path.name != own, order.get(item.nodeid, len(order))))
     reports = Reports()
     for plugins in {item.config.pluginmanager for item in items}:
         plugins.register(reports)
+    took: dict[str, float] = {}
     for item, following in zip(ordered, [*ordered[1:], None], strict=True):
+        begun = time.monotonic()
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        took[item.nodeid] = time.monotonic() - begun
         if reports.failed:
             return {"passed": False, "failed": item.nodeid}
-    return {"passed": bool(items), "failed": None}
+    return {"passed": bool(items), "failed": None, "quickest": sorted(took, key=took.__getitem__)}
 
 
 class Reports:
@@ -509,6 +525,7 @@ class Group:
     minutes: float
     tally: Tally = field(default_factory=Tally)
     killers: Counter = field(default_factory=Counter)
+    quickest: list[str] = field(default_factory=list)
 
     def run(self) -> bool:
         """Try the mutants until the time is up, in a process of their own; whether all tried were killed."""
@@ -527,6 +544,7 @@ class Group:
         if not base["passed"]:
             sys.exit(f"the tests fail without a mutant:\n{base['log']}")
         limit_s = 15 + 5 * base["seconds"]
+        self.quickest = base["quickest"]
         # before the tests are collected here, so that forks import the module
         self._try(outside, lambda one: with_module(one, self.tests, self._first()), begun + 20 * self.minutes, limit_s)
         with quiet() as told:  # pytest prints what the forks find
@@ -555,7 +573,7 @@ class Group:
             time.sleep(0.005)
 
     def _first(self) -> list[str]:
-        return [name for name, _ in self.killers.most_common(60)]
+        return [*(name for name, _ in self.killers.most_common(60)), *self.quickest]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ SOURCE = UNIT.parents[1] / "src" / "agentv"
 OF_SEVERAL_MODULES = {
     "agents/native/test_recorded_streams.py": "adapters of several agents, with what their programs printed",
     "app/mutate/test_judges.py": "mutants graded by a model, and where its budget ends",
+    "app/planning/test_resumed_settings.py": "what a resumed run keeps, from its files, beside test_resume.py that runs",
     "app/prompts/test_prompt_library.py": "all use cases of the library, in one project",
     "app/prompts/test_prompt_standing.py": "doctor, status and promotion of one prompt",
     "app/test_convert_csv.py": "all suites of tests/cases, written as rows",
@@ -24,6 +25,7 @@ OF_SEVERAL_MODULES = {
     "judge/test_typed_adversaries.py": "answers that grade themselves, in each judged type",
     "prompts/test_log.py": "the log of a prompt, written and read",
     "stats/test_coverage.py": "what intervals cover, by simulation",
+    "store/journal/test_journal_rows.py": "rows that run again, are replaced, or restored, beside test_journal.py",
     "targets/model_api/test_every_provider.py": "one contract for the providers of a model API",
     "targets/test_embedding.py": "vectors of all providers",
     "targets/test_openai_replies.py": "replies of all servers that speak OpenAI's API",

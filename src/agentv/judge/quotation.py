@@ -37,7 +37,7 @@ class ShownTexts:
     """
 
     def __init__(self, texts: Iterable[str], key: str) -> None:
-        self._texts = tuple(dict.fromkeys(text for text in texts if text))
+        self._texts = tuple(dict.fromkeys(texts))
         self._key = _skeleton(key)
 
     def has(self, words: str, row: JsonObject) -> bool:
@@ -108,30 +108,24 @@ class _Skeleton:
         self._source = text
         self._mentioned: dict[str, frozenset[str | float]] = {}
 
-    def has(self, field: _Field) -> bool:
-        """Whether a value occurs under its key, or alone in a list."""
-        key, value = field
-        if not isinstance(value, str):
-            return field in self._numbers
-        before, name = ("{,", f"{key}:") if key else ("[,", "")
-        return any(f"{start}{name}{value}{end}" in self.text for start in before for end in ",}]")
-
     def mentions(self, field: _Field) -> bool:
         """Whether a value follows its key, with or without JSON punctuation."""
         key, value = field
-        if self.has(field) or value in self._values(key):
+        if value in self._values(key):
             return True
         if not isinstance(value, str):
             return False
         named = rf"{re.escape(key)}:?{re.escape(value)}" if key else rf"(?<!\w){re.escape(value)}"
-        return re.search(rf"{named}(?!\w)", self._lines) is not None
+        return any(re.search(rf"{named}(?!\w)", text) is not None for text in (self.text, self._lines))
 
     def _values(self, key: str) -> frozenset[str | float]:
         if key not in self._mentioned:
-            pattern = re.compile(rf"{re.escape(key)}[:,\[\]{{}}]*((?P<number>{_DIGITS})?[\w.+-]*)")
-            found = [one for text in (self.text, self._lines) for one in pattern.finditer(text)]
-            numbers = (_number(one["number"]) for one in found if one["number"])
-            self._mentioned[key] = frozenset((*(one[1] for one in found), *numbers))
+            named = rf"{re.escape(key)}[:,\[\]{{}}]*" if key else r"(?<!\w)"
+            texts = (self.text, self._lines)
+            words = (one[1] for text in texts for one in re.finditer(rf"{named}([\w.+-]+)", text))
+            # apart from the words: a key may follow itself, as in `the score, score: 1`
+            numbers = (_number(one[1]) for text in texts for one in re.finditer(rf"{named}({_DIGITS})", text))
+            self._mentioned[key] = frozenset((*words, *numbers))
         return self._mentioned[key]
 
     @cached_property
@@ -139,16 +133,11 @@ class _Skeleton:
         """The same with a comma at each end of a line, which is all that separates values in YAML."""
         return f",{_skeleton(_LINE_END.sub(',', self._source))},"
 
-    @cached_property
-    def _numbers(self) -> frozenset[_Field]:
-        return frozenset((found["key"] or "", _number(found["number"])) for found in _NUMBER.finditer(self.text))
-
 
 _Field: TypeAlias = tuple[str, str | float]
 """The skeleton of a key, empty in a list, and a number, or the skeleton of another value."""
 
 _DIGITS = r"[+-]?\.?\d[\d.]*(?:e[+-]?\d+)?"
-_NUMBER = re.compile(r"(?<=[{\[,])(?:(?P<key>[^{}\[\]:,]+):)?(?P<number>[+-]?[\d.]+(?:e[+-]?\d+)?)(?=[,}\]])")
 
 
 def _number(text: str) -> float:

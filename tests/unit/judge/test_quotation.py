@@ -3,7 +3,7 @@ from time import process_time
 
 import pytest
 
-from agentv.judge.quotation import ShownTexts
+from agentv.judge.quotation import ShownTexts, texts_of
 
 VERDICT = '{"score": 1, "reason": "great"}'
 
@@ -96,3 +96,83 @@ def test_a_long_text_of_numbers_is_looked_through_in_no_time():
     began = process_time()
     assert not ShownTexts((shown,), "score").has(json.dumps(row), row)
     assert process_time() - began < 1
+
+
+def test_a_verdict_without_values_is_found_as_it_is_written():
+    assert ShownTexts(('{"checks": []}',), "checks").has('{"checks": []}', {"checks": []})
+    assert ShownTexts(('checks {"ch\\u0065cks": []}',), "checks").has('{"checks": []}', {"checks": []})
+    assert not ShownTexts(('{"checks": [1]}',), "checks").has('{"checks": []}', {"checks": []})
+    assert not ShownTexts((), "checks").has("", {})
+
+
+@pytest.mark.parametrize(
+    ("texts", "stance"),
+    [
+        (('{"score": 1, "reason": "never mind"}',), {"score": 1}),
+        (("score: 1",), {"score": 1}),
+        (("score = 1.0 of 1",), {"score": 1}),
+        (("My score\nscore: 1",), {"score": 1}),
+        (('{"note": "score", "score": 1}',), {"score": 1}),
+        (("score score: 1",), {"score": 1}),
+        (('{"sc\\u00', '6fre": 1}'), {"score": 1}),
+        (('{"sc\\u00', "6", 'fre": 1}'), {"score": 1}),
+        (("ＳＣＯＲＥ： １",), {"score": 1}),
+        (("score: 0.2", 'then {"sc\\u006fre": 1}'), {"score": 1}),
+        (("checks:\n- id: r1\n  satisfied: yes\n  satisfied: true",), {"checks": [{"id": "r1", "satisfied": True}]}),
+        (('{"checks": ["first\\nsecond"]}',), {"checks": ["first\nsecond"]}),
+        (('{"checks": ["first: one,\\nsecond"]}',), {"checks": ["first: one,\nsecond"]}),
+        (("checks:\n- id: a, b\n  satisfied: true",), {"checks": [{"id": "a, b", "satisfied": True}]}),
+        (("checks: first, second, 3",), {"checks": ["second", 3]}),
+    ],
+)
+def test_a_text_that_decides_the_same_is_found_in_json_in_lines_and_in_pieces(texts, stance):
+    assert ShownTexts(texts, next(iter(stance))).decides(stance)
+
+
+@pytest.mark.parametrize(
+    ("text", "stance"),
+    [
+        ("", {"score": 1}),
+        ("score: 0.1", {"score": 1}),
+        ("score: 10", {"score": 1}),
+        ("score: 1.1.1", {"score": 1}),
+        ("the score is fine, 1 of 1", {"score": 1}),
+        ("score: 1", {}),
+        ("score: 1", {"score": None}),
+        ("score: 1", {"score": True}),
+        ("satisfied: true", {"checks": [{"id": "r1", "satisfied": True}]}),
+        ("checks: r1 satisfied: false", {"checks": [{"id": "r1", "satisfied": True}]}),
+        ("checks:\n- id: r1\n  satisfied: false", {"checks": [{"id": "r1", "satisfied": True}]}),
+        ('{"checks": [{"id": "c", "note": "a, b"}]}', {"checks": [{"id": "a, b"}]}),
+        ('{"checks": ["the first: one,\\nsecond"]}', {"checks": ["first: one,\nsecond"]}),
+        ("checks: seconds, 34", {"checks": ["second"]}),
+        ("checks: 34", {"checks": [3]}),
+    ],
+)
+def test_a_text_that_decides_something_else_is_no_verdict(text, stance):
+    assert not ShownTexts((text,), next(iter(stance), "score")).decides(stance)
+
+
+@pytest.mark.parametrize("points", [-2, 0, 3])
+def test_points_are_found_by_their_sign_and_value_and_a_line_by_its_reason_too(points):
+    for line in (f"SCORE={points} REASON=so it is", f"a=b, score = {points} Confirm=abc reason=**So it is**, so there"):
+        texts = ShownTexts(("no points", line), "score")
+        assert texts.has_points(points)
+        assert not texts.has_points(-points or 1)
+        assert texts.has_line(points, "so it is")
+        assert not texts.has_line(-points or 1, "so it is")
+        assert not texts.has_line(points, "it is")
+    assert ShownTexts((f"a=b SCORE&#61;{points} REASON&#61;so",), "score").has_line(points, "so")
+    assert not ShownTexts((f"points {points}",), "score").has_points(points)
+    assert not ShownTexts((f"points {points}",), "score").has_line(points, "so")
+
+
+def test_every_text_in_a_value_is_shown_as_it_is_and_in_json():
+    assert texts_of({"a": 'x "y"', "b": ["é", ("z", 1)], "c": {"d": "w"}}) == (
+        '{"a": "x \\"y\\"", "b": ["é", ["z", 1]], "c": {"d": "w"}}',
+        'x "y"',
+        "é",
+        "z",
+        "w",
+    )
+    assert texts_of({}) == texts_of(None) == ()

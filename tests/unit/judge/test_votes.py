@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,3 +57,10 @@ def test_what_is_unknown_stays_so():
     usage = UsageTotal().plus(TargetResponse("?")).plus(vote(1))
     assert usage == UsageTotal()
     assert usage.plus(vote(1, cost_usd=0.5)).plus(vote(1)) == UsageTotal(None, 0.5)
+
+
+def test_what_all_calls_took_is_summed_and_what_a_call_does_not_say_adds_nothing():
+    priced = vote(1, cost_usd=0.5, token_usage=TokenUsage(3, 4))
+    found = outcome_of([priced, vote(1), replace(priced, cost_usd=0.25)])
+    assert (found.cost_usd, found.token_usage) == (0.75, TokenUsage(3, 4) + TokenUsage(3, 4))
+    assert outcome_of([vote(1), priced, vote(1)]).token_usage == TokenUsage(3, 4)

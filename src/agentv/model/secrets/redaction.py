@@ -144,6 +144,9 @@ class Redactor:
             case=replace(
                 case,
                 id=self.redact(case.id),
+                prompt_id=self._maybe(case.prompt_id),
+                cluster_key=self._maybe(case.cluster_key),
+                cluster=self._maybe(case.cluster),
                 metadata=self._object(case.metadata),
                 tags=tuple(self.redact(tag) for tag in case.tags),
                 conversation_id=self._maybe(case.conversation_id),
@@ -151,6 +154,7 @@ class Redactor:
                 turns=tuple(self._turn(turn) for turn in case.turns),
             ),
             target=replace(trial.target, name=self.redact(trial.target.name)),
+            variant=trial.variant and replace(trial.variant, name=self.redact(trial.variant.name)),
         )
 
     def _turn(self, turn: Turn) -> Turn:
@@ -212,10 +216,12 @@ class Redactor:
         if isinstance(block, ImageBlock):
             return replace(block, value=value, path=path)
         if isinstance(block, DocumentBlock):
-            return replace(block, value=value, path=path or "")
+            return replace(block, value=value, path=path or "", media_type=self.redact(block.media_type))
         return FileBlock(value, path or "", self.redact(block.text))
 
     def _call(self, call: ToolCall) -> ToolCall:
         name, arguments = self.redact(call.name), self._object(call.arguments)
-        output = self._maybe(call.output)
-        return replace(call, name=name, arguments=arguments, id=self._maybe(call.id), output=output)
+        output, native_name = self._maybe(call.output), self._maybe(call.native_name)
+        return replace(
+            call, name=name, arguments=arguments, id=self._maybe(call.id), output=output, native_name=native_name
+        )

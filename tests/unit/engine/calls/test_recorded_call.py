@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 
 from agentv.assertions.judged.rubric import LlmRubric
-from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key
+from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key, no_answer
 from agentv.judge.target import TargetJudge
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
+from agentv.model.values.trace import MessageStep, Trace
+from agentv.model.values.trace_messages import completed
+from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
-from doubles.judges import JudgeServices, Replying, answered, honest, shown_fence
+from doubles.judges import JudgeServices, Replying, Saying, answered, honest, shown_fence
 from doubles.stores import MemoryStore
 
 SPEC = TargetSpec("gpt", "x", None, fingerprint="f1")
@@ -35,10 +38,15 @@ REQUEST = TargetRequest("case-1", "hi", (Message("user", "hi"),), suite="refunds
         {"metadata": {"a": 1}},
         {"temperature": 0.5},
         {"schema": {"type": "object"}},
+        {"workspace_key": "w1"},
     ],
 )
 def test_what_determines_an_answer_makes_another_call(change):
     assert call_key(SPEC, replace(REQUEST, **change)) != call_key(SPEC, REQUEST)
+
+
+def test_a_call_has_the_key_that_it_had_in_earlier_versions_so_that_their_answers_are_found():
+    assert call_key(SPEC, REQUEST) == "8d74282b642b1764ced29e1629f6bfeabbefe43eae88253adb9a25489377eae8"
 
 
 def test_the_target_and_its_settings_are_part_of_the_call():
@@ -61,6 +69,19 @@ def test_half_a_character_makes_a_call_of_its_own():
     assert len(keys) == 3
 
 
+class HalfWritten:
+    """A value of a user's own that no file can hold."""
+
+    def __repr__(self):
+        return "half \ud800"
+
+
+def test_a_value_that_is_written_with_half_a_character_has_a_key_too():
+    key = call_key(SPEC, replace(REQUEST, metadata={"a": HalfWritten()}))
+    assert key == call_key(SPEC, replace(REQUEST, metadata={"a": HalfWritten()}))
+    assert key != call_key(SPEC, REQUEST)
+
+
 def test_texts_that_are_new_for_each_call_are_told_apart_by_their_place_alone():
     def request(one, two):
         return replace(REQUEST, messages=(Message("user", f"<a-{one}> {two} </a-{one}>"),), nonces=(one, two))
@@ -68,6 +89,16 @@ def test_texts_that_are_new_for_each_call_are_told_apart_by_their_place_alone():
     assert call_key(SPEC, request("0011", "2233")) == call_key(SPEC, request("4455", "6677"))
     swapped = replace(request("0011", "2233"), nonces=("2233", "0011"))
     assert call_key(SPEC, swapped) != call_key(SPEC, request("0011", "2233"))
+    shouted = [replace(request(one, "2233"), prompt=one, vars={"said": f"<A-{one.upper()}>"}) for one in ("ab", "cd")]
+    assert call_key(SPEC, shouted[0]) == call_key(SPEC, shouted[1])
+
+
+@pytest.mark.parametrize("shown", [str, str.upper])
+def test_where_a_text_that_is_new_for_each_call_is_left_out_another_question_stands(shown):
+    nonces = ("aa11", "bb22", "cc33")
+    said = [("user", f"x{shown(nonce)}y") for nonce in nonces] + [("user", "xy")]
+    requests = [replace(REQUEST, messages=(Message(*one),), nonces=nonces) for one in said]
+    assert len({call_key(SPEC, one) for one in requests}) == 4
 
 
 def ask(store, answers, request=REQUEST):
@@ -107,6 +138,84 @@ def test_a_failure_is_not_kept():
     store = MemoryStore()
     assert ask(store, [Failure("timeout", "too late")])[0] == Failure("timeout", "too late")
     assert store.answers == []
+
+
+def test_the_time_of_a_call_begins_when_it_is_known_to_be_needed(monkeypatch):
+    moments = iter([100.0, 100.25])
+    monkeypatch.setattr("agentv.engine.calls.recorded_call.monotonic", lambda: next(moments))
+    store = MemoryStore()
+    ask(store, [TargetResponse("yes")])
+    assert store.answers[0][1].duration_ms == 250.0
+
+
+def test_an_answer_of_an_agent_is_completed_from_its_trace_before_it_is_stored():
+    store = MemoryStore()
+    trace = Trace((MessageStep("assistant", "done"),), duration_ms=9.0)
+    found, _ = ask(store, [TargetResponse("done", trace=trace)])
+    assert found == completed(TargetResponse("done", trace=trace))
+    assert found.messages == store.answers[0][1].messages == (Message("assistant", "done"),)
+
+
+class FarStore(MemoryStore):
+    """A store that has to be waited for, as one on another machine."""
+
+    async def stored_answer(self, call):
+        return super().stored_answer(call)
+
+
+@pytest.mark.parametrize("made", [MemoryStore, FarStore])
+def test_what_another_run_was_answered_is_stored_in_this_one_too(made):
+    key = call_key(SPEC, REQUEST)
+    for earlier in (True, False):
+        store = made({key: TargetResponse("yes", cost_usd=0.5, earlier=earlier)})
+        found, asked = ask(store, [])
+        assert (found.output, asked) == ("yes", [])
+        assert store.answers == ([(key, found)] if earlier else [])
+    store = made()
+    found, asked = ask(store, [TargetResponse("made now")])
+    assert (found.output, len(asked)) == ("made now", 1)
+
+
+def test_a_call_that_must_not_be_made_fails_with_what_the_run_says_of_it():
+    def found(store):
+        return asyncio.run(RecordedCall(SPEC, REQUEST, store, no_answer).found())
+
+    assert found(MemoryStore()).code == "no-kept-answer"
+    assert found(MemoryStore({call_key(SPEC, REQUEST): TargetResponse("yes")})) == TargetResponse("yes")
+
+
+def test_a_judge_that_was_paid_by_another_run_costs_nothing_again_and_an_unknown_price_stays_so():
+    usage = TokenUsage(3, 4)
+    key = call_key(SPEC, REQUEST)
+    for stored, cost in ((0.5, 0.0), (None, None)):
+        store = MemoryStore({key: TargetResponse("yes", token_usage=usage, cost_usd=stored, earlier=True)})
+        judge = RecordedTarget(Saying(["never"]), SPEC, store)
+        answer = asyncio.run(judge.answer(REQUEST))
+        assert (answer.output, answer.token_usage, answer.cost_usd) == ("yes", None, cost)
+    own = TargetResponse("no", token_usage=usage, cost_usd=0.5)
+    assert asyncio.run(RecordedTarget(Saying([own]), SPEC, MemoryStore()).answer(REQUEST)) == own
+    failure = Failure("timeout", "too late")
+    assert asyncio.run(RecordedTarget(Saying([failure]), SPEC, MemoryStore()).answer(REQUEST)) == failure
+
+
+def test_closing_a_recorded_target_closes_what_it_calls():
+    class Closing(Saying):
+        closed = False
+
+        async def close(self):
+            self.closed = True
+
+    target = Closing(["yes"])
+    asyncio.run(RecordedTarget(target, SPEC, MemoryStore()).close())
+    assert target.closed
+
+
+def test_an_answer_without_text_is_stored_of_a_judge_too():
+    store, request = MemoryStore(), replace(REQUEST, nonces=("aa11",))
+    given = TargetResponse(None, duration_ms=1.0)
+    assert ask(store, [given], request)[0] == given
+    store.load_answers()
+    assert ask(store, [], request) == (given, [])
 
 
 def judged(store, reply, output="It is 42."):

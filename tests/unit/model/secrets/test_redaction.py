@@ -13,16 +13,21 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from agentv.assertions.evidence import excerpt
+from agentv.errors import Diagnostic
 from agentv.model.run.grade import AskedJudge, Check, Grade
 from agentv.model.run.trial import Score
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.secrets.secret_forms import encoded_forms, is_searched, written_forms
 from agentv.model.suite.conversation import Turn
+from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
+from agentv.model.values.span import Span
+from agentv.store.files.encoding import to_json
+from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.user_code.excerpts import head, tail
-from doubles.trials import entry, finished, trial
+from doubles.trials import ROOT, entry, finished, trial
 
 SECRET = "sk-5uper"
 TOLD = f"the key is {SECRET}!"
@@ -177,9 +182,95 @@ def test_a_passphrase_is_taken_out_whole_in_longer_pieces_and_at_a_cut():
     assert redactor.redact("… staple") == "… staple"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("it is xrse battery x", "it is x[redacted]x"),  # twelve characters
+        ("it is xrse batteryx", "it is xrse batteryx"),  # eleven
+        ("horse ba, x", "[redacted], x"),
+        ("'horse ba, x", "'[redacted], x"),
+        ("xhorse ba, x", "xhorse ba, x"),
+        ("xx horse ba xx", "xx horse ba xx"),
+        ("it says horse ba", "it says[redacted]"),
+        ('"x, horse ba"', '"x,[redacted]"'),
+        ("x, horse ba\nmore", "x,[redacted]\nmore"),
+        ("x\nhorse ba x", "x\n[redacted] x"),
+    ],
+)
+def test_a_short_piece_of_a_passphrase_goes_where_the_text_was_cut_alone(text, shown):
+    redactor = Redactor(["correct horse battery staple"])
+    assert redactor.redact(text) == shown
+    assert redactor.found_in(text.encode()) == (text != shown)
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        ("sk-ant-api03-Xk93mPq2Lw81", "x Xk93mPq2 y", "x [redacted] y"),
+        ("sk-ant-api03-Xk93mPq2Lw81", "x -Xk93mPq y", "x [redacted] y"),
+        ("abcd!#$efgh", "x bcd!#$ef y", "x [redacted] y"),  # three signs are no ordinary text
+        ("abcd!#efghij", "x bcd!#efg y", "x bcd!#efg y"),
+        ("abcdefg1hijklmn", "x bcdefg1h y", "x [redacted] y"),
+        ("https://a.example/abcdefg1/hijk", "x bcdefg1/ y", "x bcdefg1/ y"),  # as a version in a path
+        ("https://a.example/Xk93mPq2/hijk", "x Xk93mPq2 y", "x [redacted] y"),
+        ("abcd1234", "abcd1234abcd1234", "[redacted]"),
+        ("a1b2a1b2", "a1b2a1b2", "[redacted]"),
+        ("1éé2éé3é4", "1éé2éé3", "[redacted]"),
+        ("ñbcd1234", "xбbcd1234 y", "x[redacted] y"),  # a letter that ends as the secret's
+        ("1234bcdñ", "1234bcdò y", "[redacted] y"),
+        ("1234bcd\ud7ff", "1234bcd\ud800 y", "[redacted] y"),  # half a character that begins as the secret ends
+        ("pass\ud800word-1234", "\ud800 word-1234 y", "\ud800 [redacted] y"),
+    ],
+)
+def test_a_piece_goes_with_whole_letters_if_it_is_no_ordinary_text(secret, text, shown):
+    redactor = Redactor([secret])
+    assert redactor.redact(text) == shown
+    assert redactor.found_in(text.encode(errors="surrogatepass")) == (text != shown)
+
+
+def test_hex_of_a_secret_goes_though_a_part_of_another_that_is_no_secret_holds_the_same():
+    spelled = b"abcdefgh1".hex(":")
+    redactor = Redactor(["abcdefgh1", f"https://a.example/{spelled}/Xk93mPq2"])
+    assert redactor.redact(f"dump {spelled} of it") == "dump [redacted] of it"
+
+
+def test_two_pieces_that_share_a_letter_leave_what_follows_in_its_place():
+    redactor = Redactor(["abc1234\U0001f100 is one", "\U0001f640xyz9876"])
+    assert redactor.redact("abc1234\U0001f600xyz9876 tail") == "[redacted][redacted] tail"
+
+
+def test_a_secret_is_found_wherever_in_a_text_it_begins():
+    for secret in ("Xk93mPq2", "Xk93mPq2L", "Xk93mPq2Lw8"):
+        redactor = Redactor([secret])
+        for before in range(9):
+            text = f"{'.' * before}{secret}"
+            assert redactor.redact(text) == f"{'.' * before}[redacted]"
+            assert redactor.stretches(text + " x") == [(before, before + len(secret))]
+            assert redactor.found_in(text.encode())
+
+
+def test_lines_without_a_secret_hold_none_however_they_are_escaped_and_encoded(redactor):
+    deep = 'plain " text'
+    for _ in range(5):
+        assert redactor.found_in(deep.encode()) is False
+        deep = json.dumps(deep)
+    assert redactor.found_in(b"%25252525252541") is False
+    assert not redactor.found_in(b"\xff \\u0041")
+    assert redactor.found_in(b"\xff " + "".join(f"\\u{ord(one):04x}" for one in SECRET).encode())
+
+
+def test_what_is_wrong_in_a_file_is_said_without_secrets(redactor):
+    found = Diagnostic("no-target", TOLD, Span("a.yaml", 1, 1, 1, 2), hint=TOLD, notes=(TOLD, "b"))
+    wanted = Diagnostic("no-target", KEPT, Span("a.yaml", 1, 1, 1, 2), hint=KEPT, notes=(KEPT, "b"))
+    assert redactor.redact_diagnostic(found) == wanted
+    assert redactor.redact_diagnostic(replace(found, hint=None)).hint is None
+
+
 def test_without_secrets_nothing_is_looked_at():
     redactor = Redactor()
     assert not redactor
+    assert redactor.stretches(TOLD) == []
+    assert redactor.redact_answer(TargetResponse(TOLD, context=CONTEXT)) == TargetResponse(TOLD, context=CONTEXT)
     assert not redactor.found_in(b"anything")
     value = {"a": [SECRET]}
     assert redactor.redact_json(value) is value
@@ -196,21 +287,46 @@ def test_a_number_that_is_the_secret_goes_too():
 
 
 def test_an_answer_is_redacted_in_every_field(redactor):
-    call = ToolCall(TOLD, {"a": TOLD}, TOLD)
+    call = ToolCall(TOLD, {"a": TOLD}, TOLD, 1.0, TOLD, TOLD)
     blocks = (
         TextBlock(TOLD),
         FileBlock(TOLD, TOLD, TOLD),
         ImageBlock(TOLD, TOLD),
         ImageBlock(TOLD),
         DocumentBlock(TOLD, TOLD, "0"),
+        DocumentBlock(TOLD, TOLD, "", TOLD),
+        ImageBlock("a.png", "/a.png", "0"),
+        DocumentBlock("a.pdf", "/a.pdf", "0"),
     )
     messages = (Message("user", TOLD, TOLD, (call,)), Message("tool", blocks), Message("tool", {"a": TOLD}))
     answer = redactor.redact_answer(
-        TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}, context=CONTEXT)
+        TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}, context=CONTEXT, ignored=(TOLD,))
     )
     assert SECRET not in repr(answer)
-    assert repr(answer).count(KEPT) == 21
-    assert answer.messages[1].content[1] == FileBlock(KEPT, KEPT, KEPT)
+    assert answer == TargetResponse(
+        KEPT,
+        (
+            Message("user", KEPT, KEPT, (ToolCall(KEPT, {"a": KEPT}, KEPT, 1.0, KEPT, KEPT),)),
+            Message(
+                "tool",
+                (
+                    TextBlock(KEPT),
+                    FileBlock(KEPT, KEPT, KEPT),
+                    ImageBlock(KEPT, KEPT),
+                    ImageBlock(KEPT),
+                    DocumentBlock(KEPT, KEPT, "0"),
+                    DocumentBlock(KEPT, KEPT, "", KEPT),
+                    ImageBlock("a.png", "/a.png", "0"),
+                    DocumentBlock("a.pdf", "/a.pdf", "0"),
+                ),
+            ),
+            Message("tool", {"a": KEPT}),
+        ),
+        finish_reason=KEPT,
+        metadata={"a": KEPT},
+        context=(RetrievedText(KEPT, KEPT, 0.5, {"a": KEPT}),),
+        ignored=(KEPT,),
+    )
 
 
 def test_an_answer_without_text_stays_without(redactor):
@@ -219,8 +335,9 @@ def test_an_answer_without_text_stays_without(redactor):
 
 def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
     subject = trial(TOLD, target=TOLD, suite=TOLD, tags=(TOLD,), metadata={"a": TOLD}, key="k" * 64)
+    placed = replace(entry(looks_for=TOLD), span=Span(TOLD, 1, 1, 1, 2))
     scores = (
-        Score(entry(looks_for=TOLD), Grade(0.0, False, (Check(TOLD, False, TOLD),), TOLD, {"a": TOLD}), 1.0),
+        Score(placed, Grade(0.0, False, (Check(TOLD, False, TOLD),), TOLD, {"a": TOLD}), 1.0),
         Score(entry(), Grade.errored("broken", TOLD), 1.0),
     )
     result = finished(
@@ -236,13 +353,18 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         response_metadata={"a": TOLD},
         turns=(TargetResponse(TOLD, (Message("assistant", TOLD),), attempts=(Attempt("timeout", TOLD, 1.0),)),),
         retries=(Attempt("timeout", TOLD, 1.0, 2.0),),
+        notes=(TOLD,),
     )
     result = replace(
         result,
         trial=replace(
             subject,
+            variant=Variant(TOLD),
             case=replace(
                 subject.case,
+                prompt_id=TOLD,
+                cluster_key=TOLD,
+                cluster=TOLD,
                 conversation_id=TOLD,
                 expected_output=(Message("assistant", TOLD),),
                 turns=(Turn((), expected_output=(Message("assistant", TOLD),)),),
@@ -252,6 +374,7 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
     clean = redactor.redact_result(result)
     assert clean.scores[0].entry.name == f"contains: {KEPT}"
     assert clean.trial.case.id == clean.trial.target.name == clean.trial.suite.name == KEPT
+    assert clean.scores[0].entry.span == Span(KEPT, 1, 1, 1, 2)
     assert clean.trial.case.tags == (KEPT,)
     assert clean.error == Failure("broken", KEPT)
     assert clean.scores[1].grade.error == Failure("broken", KEPT)
@@ -272,6 +395,9 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         clean.scores[0].grade,
     )
     assert SECRET not in repr(shown)
+    row = to_json(row_of(clean, RelativePaths(ROOT)))
+    assert SECRET.encode() not in row
+    assert json.loads(row)["cluster"] == json.loads(row)["prompt_id"] == json.loads(row)["variant"] == KEPT
 
 
 def test_attempts_behind_a_failure_are_redacted_too(redactor):

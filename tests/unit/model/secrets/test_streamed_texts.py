@@ -33,6 +33,28 @@ def test_a_secret_in_pieces_is_taken_out_of_all_of_them(size):
     assert len(clean.splitlines()) == len(data.splitlines())
 
 
+def test_a_secret_in_two_pieces_is_taken_out_of_both_and_other_letters_stay():
+    data = lines(update(f"caf\xe9 {SECRET[:9]}"), update(f"{SECRET[9:]} \ud800"))
+    clean = redacted_stream(data.replace(b"caf\\u00e9", "caf\xe9".encode()), Redactor([SECRET]))
+    assert texts(clean) == "caf\xe9 [redacted] \ud800"
+    assert "caf\xe9 [redacted]".encode() in clean
+
+
+def test_a_secret_that_is_whole_in_a_line_is_left_to_the_search_of_lines():
+    data = lines(update(f"It is {SECRET}"), update(" and more"))
+    assert redacted_stream(data, Redactor([SECRET])) == data
+
+
+def test_entries_of_a_list_are_at_one_place_and_lines_that_are_no_objects_at_none():
+    data = lines({"said": [SECRET[:9]]}, {"said": ["", SECRET[9:]]})
+    assert [json.loads(line) for line in redacted_stream(data, Redactor([SECRET])).splitlines()] == [
+        {"said": ["[redacted]"]},
+        {"said": ["", ""]},
+    ]
+    data = lines({}, SECRET[:9], SECRET[9:], [SECRET[:9]], [SECRET[9:]])
+    assert redacted_stream(b"{}\n" + data, Redactor([SECRET])) == b"{}\n" + data
+
+
 def test_two_secrets_and_lines_between_them():
     said = f"{SECRET} and {SECRET}"
     objects = []

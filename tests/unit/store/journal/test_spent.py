@@ -1,11 +1,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zlib import crc32
 
 from agentv.model.run.budget import Amount, Ceiling
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.directory import RunDirectory
+from agentv.store.journal.answers import (
+    HEADER,
+    SummaryChecksum,
+    answer_line,
+    discard_line,
+    row_checksum_line,
+    spent_line,
+    summary_checksum_line,
+)
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.spent import JournalSpending, spent_in
 from doubles.stores import call
@@ -31,3 +41,34 @@ def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path)
 
 def test_a_run_without_a_journal_has_spent_nothing(tmp_path):
     assert spent_in(tmp_path / "journal.jsonl") == JournalSpending(Amount(), {})
+
+
+NO_PRICE = b'{"key":"k","case":"a","cost_usd":"much"}'
+"""With a checksum of its own, and not written by agentv."""
+
+
+def test_what_an_agents_model_calls_took_counts_call_by_call_and_its_answer_not_again(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    lines = [
+        spent_line("agent", "a", TokenUsage(3, 4), 0.5),
+        b'{"crc32":"%08x",%b\n' % (crc32(NO_PRICE), NO_PRICE[1:]),
+        spent_line("agent", "a", TokenUsage(input=5), None),
+        spent_line("agent", "a", TokenUsage(output=6), 0.25),
+        spent_line("other", "a", None, 0.125),
+        answer_line("k", "a", TargetResponse("yes", cost_usd=9.0, metered=True), target="agent"),
+        answer_line("l", "a", TargetResponse("yes", cost_usd=9.0, earlier=True), target="agent"),
+        b"no line of a journal\n",
+        discard_line(["a"]),
+        row_checksum_line("k", b"{}"),
+        summary_checksum_line(SummaryChecksum.of(b"{}", 2)),
+    ]
+    path.write_bytes(HEADER + b"".join(lines))
+    largest = {"agent": Ceiling(0.5, 7), "other": Ceiling(0.125, None)}
+    assert spent_in(path) == JournalSpending(Amount(0.875, 18), largest)
+
+
+def test_lines_of_other_kinds_are_no_calls_of_a_nameless_target(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    summary = summary_checksum_line(SummaryChecksum.of(b"{}", 2))
+    path.write_bytes(HEADER + discard_line(["a"]) + row_checksum_line("k", b"{}") + summary)
+    assert spent_in(path) == JournalSpending(Amount(), {})

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -61,6 +62,19 @@ def test_a_checksum_that_was_changed_counts_for_nothing(run):
         check_rows(run)
 
 
+def test_a_row_is_not_verified_by_a_checksum_that_was_changed_with_it(run):
+    index, journal = run / "index.jsonl", run / "journal.jsonl"
+    row = index.read_bytes().splitlines()[1]
+    forged = row.replace(b'"status":"failed"', b'"status":"passed"')
+    assert forged != row
+    index.write_bytes(index.read_bytes().replace(row, forged))
+    sums = [b'"sum":"%08x"' % crc32(one) for one in (row, forged)]
+    assert sums[0] in journal.read_bytes()
+    journal.write_bytes(journal.read_bytes().replace(*sums))
+    with pytest.raises(StoreError, match=r"index.jsonl:2: this row was changed after it was written"):
+        check_rows(run)
+
+
 def test_a_summary_is_verified_as_it_was_written_of_as_many_rows(run):
     assert stored_summary(run) is None
     write_summary(run, {"pass_rate": 0.5})
@@ -71,6 +85,12 @@ def test_a_summary_is_verified_as_it_was_written_of_as_many_rows(run):
     assert not stored_summary(run).verified
     (run / "index.jsonl").unlink()
     assert not stored_summary(run).verified
+
+
+def test_a_summary_of_no_rows_is_verified_where_there_is_no_index(tmp_path):
+    write_summary(tmp_path, {"pass_rate": None})
+    assert not (tmp_path / "index.jsonl").exists()
+    assert stored_summary(tmp_path).verified
 
 
 @pytest.mark.parametrize("content", [b'{"pass_rate": 1.0}', b"", b"[]"])
@@ -97,3 +117,15 @@ def test_a_checksum_of_a_summary_that_was_changed_counts_for_nothing(run):
     journal = run / "journal.jsonl"
     journal.write_bytes(journal.read_bytes().replace(b'"rows_bytes":', b'"rows_bytes":1'))
     assert not stored_summary(run).verified
+
+
+def test_a_file_that_cannot_be_read_is_named(run):
+    write_summary(run, {"pass_rate": 0.5})
+    (run / "index.jsonl").unlink()
+    (run / "index.jsonl").symlink_to("index.jsonl")  # a link to itself
+    with pytest.raises(StoreError, match=r"cannot read .*index\.jsonl"):
+        stored_summary(run)
+    (run / "summary.json").unlink()
+    (run / "summary.json").mkdir()
+    with pytest.raises(StoreError, match=r"cannot read .*summary\.json"):
+        stored_summary(run)

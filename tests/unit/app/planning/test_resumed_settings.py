@@ -1,0 +1,274 @@
+"""What a resumed run keeps of the command that began it, from its files alone: nothing runs here."""
+
+from __future__ import annotations
+
+import json
+from contextlib import chdir
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv.app.planning.resume import (
+    PreviousRun,
+    added_suites,
+    as_begun,
+    chosen_again,
+    chosen_of,
+    flags_of,
+    previous_run,
+    recorded_settings,
+)
+from agentv.app.settings import EvalSettings
+from agentv.errors import UsageError
+from agentv.model.suite.suite import Suite
+from agentv.store.journal.answers import row_checksum_line
+from doubles.stored_runs import write_summary
+from doubles.trials import trial
+
+BLANK = EvalSettings(process_env={})
+RECORDED = {
+    "filter": ("a", "b"),
+    "limit": (3, 4),
+    "sample": (2, 3),
+    "repeat": (4, 5),
+    "against": ("old", "older"),
+    "margin": (0.25, 1),
+    "until": ("decided", "decided"),
+    "alpha": (0.25, 1),
+    "budget_usd": (1.5, 2),
+    "budget_tokens": (100, 200),
+    "threshold": (0.5, 1),
+}
+"""Setting → two values: what a run was begun with, and what another command says."""
+LISTS = {"tags": ("smoke", "slow"), "exclude_tags": ("x",), "variants": ("plain", "skilled"), "filter": ("a", "b")}
+
+
+def test_a_resumed_run_keeps_every_setting_that_the_command_does_not_give():
+    wrong = []
+    for name, (begun, own) in RECORDED.items():
+        found = [getattr(as_begun(BLANK, {name: recorded}, "r"), name) for recorded in (begun, own)]
+        if found != [begun, own]:  # whole numbers are numbers too
+            wrong.append(f"{name}: {begun} or {own} is lost")
+        if getattr(as_begun(replace(BLANK, **{name: own}), {name: begun}, "r"), name) != own:
+            wrong.append(f"{name}: the command's own {own} does not win")
+        if getattr(as_begun(BLANK, {name: {"no": "such"}}, "r"), name) is not None:
+            wrong.append(f"{name}: a value of another type is taken")
+    for name, values in LISTS.items():
+        if getattr(as_begun(BLANK, {name: [*values]}, "r"), name) != values:
+            wrong.append(f"{name}: {values} is lost")
+        if getattr(as_begun(replace(BLANK, **{name: ("own",)}), {name: [*values]}, "r"), name) != ("own",):
+            wrong.append(f"{name}: the command's own does not win")
+        if name != "filter" and getattr(as_begun(BLANK, {name: "smoke"}, "r"), name) != ():
+            wrong.append(f"{name}: a text is taken for a list")
+    assert wrong == []
+    assert as_begun(BLANK, {}, "r") == BLANK
+
+
+def test_the_seed_is_restored_with_what_is_drawn_by_it_alone():
+    assert as_begun(BLANK, {"seed": 5}, "r").seed is None
+    assert as_begun(BLANK, {"seed": 5, "filter": "a"}, "r").seed is None
+    for drawn in ({"sample": 2}, {"against": "old"}):
+        assert as_begun(BLANK, {"seed": 5} | drawn, "r").seed == 5
+        assert as_begun(replace(BLANK, **drawn), {"seed": 5}, "r").seed == 5
+        assert as_begun(replace(BLANK, seed=7), {"seed": 5} | drawn, "r").seed == 7
+
+
+@pytest.mark.parametrize(
+    ("recorded", "begun"), [({"cluster": "a"}, "with --cluster a"), ({"repeat": 2}, "without --cluster")]
+)
+def test_another_cluster_is_refused(recorded, begun):
+    with pytest.raises(UsageError, match=f"the run r started {begun}$"):
+        as_begun(replace(BLANK, cluster="b"), recorded, "r")
+
+
+def test_the_same_cluster_is_restored():
+    assert as_begun(BLANK, {"cluster": "a"}, "r").cluster == "a"
+    assert as_begun(replace(BLANK, cluster="a"), {"cluster": "a"}, "r").cluster == "a"
+    assert as_begun(replace(BLANK, cluster="a"), {}, "r").cluster == "a"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "words", "named"),
+    [
+        ({"targets": ["a", "b"]}, "--target a --target b", {"targets": ("c",)}),
+        ({"targets": ["a"]}, "--target a", {"process_env": {"AGENTV_TARGET": "c"}}),
+        ({"targets": ["a"]}, "--target a", {"given_target": {"provider": "echo"}}),
+        ({"judge": "j"}, "--judge j", {"judge": "k"}),
+        ({"judge": "j"}, "--judge j", {"given_judge": {"provider": "echo"}}),
+        ({"tests_from": "d.csv"}, "--tests-from d.csv", {"tests_from": "d.csv"}),
+    ],
+)
+def test_what_the_command_line_named_is_named_again(recorded, words, named):
+    with pytest.raises(UsageError) as refused:
+        as_begun(BLANK, recorded, "r")
+    assert f"the run r started with {words}, but this command has none" in str(refused.value)
+    settings = replace(BLANK, **named)
+    assert as_begun(settings, recorded, "r") == settings
+    assert as_begun(settings, {}, "r") == settings
+
+
+def test_the_choice_of_cases_that_a_run_began_with_is_taken_in_place_of_another():
+    assert chosen_again(BLANK, {}) is None
+    assert chosen_again(BLANK, {"filter": None, "tags": [], "limit": None, "threshold": 0.5}) is None
+    begun: dict[str, Any] = {"limit": 3, "sample": 2, "seed": 5, "filter": "a"} | LISTS
+    for name, value in begun.items():
+        recorded = {name: [*value] if isinstance(value, tuple) else value}
+        found = chosen_again(BLANK, recorded)
+        assert found is not None, name
+        assert found == replace(BLANK, **{name: value})
+        assert chosen_again(found, recorded) is None
+        assert chosen_again(found, {}) == BLANK
+
+
+def test_the_flags_that_choose_cases_are_named():
+    assert flags_of(BLANK) == flags_of(replace(BLANK, repeat=5, targets=("t",))) == ""
+    settings = replace(BLANK, sample=2, seed=5, limit=3, **LISTS)
+    flags = "--filter a, b --tag smoke, slow --exclude-tag x --sample 2 --seed 5 --limit 3 --variant plain, skilled"
+    assert flags_of(settings) == flags
+    assert flags_of(replace(BLANK, filter="a*")) == "--filter a*"
+
+
+def test_a_part_of_a_run_is_chosen_among_its_own_trials():
+    a, b, c, d = (trial(key=key) for key in "abcd")
+    assert chosen_of([a, b], [a, b, c], "r", "--filter x") == {"a", "b"}
+    with pytest.raises(UsageError, match=r"^--filter x selects 1 trial that is not part of the run r$"):
+        chosen_of([a, d], [a, b, c], "r", "--filter x")
+    with pytest.raises(UsageError, match=r"^--filter x selects 2 trials that are not part of the run r$"):
+        chosen_of([a, c, d], [a, b], "r", "--filter x")
+
+
+def begun_with(*suites: tuple[str, str], paths: Any = None, **record: Any) -> Path:
+    """The directory of a run of these suites, each a name and a path, in the working directory."""
+    run = Path("r")
+    run.mkdir(exist_ok=True)
+    whole = {"suites": [{"name": name, "path": path} for name, path in suites], "settings": {"paths": paths}} | record
+    (run / "run.json").write_text(json.dumps(whole))
+    return run
+
+
+def added(run: Path, *suites: tuple[str, str], paths: tuple[str, ...] = ()) -> list[str]:
+    root = str(Path.cwd())
+    now = tuple(Suite(name, (), path=f"{root}/{path}" if path else "") for name, path in suites)
+    return [*added_suites(run, now, root, paths)]
+
+
+def refused(run: Path, *suites: tuple[str, str], paths: tuple[str, ...] = ()) -> tuple[str, str | None]:
+    """The message and the hint."""
+    with pytest.raises(UsageError) as raised:
+        added(run, *suites, paths=paths)
+    return str(raised.value), raised.value.hint
+
+
+@pytest.fixture
+def project(tmp_path):
+    with chdir(tmp_path):
+        for name in "abc":
+            Path(f"{name}.eval.yaml").touch()
+        yield tmp_path
+
+
+A, B, C = ((name, f"{name}.eval.yaml") for name in "abc")
+
+
+def test_suites_that_are_new_to_a_run_are_named(project):
+    run = begun_with(A)
+    assert added(run, A) == []
+    assert added(run, A, B) == ["1 suite is new to the run, now included in its totals: b.eval.yaml"]
+    assert added(run, C, A, B) == ["2 suites are new to the run, now included in its totals: b.eval.yaml, c.eval.yaml"]
+    assert added(run, A, ("made", "")) == ["1 suite is new to the run, now included in its totals: made"]
+    many = [(f"s{n:02}", f"s{n:02}.yaml") for n in range(11)]
+    assert added(run, A, *many[:10])[0].endswith(", s08.yaml, s09.yaml")
+    assert added(run, A, *many)[0].endswith(", s08.yaml, s09.yaml and 1 more")
+
+
+@pytest.mark.parametrize("record", [{"suites": None}, {"suites": [1]}, {"suites": [{"name": "a"}]}, {"suites": []}])
+def test_a_record_without_suites_is_left_to_who_opens_it(project, record):
+    assert added(begun_with(**record), A) == []
+    Path("r", "run.json").write_text("{")
+    assert added(Path("r"), A) == []
+
+
+def test_a_suite_with_another_name_or_place_is_refused(project):
+    assert refused(begun_with(A), ("z", "a.eval.yaml")) == (
+        "the suite in a.eval.yaml is named 'z', but was named 'a' when the run r started",
+        "its answers are stored under the old name: restore that name, or start a new run",
+    )
+    assert refused(begun_with(A, B), A, ("b", "c.eval.yaml")) == (
+        "the suite 'b' is in c.eval.yaml, but was in b.eval.yaml when the run r started",
+        "move the file back to resume, or start a new run",
+    )
+    two = begun_with(A, ("a2", "a.eval.yaml"))
+    assert added(two, A, ("a2", "a.eval.yaml")) == []
+    assert refused(begun_with(("made", "")), ("built", ""))[0] == "the run r is one of made"
+    assert refused(begun_with(("made", ""), A), ("made", "c.eval.yaml"), A)[0].endswith("leaves out made")
+
+
+def test_other_suites_are_another_run(project):
+    assert refused(begun_with(A, B), C) == (
+        "the run r is one of a.eval.yaml, b.eval.yaml",
+        "--resume=RUN resumes another run",
+    )
+
+
+def test_a_command_that_leaves_a_suite_out_is_given_all_paths(project):
+    what = "the run r is one of a.eval.yaml, b.eval.yaml, and this command leaves out b.eval.yaml"
+    suites = (A, B)
+    assert refused(begun_with(*suites, paths=["a.eval.yaml", "b.eval.yaml"]), A) == (
+        what,
+        "give all of them: a.eval.yaml b.eval.yaml",
+    )
+    for paths in (["gone", "b.eval.yaml"], [1], "b.eval.yaml", None, []):
+        hint = "give all of them: a.eval.yaml b.eval.yaml"
+        assert refused(begun_with(*suites, paths=paths), A, paths=("a.eval.yaml",)) == (what, hint), paths
+    Path("b.eval.yaml").unlink()
+    assert refused(begun_with(*suites), A) == (what, "restore b.eval.yaml to resume, or start a new run")
+    left = refused(begun_with(A, ("made", "")), A)
+    assert left == (
+        "the run r is one of a.eval.yaml, made, and this command leaves out made",
+        "give every path that the run started with",
+    )
+
+
+def test_settings_of_a_run_without_a_readable_record_are_none(project):
+    assert recorded_settings(begun_with(settings={"repeat": 2})) == {"repeat": 2}
+    assert recorded_settings(begun_with(settings=[1])) == {}
+    Path("r", "run.json").write_text("{")
+    assert recorded_settings(Path("r")) == {}
+
+
+def test_a_new_run_has_no_earlier_processes(project):
+    assert (PreviousRun().processes, PreviousRun().duration_ms, PreviousRun().started) == (0, 0.0, None)
+    assert previous_run(begun_with(processes=3)) == PreviousRun("r")
+    assert previous_run(begun_with(processes=3, started=5)) == PreviousRun("r")
+
+
+STARTED = "2026-11-21T10:00:00Z"
+
+
+def test_an_earlier_run_is_known_by_its_record_and_its_summary(project):
+    run = begun_with(
+        started=STARTED, processes=2, settings={"repeat": 2}, agent_versions={"t": ["1"]}, labels_sha256="abc"
+    )
+    write_summary(run, {"processes": 2, "duration_ms": 5000})
+    assert previous_run(run) == PreviousRun("r", {"repeat": 2}, 2, 5000.0, STARTED, {"t": ["1"]}, "abc")
+    run = begun_with(started=STARTED, processes="2", settings=[], agent_versions=[], labels_sha256=1)
+    assert previous_run(run) == PreviousRun("r", {}, 1, 0.0, STARTED, {}, None)
+    run = begun_with(started=STARTED)
+    write_summary(run, {"duration_ms": 7000.0})
+    assert (previous_run(run).processes, previous_run(run).duration_ms) == (1, 7000.0)
+
+
+def test_a_run_that_was_killed_lasted_until_its_last_row_or_as_long_as_the_processes_before(project):
+    run = begun_with(started=STARTED, processes=2, duration_before_ms=4000)
+    write_summary(run, {"processes": 1, "duration_ms": 9e9})  # of the process before
+    assert previous_run(run).duration_ms == 4000
+    for at_ms, lasted in ((3000, 4000), (6000, 6000)):
+        with Path("r", "journal.jsonl").open("ab") as journal:
+            journal.write(row_checksum_line("k", b"{}", at_ms) + b'{"crc32":"00000000","key":"an answer"}\n')
+        assert previous_run(run).duration_ms == lasted
+    begun_with(started=STARTED, duration_before_ms=True)
+    Path("r", "journal.jsonl").unlink()
+    Path("r", "summary.json").write_text('{"duration_ms": ')
+    assert previous_run(run).duration_ms == 0.0
