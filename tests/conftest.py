@@ -62,9 +62,9 @@ def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
     for waiting in (True, False):
         kind = [tests for tests in modules if str(tests[0].path).startswith(WAITING) == waiting]
         lengths = [len(tests) for tests in kind]
-        placed += zip((before / sum(lengths) for before in accumulate(lengths, initial=0)), kind, strict=False)
-    placed.sort(key=itemgetter(0))
-    return [test for _, tests in placed for test in tests]
+        placed += zip(kind, (before / sum(lengths) for before in accumulate(lengths, initial=0)), strict=False)
+    placed.sort(key=itemgetter(1))
+    return [test for tests, _ in placed for test in tests]
 
 
 @pytest.hookimpl(trylast=True)

@@ -64,7 +64,10 @@ BOOK = """targets:
   - {{name: of-dotenv, provider: "{provider}tells", base_url: "{url}", api_key: "${{{{ DOTENV_KEY }}}}"}}
   - {{name: of-suite, provider: "{provider}tells", base_url: "{url}", api_key: "${{{{ SUITE_KEY }}}}"}}
   - {{name: refused, provider: "{provider}refused", base_url: "{url}", api_key: {written}}}
-  - {{name: unreachable, provider: "{provider}m", base_url: "http://{user}127.0.0.1:9/v1"}}
+  - name: unreachable
+    provider: "{provider}m"
+    base_url: "http://{user}127.0.0.1:9/v1"
+    retry: {{max_retries: 1, retry_initial_delay_ms: 1}}
 """
 
 
