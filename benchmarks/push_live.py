@@ -76,7 +76,8 @@ def going_on(project: Path) -> Iterator[Path]:
     """The directory of a run with one row, which goes on meanwhile."""
     run = project / ".agentv" / "results" / RUN_ID
     run.mkdir(parents=True)
-    (run / "run.json").write_text(json.dumps({"schema_version": 1, "run_id": RUN_ID, "planned": {"trials": 99}}))
+    record = {"schema_version": 1, "run_id": RUN_ID, "started": "2026-11-21T14:03:22Z", "planned": {"trials": 99}}
+    (run / "run.json").write_text(json.dumps(record))
     add_rows(run, 0, 1, 500)
     with (run / "journal.jsonl").open("rb") as writing:
         fcntl.flock(writing, fcntl.LOCK_EX)
