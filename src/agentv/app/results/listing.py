@@ -39,15 +39,20 @@ def interrupted_in(path: Path) -> int:
     return count_interrupted(path / INDEX)
 
 
-def listed_run(path: Path, interrupted: Callable[[Path], int] = interrupted_in) -> ListedRun:
+def listed_run(
+    path: Path,
+    interrupted: Callable[[Path], int] = interrupted_in,
+    rows: Callable[[Path], int] = count_lines,
+) -> ListedRun:
     """The list entry of one run, or why its files cannot be read.
 
     Args:
         path: its directory.
         interrupted: counts its rows of agents that were interrupted.
+        rows: counts the rows of an index that is being written.
     """
     try:
-        return _listed(path, interrupted)
+        return _listed(path, interrupted, rows)
     except StoreError as error:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
@@ -63,7 +68,7 @@ def compared_run(path: Path) -> ListedRun:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
 
-def _listed(path: Path, interrupted: Callable[[Path], int]) -> ListedRun:
+def _listed(path: Path, interrupted: Callable[[Path], int], rows: Callable[[Path], int]) -> ListedRun:
     record = read_document(path / RUN)
     planned = _number(record, "trials")
     began = ListedRun(
@@ -75,7 +80,7 @@ def _listed(path: Path, interrupted: Callable[[Path], int]) -> ListedRun:
         planned=planned,
     )
     if is_being_written(path):
-        return replace(began, done=count_lines(path / INDEX))
+        return replace(began, done=rows(path / INDEX))
     summary, timed = totals_of(path, record)
     # rows are counted only where the totals say that some trials did not end: the others have one each
     done = rows_of(path) if summary.trials.skipped else summary.trials.total

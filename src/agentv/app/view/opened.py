@@ -70,6 +70,11 @@ class OpenRuns:
             self._read_in_background()
         return found
 
+    def is_open(self, path: Path) -> bool:
+        """Whether somebody asked for a run lately."""
+        with self._lock:
+            return path in self._runs
+
     def forget(self, path: Path) -> None:
         """Close a run that is gone."""
         with self._lock:

@@ -17,18 +17,23 @@ from agentv.app.view.cases import StatusCounts
 from agentv.app.view.keeping import interrupted_rows
 from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import check_files, stamp_of
+from agentv.app.view.row_counts import RowCounts
 from agentv.errors import AgentvError, StoreError
 from agentv.model.run.group_totals import Interval
 from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
 from agentv.model.values.formatting import shorten
 from agentv.model.values.values import JsonObject
 from agentv.reports.text.paths import without_directories
-from agentv.store.files.directory import RUN, is_being_written, read_document
+from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document
 
 ViewedState = Literal["running", "finished", "interrupted", "unreadable"]
 RunSort = Literal["started", "name", "pass_rate", "cost", "duration", "cases"]
 MOST = 500
 """Runs of one page."""
+
+_LARGE = 64 << 20
+"""Bytes of rows from which a run in progress is listed without its pass rate until somebody opens it: an index of its
+rows, which costs time and memory, would be built for the list alone."""
 
 
 class ViewedRun(Struct, frozen=True):
@@ -123,6 +128,7 @@ class RunList:
     def __init__(self, opened: OpenRuns) -> None:
         self._opened = opened
         self._known: dict[Path, tuple[str, ViewedRun]] = {}
+        self._rows = RowCounts()
         self._lock = Lock()
 
     def all(self) -> list[ViewedRun]:
@@ -168,7 +174,8 @@ class RunList:
     def _viewed(self, run_id: str, path: Path) -> ViewedRun:
         try:
             check_files(path)
-            stamp = f"{stamp_of(path)} {is_being_written(path)}"
+            going = is_being_written(path)
+            stamp = f"{stamp_of(path)} {going} {going and self._opened.is_open(path)}"
         except StoreError as error:
             return _unreadable(run_id, str(error))
         known = self._known.get(path)
@@ -183,13 +190,13 @@ class RunList:
         return found
 
     def _read(self, run_id: str, path: Path) -> ViewedRun:
-        listed = listed_run(path, interrupted_rows)
+        listed = listed_run(path, interrupted_rows, self._rows.count)
         if listed.state == "unreadable":
             return _unreadable(run_id, listed.problem or "its files cannot be read")
         record = read_document(path / RUN)
         started = record.get("started")
         found = _of_listed(run_id, listed, name_of(record), started if isinstance(started, str) else "")
-        if listed.state != "being written":
+        if listed.state != "being written" or not self._is_indexed(path):
             return found
         with suppress(StoreError):
             run = self._opened.opened(path)
@@ -202,6 +209,13 @@ class RunList:
             if summary is not None:
                 found = _with_totals(found, summary.as_json())
         return found
+
+    def _is_indexed(self, path: Path) -> bool:
+        """Whether the rows of a run in progress are few, or read for somebody."""
+        try:
+            return (path / INDEX).stat().st_size < _LARGE or self._opened.is_open(path)
+        except OSError:
+            return True
 
 
 _TREND = 12
