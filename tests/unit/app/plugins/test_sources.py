@@ -18,14 +18,14 @@ from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """A directory of packages on `sys.path`; what is imported from it is forgotten."""
+    """A directory of packages on `sys.path`; what is imported below the test's directory is forgotten."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
     before = set(sys.modules)
     yield folder
     for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
             del sys.modules[name]
 
 
