@@ -35,7 +35,6 @@ class Pages:
     def lend(self, *, view: dict[str, int] = DESKTOP, dark: bool = False, **listeners: Any) -> Any:
         """An empty page; each of `EVENTS` that is given is listened to until the page comes back."""
         page = self._free.pop() if self._free else self._context.new_page()
-        page.bring_to_front()  # a page behind another one draws once a second, and each click waits for that
         page.set_viewport_size(view)
         page.emulate_media(color_scheme="dark" if dark else "light")
         page.set_default_timeout(30_000)
