@@ -44,7 +44,10 @@ class Pages:
         return page
 
     def take_back(self) -> list[Any]:
-        """Take back all that were lent; what their documents, and pages that these opened, have as `window.hacked`."""
+        """Take back all that were lent; what their documents, and pages that these opened, have as `window.hacked`.
+
+        One page is used again. Others are closed: a page behind another one is hidden, and draws rarely or never.
+        """
         opened = [page for page in self._context.pages if page not in self._free]
         hacked = [page.evaluate("window.hacked") for page in opened]
         lent, self._lent = self._lent, []
@@ -54,7 +57,8 @@ class Pages:
             if page.url != "about:blank":
                 page.evaluate("localStorage.clear()")
                 page.goto("about:blank")
-            self._free.append(page)
+            if not self._free:
+                self._free.append(page)
         for page in opened:
             if page not in self._free:
                 page.close()

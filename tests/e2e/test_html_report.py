@@ -54,7 +54,6 @@ def opened(pages, tmp_path):
             pageerror=lambda error: wrong.append(str(error)),
             request=lambda request: request.url.split("#")[0] == path.as_uri() or wrong.append(request.url),
         )
-        tab.bring_to_front()  # behind another page it draws once a second, and each click waits for that
         load_report(tab, path, at)
         return tab
 
