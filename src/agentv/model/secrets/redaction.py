@@ -68,9 +68,16 @@ class Redactor:
         """Where secrets, and pieces of them, stand in a text: first and last letter."""
         return [*self._known().stretches(text)] if self._values else []
 
-    def found_in(self, line: bytes) -> bool:
-        """Whether a secret stands in this JSON text; at times true where it spans a border of two values."""
-        return bool(self._values) and self._known().stand_in(line)
+    def found_in(self, line: bytes, *, skip_hashes: bool = False) -> bool:
+        """Whether a secret stands in this JSON text; at times true where it spans a border of two values.
+
+        Args:
+            line: the text.
+            skip_hashes: a few digits within a hash are no secret. For texts that were redacted when they were written:
+                among the hashes of many rows, some hold by chance eight digits that are also in the hex form of a
+                secret.
+        """
+        return bool(self._values) and self._known().stand_in(line, skip_hashes=skip_hashes)
 
     def redact_diagnostic(self, found: Diagnostic) -> Diagnostic:
         """What is wrong in a file, without the secrets that it may quote. The file's own path stays."""

@@ -70,14 +70,17 @@ class SecretPieces:
         secrets: values that are searched for, each of at least `PIECE` characters.
     """
 
-    __slots__ = ("_pieces", "_quads", "_wholes")
+    __slots__ = ("_pieces", "_quads", "_short", "_wholes")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._pieces: dict[bytes, int] = {}
         wholes: set[bytes] = set()
         quads: set[int] = set()
         spaced: set[bytes] = set()
+        short: list[bytes] = []
         for secret in secrets:
+            if len(secret) < _WORDY_PIECE:
+                short.append(secret.encode(errors="replace"))
             structured = _STRUCTURED.match(secret.encode(errors="replace")) is not None
             for form in _distinct(written_forms(secret)):
                 if self._learn(form, _COMMON if structured else _WORDY) < _TELLING:
@@ -95,6 +98,7 @@ class SecretPieces:
                 quads.update(_quads_of(form))
         self._pieces = dict.fromkeys(spaced, _WORDY) | self._pieces
         self._wholes = tuple(wholes)
+        self._short = tuple(short)
         self._quads = frozenset(quads)
 
     def _learn(self, form: bytes, least: int) -> int:
@@ -109,9 +113,14 @@ class SecretPieces:
                 known[piece] = says
         return most
 
-    def stand_in(self, line: bytes) -> bool:
-        """Whether a secret, or a piece of one, stands in a JSON text; fewer than 12 digits within a hash are none."""
-        if self._contained_in(line):
+    def stand_in(self, line: bytes, *, skip_hashes: bool = False) -> bool:
+        """Whether a secret, or a piece of one, stands in a JSON text.
+
+        Args:
+            line: the text.
+            skip_hashes: a piece of fewer than 12 digits within a hash is none, unless it is a whole secret.
+        """
+        if self._contained_in(line, skip_hashes):
             return True
         text = line.decode("utf-8", "surrogateescape")
         for _ in range(_LEVELS):
@@ -119,12 +128,22 @@ class SecretPieces:
             if read is None:
                 return False
             text = read.text
-            if self._contained_in(text.encode("utf-8", "surrogatepass")):
+            if self._contained_in(text.encode("utf-8", "surrogatepass"), skip_hashes):
                 return True
         return False
 
-    def _contained_in(self, data: bytes) -> bool:
-        return self._may_stand_in(data) and not all(_is_chance(data, *span) for span in self._spans(data))
+    def _contained_in(self, data: bytes, skip_hashes: bool) -> bool:
+        if not self._may_stand_in(data):
+            return False
+        return any(not (skip_hashes and self._is_chance(data, *span)) for span in self._spans(data))
+
+    def _is_chance(self, data: bytes, first: int, last: int) -> bool:
+        """Whether a stretch is a few digits of a hash."""
+        if last - first >= _WORDY_PIECE or any(value in data[first:last] for value in self._short):
+            return False
+        begins = max(first - _HASH, 0)
+        hashes = _HASHES.finditer(data[begins : last + _HASH])
+        return any(found.start() <= first - begins and last - begins <= found.end() for found in hashes)
 
     def replaced(self, text: str, by: str) -> str:
         """The text with `by` in the place of every secret, and of every piece of one, however it is spelled."""
@@ -187,15 +206,6 @@ class SecretPieces:
             or _CUT_BEHIND.search(data[max(first - _MARK, 0) : first], 0 if first < _MARK else 1) is not None
             or _CUT_AHEAD.match(data[last : last + _MARK]) is not None
         )
-
-
-def _is_chance(data: bytes, first: int, last: int) -> bool:
-    """Whether a stretch is a few digits of a hash."""
-    if last - first >= _WORDY_PIECE:
-        return False
-    begins = max(first - _HASH, 0)
-    hashes = _HASHES.finditer(data[begins : last + _HASH])
-    return any(found.start() <= first - begins and last - begins <= found.end() for found in hashes)
 
 
 def _without(text: str, stretches: Iterable[tuple[int, int]], by: str) -> str:

@@ -480,17 +480,26 @@ def test_a_secret_is_found_at_every_place_of_a_long_text():
     assert not looking.found_in(b"x" * 50_000)
 
 
-def test_a_few_digits_within_a_hash_are_no_secret_and_more_or_alone_are():
+def test_a_few_digits_within_a_hash_are_skipped_only_when_asked():
     secret = "tok-Qz7/9fKw2LmX"
     digits = secret.encode().hex()
     redactor = Redactor([secret, "0f5d3a9be1c24687"])
     for piece in (digits[4:12], digits[4:15], "5d3a9be1", digits[4:12].upper()):
         around = "0C0C0C" if piece.isupper() else "0c0c0c"
         row = json.dumps({"key": around * 4 + piece + around * 4}).encode()
-        assert not redactor.found_in(row), piece
+        assert redactor.found_in(row), piece
+        assert not redactor.found_in(row, skip_hashes=True), piece
         for elsewhere in (piece, f"x{piece}y", around * 2 + piece, f"{piece}-{around * 6}"):
-            assert redactor.found_in(json.dumps([elsewhere]).encode()), elsewhere
+            assert redactor.found_in(json.dumps([elsewhere]).encode(), skip_hashes=True), elsewhere
     for piece in (digits[4:16], digits, "0f5d3a9be1c24687"):
-        assert redactor.found_in(json.dumps({"key": "0c0c0c" * 4 + piece + "0c0c0c" * 4}).encode()), piece
+        line = json.dumps({"key": "0c0c0c" * 4 + piece + "0c0c0c" * 4}).encode()
+        assert redactor.found_in(line, skip_hashes=True), piece
     both = json.dumps({"key": "0c0c0c" * 4 + digits[4:12] + "0c0c0c" * 4, "output": digits[4:12]}).encode()
-    assert redactor.found_in(both)
+    assert redactor.found_in(both, skip_hashes=True)
+
+
+def test_a_whole_secret_of_few_digits_is_found_within_a_hash():
+    redactor = Redactor(["5d3a9be1f0"])
+    line = json.dumps({"key": "0c0c0c" * 4 + "5d3a9be1f0" + "0c0c0c" * 4}).encode()
+    assert redactor.found_in(line, skip_hashes=True)
+    assert not redactor.found_in(line.replace(b"5d3a9be1f0", b"5d3a9be1c0"), skip_hashes=True)
