@@ -39,23 +39,13 @@ PLACES = {
 """What is called with a code → at which place it stands."""
 
 
-@cache
-def trees() -> list[tuple[Path, ast.Module]]:
-    files = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "codes.py"]
-    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in files]
-
-
-def constants() -> dict[str, str]:
+def constants_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Module-level names that stand for text: BAD_RESULT = "bad-result"."""
-    return {
-        target.id: node.value.value
-        for _, tree in trees()
-        for node in tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Name)
-    }
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name) and isinstance(node.value.value, str):
+                    yield target.id, node.value.value
 
 
 def given(node: ast.Call) -> Iterator[ast.expr]:
@@ -68,20 +58,36 @@ def given(node: ast.Call) -> Iterator[ast.expr]:
         yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
 
 
+def codes_of(tree: ast.Module) -> Iterator[tuple[ast.expr | None, int]]:
+    """The expressions that are codes, each with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield from ((code, node.lineno) for code in given(node))
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "code":
+            yield node.value, node.lineno
+
+
 @cache
 def used() -> dict[str, str]:
     """Every code in the source → where."""
-    names = constants()
+    constants: dict[str, str] = {}
+    places: list[tuple[str, bool, str]] = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.name == "codes.py":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        constants |= constants_of(tree)
+        for code, line in codes_of(tree):
+            place = f"{path.relative_to(SOURCE)}:{line}"
+            if isinstance(code, ast.Name):
+                places.append((code.id, True, place))
+            elif isinstance(code, ast.Constant) and isinstance(code.value, str):
+                places.append((code.value, False, place))
     found: dict[str, str] = {}
-    for path, tree in trees():
-        for node in ast.walk(tree):
-            for code in given(node) if isinstance(node, ast.Call) else ():
-                value = names.get(code.id) if isinstance(code, ast.Name) else getattr(code, "value", None)
-                if isinstance(value, str):
-                    found.setdefault(value, f"{path.relative_to(SOURCE)}:{node.lineno}")
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "code":
-                value = getattr(node.value, "value", None)
-                found |= {value: f"{path.name}:{node.lineno}"} if isinstance(value, str) else {}
+    for code, is_name, place in places:
+        value = constants.get(code) if is_name else code
+        if value is not None:
+            found.setdefault(value, place)
     return found
 
 
