@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from agentv.app.push.connection import Connection
@@ -11,11 +9,11 @@ from agentv.app.push.pushing import RunPush, redactor_of
 from agentv.app.push.remote import Remote
 from agentv.store.team.labels import TeamLabels
 from agentv.web.team.serving import copying
-from doubles.browser_pages import DESKTOP, axe, barriers, launched_pages
+from doubles.browser_pages import DESKTOP, axe, barriers, chromium, launched_pages
 from doubles.judged_runs import judged_run
 from doubles.team_servers import is_complete, team_server_in, wait_for
 
-pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+pytestmark = pytest.mark.skipif(chromium() is None, reason="Chromium is not installed")
 
 PHONE = {"width": 390, "height": 844}
 

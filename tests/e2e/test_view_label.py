@@ -10,11 +10,11 @@ import pytest
 
 from agentv.app.labels.keeping import LabelFiles
 from agentv.app.labels.labelling import open_session
-from doubles.browser_pages import DESKTOP, axe, barriers
+from doubles.browser_pages import DESKTOP, axe, barriers, chromium
 from doubles.judged_runs import judged_run
 from e2e.command import Project
 
-pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+pytestmark = pytest.mark.skipif(chromium() is None, reason="Chromium is not installed")
 
 PHONE = {"width": 390, "height": 844}
 EVIL = "<img src=x onerror='window.hacked = 1'> \u202e **bold**\u200b [link](javascript:window.hacked=1) of {run} {{}}"
