@@ -18,6 +18,12 @@ async def answer_async(prompt):
     await asyncio.sleep(0.01)
     return answer(prompt)
 
+def runs(process):
+    try:
+        return bool(open(f"/proc/{process}/cmdline").read())  # empty of one that was ended and not yet waited for
+    except OSError:
+        return False
+
 def answer(prompt):
     if prompt == "close all":
         os.closerange(0, 4096)
@@ -33,7 +39,7 @@ def answer(prompt):
         while not os.path.exists("pids"):
             time.sleep(0.005)
     if prompt == "look":
-        return f"{prompt}: {len([one for one in open('pids').read().split() if os.path.exists('/proc/' + one)])} left"
+        return f"{prompt}: {len([one for one in open('pids').read().split() if runs(one)])} left"
     if prompt == "deaf":
         open("deaf", "w").close()
         ctypes.PyDLL(None).sleep(600)
