@@ -129,7 +129,8 @@ def measure(numbers: list[int], rounds: int) -> None:
 
     print(f"{'cases':>7} {'size MB':>8} {'write s':>8} {'memory MB':>10} {'open s':>7} {'search s':>9} {'case s':>7}")
     with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        program = shutil.which("chromium") or shutil.which("chromium-headless-shell")
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for number in numbers:
             path = Path(folder) / f"{number}.html"
             took, memory = in_a_process(number, path)

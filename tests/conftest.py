@@ -71,7 +71,7 @@ def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
 def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of all collections of garbage to come."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)  # as rarely as runs look for cycles: at Python's pace it took 7 s of each process
+    gc.set_threshold(50_000, 20, 20)  # rarely, as in runs: the usual search for cycles took 7 s of each process
     gc.enable()
 
 

@@ -64,7 +64,8 @@ def take(report: Path, folder: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        program = shutil.which("chromium") or shutil.which("chromium-headless-shell")
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for picture in SHOWN:
             size: Any = {"width": picture.width, "height": picture.height}
             page = browser.new_page(viewport=size, color_scheme="dark" if picture.dark else "light")
