@@ -48,7 +48,7 @@ def _accepts(node: ast.expr | None) -> Accepts | None:
 def _parsed(text: str) -> ast.expr | None:
     try:
         return ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

@@ -305,6 +305,11 @@ def test_other_annotations_are_not_checked(tmp_path, name):
     built(tmp_path, TYPED, {name: ["anything"]})
 
 
+@pytest.mark.parametrize("annotation", ["int |", "\0", "-" * 10_000 + "1"])
+def test_an_annotation_that_is_no_python_is_not_checked(tmp_path, annotation):
+    built(tmp_path, f"def assertion(ctx, *, x: {annotation!r} = 0): ...", {"x": ["anything"]})
+
+
 def test_an_unknown_parameter_names_the_nearest(tmp_path):
     (fault,) = issues(tmp_path, "def assertion(ctx, *, minimum=3): ...", {"minimun": 5})
     assert (fault.path, fault.code, fault.hint) == (("minimun",), "unknown-key", "did you mean 'minimum'?")
