@@ -41,7 +41,7 @@ def compile_inline(code: str) -> CodeType | Failure:
     except SyntaxError as error:
         return Failure(BAD_PYTHON, f"not valid Python: {error.msg} (line {error.lineno})")
     except (ValueError, RecursionError, MemoryError) as error:
-        return Failure(BAD_PYTHON, f"not valid Python: {error or type(error).__name__}")
+        return Failure(BAD_PYTHON, f"not valid Python: {str(error) or type(error).__name__}")
 
 
 @lru_cache(maxsize=1024)

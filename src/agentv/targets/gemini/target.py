@@ -229,14 +229,18 @@ class _Gemini:
             from google.genai import Client
             from google.genai.types import HttpOptions, HttpRetryOptions
 
+            from agentv.targets.http.certificates import tls_context
+
             # without a handler Python writes its warnings to stderr, as of two keys in the environment
             logging.getLogger("google_genai").addHandler(logging.NullHandler())
             self._session = session_of_sdk()  # the SDK's own warns of itself
             base_url = self._settings.base_url or URL
             proxy = proxy_for(base_url)
+            tls = tls_context(base_url, proxy)
             options = HttpOptions(
                 base_url=base_url,
-                async_client_args=None if proxy is None else {"proxy": proxy},
+                client_args={"verify": tls},
+                async_client_args={"verify": tls, "ssl": tls} | ({} if proxy is None else {"proxy": proxy}),
                 headers=dict(self._settings.headers),
                 extra_body=dict(self._settings.extra) or None,
                 retry_options=HttpRetryOptions(attempts=1),  # without any it tries a lost connection again

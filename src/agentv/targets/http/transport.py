@@ -13,6 +13,7 @@ from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from httpx_aiohttp import AiohttpTransport
 
 from agentv.targets.http.bodies import ENCODINGS, BoundedBody
+from agentv.targets.http.certificates import tls_context
 from agentv.user_code.proxies import proxy_for
 
 _PIECE = 65_536
@@ -69,7 +70,7 @@ def bound(response: httpx.Response) -> None:
 def transport_for(base_url: str) -> ModelTransport:
     """The transport to one server, through the proxy that the environment names for it."""
     proxy = proxy_for(base_url)
-    return ModelTransport(proxy=httpx.Proxy(proxy) if proxy is not None else None)
+    return ModelTransport(verify=tls_context(base_url, proxy), proxy=httpx.Proxy(proxy) if proxy is not None else None)
 
 
 def no_cookies() -> CookieJar:
