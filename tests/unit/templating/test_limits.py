@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.templating import RenderError, Scope, render
+from agentv.templating import RenderError, Scope, limits, render
 
 SCOPE = Scope({"name": "Ann", "items": [1, 2, 3], "text": "a b"}, {})
 
@@ -54,6 +54,16 @@ def test_an_expression_that_makes_too_much_of_a_little_is_refused(expression: st
 def test_a_template_that_takes_too_long_is_refused(text: str) -> None:
     with pytest.raises(RenderError, match=r"cannot render|not a valid template"):
         render(text, SCOPE)
+
+
+def test_only_computing_counts_as_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "{% for i in range(20000) %}{{ i }}{% endfor %}"
+    shown = render(text, SCOPE)
+    monkeypatch.setattr(limits, "SECONDS", 1e-6)
+    with pytest.raises(RenderError, match="cannot render: it takes more than 1e-06 seconds"):
+        render(text, SCOPE)
+    monkeypatch.setattr(limits, "thread_time", lambda: 0.0)
+    assert render(text, SCOPE) == shown
 
 
 @pytest.mark.parametrize(
