@@ -44,6 +44,9 @@ _READ_AT_START = re.compile(r"PYTHON(?!_BIN$)|LC_|LANG|LD_")
 
 _LARGEST = 1 << 20
 
+OFTEN = ("jinja2", "numpy")
+"""What one command in eight renders or computes with."""
+
 LIBRARIES = (
     "acp",
     "agentv.targets.anthropic.target",
@@ -54,7 +57,7 @@ LIBRARIES = (
     "google.genai",
     "httpcore2",
     "httpx_aiohttp",
-    "jinja2",
+    "mcp",
     "openai.resources.chat.completions",
     "scipy.special",
 )
@@ -310,11 +313,11 @@ def main(listening: int, session: int, kind: str) -> None:
     os.closerange(3, listening)  # what whoever runs the tests left open is nothing that a command would have
     os.closerange(listening + 1, os.sysconf("SC_OPEN_MAX"))
     import_agentv()
+    for name in (*OFTEN, *(LIBRARIES if kind == "libraries" else ())):
+        importlib.import_module(name)
     if kind == "libraries":
         from agentv.targets.model_api.prices import load_prices
 
-        for name in LIBRARIES:
-            importlib.import_module(name)
         load_prices()
     assert threading.active_count() == 1, threading.enumerate()  # no fork would have the others
     with socket.socket(fileno=listening) as shared:

@@ -10,6 +10,8 @@ import pytest
 from doubles.agents import AGENT
 from doubles.opened_workspaces import SANDBOXES
 
+pytestmark = pytest.mark.libraries
+
 NEEDS_BWRAP = pytest.mark.skipif("bwrap" not in SANDBOXES, reason="bubblewrap does not work here")
 TOOLS = """
 def refund(order_id, amount, state):

@@ -18,6 +18,7 @@ def shop(project):
     return project
 
 
+@pytest.mark.libraries
 def test_one_command_runs_a_skill_with_and_without_itself(shop):
     words = ("eval", EVALS, "--target", "price-agent", "--variant", "with-skill", "--variant", "without-skill")
     ended = shop.run(*words, "--sandbox", "none", "--out", "out", timeout=120)

@@ -123,6 +123,7 @@ AGENT = {"prompts": [[
 ]]}  # fmt: skip
 
 
+@pytest.mark.libraries
 def test_the_stream_of_an_agent_of_ours_is_imported_as_the_same_trace(project):
     command = [sys.executable, str(Path(__file__).parents[1] / "doubles" / "acp_agent.py"), json.dumps(AGENT)]
     target = {"provider": "acp", "command": command}
