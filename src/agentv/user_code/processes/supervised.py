@@ -190,7 +190,7 @@ def _own_streams(relay: Relay | None) -> None:
 def _own(number: int, stream: Any, relay: Relay | None = None) -> _OutputStream:
     raw = relay or _Raw(keep_private(os.dup(number)), "w", closefd=False)
     return _OutputStream(
-        io.BufferedWriter(raw),
+        _Results(raw) if number == 1 else io.BufferedWriter(raw),
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=number == 2 or raw.isatty(),
@@ -207,6 +207,19 @@ class _Raw(io.FileIO):
             if error.errno != errno.EIO:
                 raise
             return len(data)
+
+
+class _Results(io.BufferedWriter):
+    """Standard output. Of a run that has no verdict, nothing is printed: `_wait_for_parent` may end it too late."""
+
+    def __init__(self, raw: Any) -> None:
+        super().__init__(raw)
+        self._process = os.getpid()
+
+    def write(self, data: Any, /) -> int:
+        if os.getpid() == self._process and is_cut_off():
+            _end_early(CLOSED)
+        return super().write(data)
 
 
 class _OutputStream(io.TextIOWrapper):
