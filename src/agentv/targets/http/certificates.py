@@ -15,7 +15,7 @@ def tls_context(*addresses: str | None) -> ssl.SSLContext:
     encrypted connection would fail.
 
     Raises:
-        OSError: a file or directory that the environment names cannot be read, or has no certificate.
+        OSError: the file of SSL_CERT_FILE cannot be read, or has no certificate. OpenSSL ignores a missing directory.
     """
     if any(address is not None and address.lower().startswith("https:") for address in addresses):
         return _trusting(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
@@ -30,8 +30,7 @@ def _trusting(file: str | None, directory: str | None) -> ssl.SSLContext:
         try:
             return ssl.create_default_context(cafile=file or None, capath=directory or None)
         except OSError as error:
-            named = f"SSL_CERT_FILE: {file}" if file else f"SSL_CERT_DIR: {directory}"
-            message = f"cannot read the certificates of {named}: {error.strerror}"
+            message = f"cannot read the certificates of SSL_CERT_FILE: {file}: {error.strerror}"
             raise OSError(message) from error
     return ssl.create_default_context(cafile=certifi.where())
 
