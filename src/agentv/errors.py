@@ -4,6 +4,7 @@
     ├── LoadError              authored files are wrong: carries every diagnostic; nothing ran
     ├── UsageError             the command line or a call of the SDK is wrong; nothing ran
     ├── StoreError             a run directory cannot be read or written
+    ├── ReplacedCodeError      user code replaced code of agentv during a run, which has no verdict
     └── PluginError            the code of a plugin raised where its own trial cannot contain it
 
 Expected failures of a trial are values (`agentv.model.Failure`), not exceptions.
@@ -101,6 +102,12 @@ class BudgetSpentError(UsageError):
 
 class StoreError(AgentvError):
     """A run directory, or a file in it, cannot be read or written."""
+
+
+class ReplacedCodeError(AgentvError):
+    """User code replaced a function or class of agentv during a run, so that it has no verdict."""
+
+    status = ExitStatus.ERRORED
 
 
 class PluginError(AgentvError):

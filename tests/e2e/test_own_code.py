@@ -21,6 +21,11 @@ def module():
     import sys
     sys.modules["agentv.model.run.verdict"] = sys.modules["agentv.model.run.grade"]
 
+def grade():
+    from agentv.assertions.text.matching import Contains
+    inner = Contains.grade
+    Contains.grade = lambda self, context: inner(self, context).negated()
+
 def stopped_loop():
     for one in gc.get_objects():
         if isinstance(one, asyncio.AbstractEventLoop):
@@ -33,7 +38,7 @@ def stop_itself():
 def stop_front():
     os.kill(os.getppid(), signal.SIGSTOP)
 """
-TARGET = f"{CODE}\ndef answer(prompt):\n    globals()[prompt]()\n    return 'wrong'\n"
+TARGET = f"{CODE}\ndef answer(prompt):\n    globals()[prompt.strip()]()\n    return 'wrong'\n"
 ASSERTION = f"{CODE}\ndef custom(ctx, *, does: str):\n    globals()[does]()\n    return False\n"
 SUITE = {
     "target": "target: python:code.py:answer\ntests:\n  - {{id: a, input: {0}, assert: [contains: right]}}\n",
@@ -65,10 +70,47 @@ def ended(request, project):
     ],
 )
 def test_a_run_whose_code_was_replaced_has_no_verdict(ended, does, named):
-    status, _, stderr = ended(does)
-    assert status == 3
+    status, stdout, stderr = ended(does)
+    assert (status, stdout) == (3, "")
     assert f"error: user code replaced {named}, which belongs to agentv, so there is no verdict" in stderr
-    assert "agentv eval a.eval.yaml --json --out out --resume=out" in stderr
+    assert "discarded. Run them again with:\n  agentv eval a.eval.yaml --json --out out --resume=out" in stderr
+
+
+GRADED = "target: python:code.py:answer\ntests:\n  - {id: a, input: grade, assert: [contains: right]}\n"
+
+
+def test_grades_by_replaced_code_are_neither_exported_nor_resumed(project):
+    project.write("code.py", TARGET)
+    project.write("a.eval.yaml", GRADED)
+    for resumed in ((), ("--resume=out",), ("--resume=out",)):
+        ended = project.run("eval", "a.eval.yaml", "--out", "out", "--out", "all.xml", *resumed)
+        assert (ended.status, ended.stdout) == (3, "")
+        named = "agentv.assertions.text.matching.Contains.grade"
+        assert f"error: user code replaced {named}, which belongs to agentv" in ended.stderr
+        assert "passed" not in ended.stderr
+    assert not (project.path / "all.xml").exists()
+    shown = json.loads(project.run("results", "show", "out", "--json").stdout)
+    assert (shown["summary"]["cases"]["skipped"], shown["rows"]) == (1, [])
+    project.write("code.py", "def answer(prompt):\n    return 'wrong'\n")
+    honest = project.run("eval", "a.eval.yaml", "--resume=out")
+    assert honest.status == 1, honest.stderr
+    assert "1 case: 0 passed, 1 failed" in honest.stderr
+
+
+def test_grades_by_replaced_code_pass_no_exam(project):
+    project.write("code.py", TARGET)
+    project.write(
+        ".agentv/targets.yaml",
+        "targets: [{name: t, provider: python, function: 'code.py:answer'}]\ndefaults: {target: t}\n",
+    )
+    project.write("prompts/p/prompt.md", "grade\n")
+    project.write("prompts/p/meta.yaml", "description: d\nowner: me\nstatus: draft\n")
+    project.write("prompts/p/eval.yml", "cases:\n  - {name: a, inputs: {}, assert: [contains: right]}\n")
+    ended = project.run("prompt", "eval", "p")
+    assert (ended.status, "user code replaced" in ended.stderr) == (3, True), ended.stderr
+    assert not (project.path / "prompts/p/.eval.jsonl").exists()
+    refused = project.run("prompt", "promote", "p")
+    assert (refused.status, "its exam has never run" in refused.stderr) == (1, True), refused.stderr
 
 
 def test_a_run_that_breaks_in_the_middle_tells_how_to_go_on(ended):

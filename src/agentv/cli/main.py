@@ -16,7 +16,7 @@ from agentv.model.values.response import Failure
 from agentv.reports.text.escaping import safe
 from agentv.user_code.functions.guard import attempt, translated
 from agentv.user_code.processes.notes import GO_ON
-from agentv.user_code.processes.supervised import is_cut_off, resume_line
+from agentv.user_code.processes.supervised import resume_line, why_no_verdict
 from agentv.version import __version__
 
 COMMANDS = {
@@ -116,7 +116,7 @@ def _guarded_run(arguments: list[str]) -> int:
         return _run(arguments)
     status = attempt(_run, arguments, "internal-error", "agentv")
     if isinstance(status, Failure):
-        if is_cut_off():  # and this process ends in a moment, which says why
+        if why_no_verdict() is not None:
             return ExitStatus.ERRORED
         click.echo(f"internal error: {safe(without_secrets(status.message))}", err=True)
         click.echo("This is a bug in agentv. What was saved is safe; AGENTV_DEBUG=1 shows where it broke.", err=True)
@@ -143,10 +143,7 @@ def _run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except AgentvError as error:
-        print_error(error)
-        if error.status == ExitStatus.ERRORED:
-            _print_resume_hint()
-        return error.status
+        return _expected(error)
     except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
@@ -196,6 +193,16 @@ def _print_resume_hint() -> None:
     line = resume_line()
     if line is not None:
         click.echo(f"{GO_ON}\n  {safe(line)}", err=True)
+
+
+def _expected(error: AgentvError) -> int:
+    """The status of an error that is expected; it is printed, unless user code may have caused it."""
+    if why_no_verdict() is not None:
+        return ExitStatus.ERRORED
+    print_error(error)
+    if error.status == ExitStatus.ERRORED:
+        _print_resume_hint()
+    return error.status
 
 
 def _unwritable(error: OSError) -> int:

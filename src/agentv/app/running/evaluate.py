@@ -18,10 +18,13 @@ from agentv.app.running.finish import finish
 from agentv.app.running.outcome import Outcome
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
 from agentv.app.wiring import redactor_for
-from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
+from agentv.errors import ExitStatus, LoadError, ReplacedCodeError, StoreError, UsageError
 from agentv.store.files.directory import RunDirectory
+from agentv.store.journal.journal import Journal
 from agentv.user_code.functions.own_loop import run_on_own_loop
 from agentv.user_code.processes.processes import kill_all
+from agentv.user_code.processes.replaced_code import check
+from agentv.user_code.processes.supervised import note_discarded
 
 if TYPE_CHECKING:
     from agentv.app.ray.executor import ExecutorFactory
@@ -91,11 +94,26 @@ async def _evaluated(
                 await connections.close()
                 if signals:  # the process is this run's alone; elsewhere it would kill what another run has started
                     kill_all()
+                _refuse_replaced_code(journal)
             return finish(started, driven)
     except (StoreError, LoadError) as error:
         if started is not None:
             error.status = ExitStatus.ERRORED  # trials ran; what they gave, or a case to come, cannot be used
         raise
+
+
+def _refuse_replaced_code(journal: Journal) -> None:
+    """Nothing, if the code of agentv is what it was when the run began. Otherwise, its trials are discarded.
+
+    Raises:
+        ReplacedCodeError: a function or class is another one, and may have graded.
+    """
+    name = check.replaced()
+    if name is None:
+        return
+    journal.discard_all()
+    note_discarded()
+    raise ReplacedCodeError(f"user code replaced {name}, which belongs to agentv")
 
 
 def _executors(prepared: Prepared) -> AbstractAsyncContextManager[ExecutorFactory | None]:

@@ -46,6 +46,7 @@ _SPENT = b'"spent":"'
 _ROW = b'"row":"'
 _ROW_CHECKSUM = b',"sum":"'
 _SUMMARY = b'"summary":"'
+_KEY = b'{"key":"'
 
 
 class AnswerRow(Struct, gc=False):
@@ -257,6 +258,14 @@ def verified(line: bytes) -> bytes | None:
 def facts_in(line: bytes) -> AnswerFacts:
     """The facts of the answer in a whole line."""
     return _facts.decode(b"{" + line[_BODY:])
+
+
+def case_in(line: bytes) -> str | None:
+    """The case whose answer a line of a journal, without its end, holds; None for any other line, or a damaged one."""
+    body = verified(line)
+    if body is None or not body.startswith(_KEY):
+        return None
+    return facts_in(line).case
 
 
 def is_redacted(body: bytes) -> bool:

@@ -52,6 +52,7 @@ class CodeCheck:
 
     def __init__(self) -> None:
         self._own: OwnCode | None = None
+        self._found: str | None = None
         self._has_run = False
         self._has_user_code = False
         self._lock = _thread.allocate_lock()
@@ -71,8 +72,13 @@ class CodeCheck:
             self._has_user_code = True
 
     def replaced(self) -> str | None:
-        """The name of a function or class of agentv that was replaced during the run; None: there is none."""
-        return None if self._own is None else self._own.replaced()
+        """The name of a function or class of agentv that was replaced during the run; None: there is none.
+
+        Once one is found, it is the answer from then on, even if it is put back.
+        """
+        if self._found is None and self._own is not None:
+            self._found = self._own.replaced()
+        return self._found
 
 
 check = CodeCheck()

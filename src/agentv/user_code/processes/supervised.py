@@ -18,7 +18,7 @@ from weakref import WeakSet
 
 from agentv.user_code.processes.descriptors import close_private, keep_from_forks, keep_private
 from agentv.user_code.processes.interrupts import count_signals, ignore_signals
-from agentv.user_code.processes.notes import BEGUN, CANNOT_SAY, CLOSED, GO_ON, REASON, SHOW_CURSOR
+from agentv.user_code.processes.notes import BEGUN, CANNOT_SAY, CLOSED, DISCARDED, GO_ON, REASON, SHOW_CURSOR
 from agentv.user_code.processes.orphans import Leftovers, end_all_programs, mark_this_process
 from agentv.user_code.processes.output import Relay, wake
 from agentv.user_code.processes.replaced_code import check
@@ -69,10 +69,8 @@ def run_supervised(
     if os.getpid() != process:  # a fork that came out of users' code
         _EXIT(status)
     ignore_signals()
-    if is_cut_off():
-        _end_early(CLOSED)
-    if (name := _replaced()) is not None:
-        _end_early(f"user code replaced {name}, which belongs to agentv")
+    if (reason := why_no_verdict()) is not None:
+        _end_early(reason)
     wake(_front[0][0])
     with suppress(OSError):
         os.write(report, b"\n%b %d %d\n" % (token, status, relay.printed if relay else 0))
@@ -87,6 +85,11 @@ def note_resume(line: str) -> None:
     _resume[:] = [line]
     check.begin()
     _note(BEGUN, line)
+
+
+def note_discarded() -> None:
+    """The trials of the run are discarded: say that the command line that resumes it runs them again."""
+    _note(DISCARDED, "")
 
 
 def resume_line() -> str | None:
@@ -127,8 +130,8 @@ def _reserve_first() -> int:
     return read
 
 
-def is_cut_off() -> bool:
-    """Whether users' code has closed our descriptors. No error that comes after it is worth a word."""
+def _is_cut_off() -> bool:
+    """Whether users' code has closed our descriptors."""
     for first, inode in _spared.items():
         try:
             if os.fstat(first).st_ino != inode:
@@ -136,6 +139,17 @@ def is_cut_off() -> bool:
         except OSError:
             return True
     return False
+
+
+def why_no_verdict() -> str | None:
+    """What users' code did to this process, so that none of its results and errors count; None: nothing.
+
+    This process ends with it in the end, and the process in front prints it.
+    """
+    if _is_cut_off():
+        return CLOSED
+    name = _replaced()
+    return None if name is None else f"user code replaced {name}, which belongs to agentv"
 
 
 def _wait_for_parent(lifeline: int, spared: int) -> None:
@@ -210,15 +224,15 @@ class _Raw(io.FileIO):
 
 
 class _Results(io.BufferedWriter):
-    """Standard output. Of a run that has no verdict, nothing is printed: `_wait_for_parent` may end it too late."""
+    """Standard output. Of a run that has no verdict, nothing is printed."""
 
     def __init__(self, raw: Any) -> None:
         super().__init__(raw)
         self._process = os.getpid()
 
     def write(self, data: Any, /) -> int:
-        if os.getpid() == self._process and is_cut_off():
-            _end_early(CLOSED)
+        if os.getpid() == self._process and (reason := why_no_verdict()) is not None:
+            _end_early(reason)
         return super().write(data)
 
 

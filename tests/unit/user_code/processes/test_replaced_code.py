@@ -90,6 +90,16 @@ def test_code_that_was_loaded_before_a_run_counts_from_its_beginning(monkeypatch
     assert check.replaced() == "agentv.user_code.excerpts.head"
 
 
+def test_a_function_that_is_put_back_once_it_was_found_stays_replaced(monkeypatch):
+    check = CodeCheck()
+    check.expect_user_code()
+    check.begin()
+    monkeypatch.setattr(excerpts, "head", other)
+    assert check.replaced() == "agentv.user_code.excerpts.head"
+    monkeypatch.undo()
+    assert check.replaced() == "agentv.user_code.excerpts.head"
+
+
 def test_what_is_loaded_or_added_later_is_no_change(monkeypatch):
     own = OwnCode()
     monkeypatch.setattr(excerpts, "added", other, raising=False)
