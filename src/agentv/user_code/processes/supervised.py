@@ -81,9 +81,13 @@ def run_supervised(
 
 
 def note_resume(line: str) -> None:
-    """A run begins: say which command line resumes it, should this process end in the middle of it."""
+    """A run begins: say which command line resumes it, should this process end in the middle of it.
+
+    The code of agentv is compared from here on, if this process runs a command behind the one in front, and nothing else.
+    """
     _resume[:] = [line]
-    check.begin()
+    if _notes:
+        check.begin()
     _note(BEGUN, line)
 
 
