@@ -83,7 +83,7 @@ def run_supervised(
 def note_resume(line: str) -> None:
     """A run begins: say which command line resumes it, should this process end in the middle of it.
 
-    The code of agentv is compared from here on, if this process runs a command behind the one in front, and nothing else.
+    From here on, the code of agentv is compared, if this process is behind one in front: it runs this command alone.
     """
     _resume[:] = [line]
     if _notes:
