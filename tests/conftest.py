@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import accumulate, count, groupby
 from operator import itemgetter
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -37,9 +38,22 @@ def agentv_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 WAITING = tuple(
     str(Path(__file__).parent / folder)
-    for folder in ("docs", "e2e", "unit/agents", "unit/reports/html", "unit/user_code", "unit/web", "unit/workspaces")
+    for folder in (
+        "docs",
+        "e2e",
+        "unit/agents",
+        "unit/app/judges",
+        "unit/cli",
+        "unit/reports/html",
+        "unit/user_code",
+        "unit/web",
+        "unit/workspaces",
+    )
 )
 """Folders whose tests wait for programs and browsers more than they compute."""
+
+_LAST_PART = 0.15
+"""Part of each process's tests, at its end, with none of those. Quick tests can be divided until the end."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -53,7 +67,8 @@ def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
     """Modules whose tests wait, evenly spread over those whose tests compute.
 
     `--dist worksteal` gives each process a part of the tests in their order. In the order of the files, one process
-    would get all tests that wait, and at the end they would run alone on an idle processor. Tests of the targets stay
+    would get all tests that wait, and at the end they would run alone on an idle processor. Modules that wait for the
+    same, such as a browser or an agent, have similar names: their order is that of checksums. Tests of the targets stay
     together, so that most processes never import LiteLLM, which takes 5 s.
     """
     modules = [list(tests) for _, tests in groupby(items, lambda item: item.path)]
@@ -61,10 +76,20 @@ def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
     placed = []
     for waiting in (True, False):
         kind = [tests for tests in modules if str(tests[0].path).startswith(WAITING) == waiting]
+        if waiting:
+            kind.sort(key=lambda tests: crc32(tests[0].nodeid.partition("::")[0].encode()))
         lengths = [len(tests) for tests in kind]
-        placed += zip(kind, (before / sum(lengths) for before in accumulate(lengths, initial=0)), strict=False)
+        places = (before / sum(lengths) for before in accumulate(lengths, initial=0))
+        placed += zip(kind, map(_early, places) if waiting else places, strict=False)
     placed.sort(key=itemgetter(1))
     return [test for tests, _ in placed for test in tests]
+
+
+def _early(place: float) -> float:
+    """A place within the tests, from 0 to 1, moved to before the last part of those of its process."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    process, within = divmod(place * processes, 1)
+    return (process + within * (1 - _LAST_PART)) / processes
 
 
 @pytest.hookimpl(trylast=True)

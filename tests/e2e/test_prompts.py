@@ -634,7 +634,7 @@ def test_a_check_that_is_edited_while_the_exam_is_sat_makes_it_no_evidence(flaky
     flaky.write("prompts/p/eval.yml", exam)
     agent = LAUNDERED["agent.py"].replace("    time.sleep(", "    pathlib.Path('called').touch()\n    time.sleep(")
     flaky.write("agent.py", agent)
-    process = flaky.start("eval", "prompts/p", "--workers", "1", env={"ANSWER_S": "3.0"})
+    process = flaky.start("eval", "prompts/p", "--workers", "1", env={"ANSWER_S": "1.0"})
     while process.poll() is None and not (flaky.path / "called").exists():
         time.sleep(0.01)
     flaky.write("prompts/p/checks/c.py", check.format("True"))

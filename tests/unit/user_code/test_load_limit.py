@@ -66,8 +66,9 @@ def test_memory_ends_without_a_crash() -> None:
 @pytest.mark.skipif("sys.platform != 'linux'")
 def test_what_the_process_holds_already_does_not_count() -> None:
     with mmap.mmap(-1, 500_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # never written, so it costs nothing
-        assert within_limits(lambda: len(bytearray(50_000_000)), memory=100_000_000) == 50_000_000
-        assert isinstance(within_limits(lambda: len(bytearray(150_000_000)), memory=100_000_000), GivenUp)
+        # stacks of other threads count: some of 8 MB may come and go meanwhile
+        assert within_limits(lambda: len(bytearray(50_000_000)), memory=200_000_000) == 50_000_000
+        assert isinstance(within_limits(lambda: len(bytearray(400_000_000)), memory=200_000_000), GivenUp)
 
 
 def test_a_thread_has_no_limits() -> None:

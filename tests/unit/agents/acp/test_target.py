@@ -137,7 +137,7 @@ def test_turns_are_one_session():
 
 def test_a_turn_that_fails_ends_the_session(tmp_path):
     settings = acp(prompts=[[{"file": ["pids", "{}"]}, {"hang": "child"}]])
-    asked = at(tmp_path, turn=1, timeout_s=5)
+    asked = at(tmp_path, turn=1, timeout_s=3)
     assert failure(settings, asked).code == "agent-limit"
     assert gone(tmp_path)
 
@@ -404,13 +404,13 @@ def test_time_is_over(tmp_path):
     async def ask():
         target = settings.connect(spec_of(settings), None)
         began = time.monotonic()
-        found = await target.answer(at(tmp_path, timeout_s=6))
+        found = await target.answer(at(tmp_path, timeout_s=4))
         took = time.monotonic() - began
         await target.close()
         return found, took
 
     found, took = asyncio.run(ask())
-    assert took < 6
+    assert took < 4
     assert found.code == "agent-limit"
     assert found.response.output == "wait"
     assert gone(tmp_path)
@@ -421,7 +421,7 @@ def test_one_that_never_begins():
 
 
 def test_one_that_ignores_sigterm_is_killed(tmp_path):
-    found = failure(acp({"hang": "deaf"}), at(tmp_path, timeout_s=5))
+    found = failure(acp({"hang": "deaf"}), at(tmp_path, timeout_s=3))
     assert found.code == "agent-limit"
     assert all_gone((tmp_path / "pids").read_text().split())
 

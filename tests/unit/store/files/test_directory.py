@@ -8,6 +8,7 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.model.secrets.redaction import Redactor
+from agentv.store.files import directory as directories
 from agentv.store.files.directory import RunDirectory, holds_run, new_run_id, read_document
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
@@ -68,7 +69,8 @@ def test_a_directory_that_holds_a_run_is_refused(tmp_path, name):
     assert (tmp_path / name).read_text() == "{}\n"
 
 
-def test_a_second_writer_is_refused(tmp_path):
+def test_a_second_writer_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(directories, "LOCK_S", 0.2)
     with create(tmp_path) as directory:
         with pytest.raises(StoreError, match="is in use: another process is writing a run there"):
             RunDirectory.open(directory.path)
