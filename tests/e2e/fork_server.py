@@ -9,7 +9,6 @@ hide modules, or about Python's own settings needs a real start.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import fcntl
 import gc
 import importlib
@@ -45,8 +44,8 @@ _READ_AT_START = re.compile(r"PYTHON(?!_BIN$)|LC_|LANG|LD_")
 
 _LARGEST = 1 << 20
 
-OFTEN = ("jinja2", "numpy")
-"""What one command in eight renders or computes with."""
+OFTEN = ("agentv.__main__", "agentv.user_code.processes.supervisor", "jinja2", "numpy")
+"""What every command begins with, and what one in eight renders or computes with."""
 
 LIBRARIES = (
     "acp",
@@ -309,21 +308,6 @@ def _run(words: list[str]) -> None:
     main()
 
 
-def use_huge_pages() -> None:
-    """Put the memory of this process on pages of 2 MB where the system can: a fork copies the table of its pages."""
-    libc = ctypes.CDLL(None)
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        place, access, *_, name = [*line.split(maxsplit=5), ""][:6] if len(line.split()) < 6 else line.split(maxsplit=5)
-        if access != "rw-p" or name not in ("", "[heap]"):
-            continue
-        begin, end = (int(number, 16) for number in place.split("-"))
-        for one in range(-(-begin // HUGE) * HUGE, end - HUGE + 1, HUGE):
-            libc.madvise(ctypes.c_void_p(one), ctypes.c_size_t(HUGE), 25)
-
-
-HUGE = 1 << 21
-
-
 def main(listening: int, session: int, kind: str) -> None:
     """Be the process."""
     os.closerange(3, listening)  # what whoever runs the tests left open is nothing that a command would have
@@ -335,7 +319,6 @@ def main(listening: int, session: int, kind: str) -> None:
         from agentv.targets.model_api.prices import load_prices
 
         load_prices()
-    use_huge_pages()
     assert threading.active_count() == 1, threading.enumerate()  # no fork would have the others
     with socket.socket(fileno=listening) as shared:
         folder = Path(shared.getsockname()).parent
