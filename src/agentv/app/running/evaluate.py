@@ -43,6 +43,7 @@ def evaluate(prepared: Prepared, sink: Sink, *, opened: Opened | None = None) ->
     Raises:
         StoreError: the run directory cannot be created, opened or written, or labels that decide it cannot be read.
         UsageError: labels show that a judge is worse than its suite allows.
+        ReplacedCodeError: user code replaced code of agentv, so that the run has no trials.
     """
     return run_on_own_loop(evaluate_async(prepared, sink, signals=True, opened=opened))
 
@@ -67,7 +68,7 @@ async def evaluate_async(
         stops: end the run when another thread asks for it.
 
     Raises:
-        StoreError, UsageError: as `evaluate`.
+        StoreError, UsageError, ReplacedCodeError: as `evaluate`.
     """
     labels = labels_before(prepared)
     async with _executors(prepared) as executors:
