@@ -105,9 +105,16 @@ class StoreError(AgentvError):
 
 
 class ReplacedCodeError(AgentvError):
-    """User code replaced a function or class of agentv during a run, so that it has no verdict."""
+    """User code replaced a function or class of agentv during a run, so that it has no verdict.
+
+    Args:
+        name: of the function or class.
+    """
 
     status = ExitStatus.ERRORED
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"user code replaced {name}, which belongs to agentv")
 
 
 class PluginError(AgentvError):

@@ -347,6 +347,11 @@ class Call:
     target: str
     request: TargetRequest
 
+    @property
+    def grades(self) -> bool:
+        """Whether the answer decides grades: a judge or an embedder gives it."""
+        return bool(self.request.nonces) or not self.request.case_id  # texts are embedded for no case
+
 
 class AnswerArchive(Protocol):
     """Store of answers for later runs."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 DATED = "2026-01-01T00:00:00Z"
@@ -76,11 +75,3 @@ class Remote:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message=more")
         return self.git("rev-parse", "HEAD")
-
-
-def until(holds: Callable[[], object], within_s: float = 20.0) -> None:
-    """Wait for another process to get somewhere."""
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline, "it never got there"
-        time.sleep(0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import dedent
 
 import pytest
 
@@ -21,10 +22,18 @@ def module():
     import sys
     sys.modules["agentv.model.run.verdict"] = sys.modules["agentv.model.run.grade"]
 
+def loaded_by_itself():
+    import agentv.reports.export.junit as junit  # which no run needs that exports nothing
+    junit.render_junit = lambda *_: ""
+
 def grade():
     from agentv.assertions.text.matching import Contains
     inner = Contains.grade
     Contains.grade = lambda self, context: inner(self, context).negated()
+
+def kill():
+    time.sleep(0.3)  # so that the row of the case before has been written
+    os.kill(os.getpid(), signal.SIGKILL)
 
 def stopped_loop():
     for one in gc.get_objects():
@@ -67,6 +76,7 @@ def ended(request, project):
         ("status", "agentv.app.running.outcome.Outcome.status"),
         ("body", "agentv.app.running.outcome.Outcome.status"),
         ("module", "agentv.model.run.verdict"),
+        ("loaded_by_itself", "agentv.reports.export.junit.render_junit"),
     ],
 )
 def test_a_run_whose_code_was_replaced_has_no_verdict(ended, does, named):
@@ -97,6 +107,23 @@ def test_grades_by_replaced_code_are_neither_exported_nor_resumed(project):
     assert "1 case: 0 passed, 1 failed" in honest.stderr
 
 
+KILLED = "target: python:code.py:answer\nrun: {workers: 1}\ntests:\n" + "".join(
+    f"  - {{id: {does}, input: {does}, assert: [contains: right]}}\n" for does in ("grade", "kill")
+)
+
+
+def test_grades_by_replaced_code_are_not_kept_if_the_process_is_killed(project):
+    project.write("code.py", TARGET)
+    project.write("a.eval.yaml", KILLED)
+    ended = project.run("eval", "a.eval.yaml", "--out", "out")
+    assert (ended.status, "was ended by SIGKILL" in ended.stderr) == (3, True), ended.stderr
+    assert (project.path / "out/index.jsonl").read_text() == ""
+    project.write("code.py", "def answer(prompt):\n    return 'wrong'\n")
+    honest = project.run("eval", "a.eval.yaml", "--resume=out")
+    assert honest.status == 1, honest.stderr
+    assert "2 cases: 0 passed, 2 failed" in honest.stderr
+
+
 def test_grades_by_replaced_code_pass_no_exam(project):
     project.write("code.py", TARGET)
     project.write(
@@ -111,6 +138,20 @@ def test_grades_by_replaced_code_pass_no_exam(project):
     assert not (project.path / "prompts/p/.eval.jsonl").exists()
     refused = project.run("prompt", "promote", "p")
     assert (refused.status, "its exam has never run" in refused.stderr) == (1, True), refused.stderr
+
+
+def test_an_assertion_alone_whose_code_replaced_code_has_no_verdict(project):
+    code = """
+        def custom(ctx):
+            import agentv.app.grade_one
+            agentv.app.grade_one.verdict_json = lambda _: {"pass": True}
+            return False
+    """
+    project.write(".agentv/assertions/custom.py", dedent(code))
+    ended = project.run("assert", "custom", "--output", "x")
+    assert (ended.status, ended.stdout) == (3, "")
+    named = "agentv.app.grade_one.verdict_json"
+    assert ended.stderr == f"error: user code replaced {named}, which belongs to agentv, so there is no verdict\n"
 
 
 def test_a_run_that_breaks_in_the_middle_tells_how_to_go_on(ended):

@@ -117,5 +117,12 @@ class Unreadable:
     why: str
 
 
-WorkerMessage: TypeAlias = Received | Wanted | StoppedTarget | TrialAnswer | Results | Unreadable
+@dataclass(frozen=True, slots=True)
+class ReplacedCode:
+    """User code replaced a function or class of agentv, with this name, in the process of a worker."""
+
+    name: str
+
+
+WorkerMessage: TypeAlias = Received | Wanted | StoppedTarget | TrialAnswer | Results | Unreadable | ReplacedCode
 """From a worker to us."""

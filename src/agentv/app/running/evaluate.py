@@ -84,18 +84,21 @@ async def _evaluated(
 ) -> Outcome:
     """One run, from an open directory to its outcome."""
     started: StartedRun | None = None
+    refuse_replaced_code = check.refuse  # as it is before user code is loaded
     try:
-        with run.journal() as journal:
+        with run.journal() as journal, _without_replaced_code(journal):
             started = await start(run, journal, loads_code=executors is None)
             connections = started.connections
             executor = executors(connections) if executors is not None else None
             try:
                 driven = await drive(started, executor, signals=signals, demand=demand, stops=stops)
             finally:
-                await connections.close()
-                if signals:  # the process is this run's alone; elsewhere it would kill what another run has started
-                    kill_all()
-                _refuse_replaced_code(journal)
+                try:
+                    await connections.close()
+                finally:
+                    if signals:  # the process is this run's alone; elsewhere it would kill what another run has started
+                        kill_all()
+                    refuse_replaced_code()
             return finish(started, driven)
     except (StoreError, LoadError) as error:
         if started is not None:
@@ -103,18 +106,15 @@ async def _evaluated(
         raise
 
 
-def _refuse_replaced_code(journal: Journal) -> None:
-    """Nothing, if the code of agentv is what it was when the run began. Otherwise, its trials are discarded.
-
-    Raises:
-        ReplacedCodeError: a function or class is another one, and may have graded.
-    """
-    name = check.replaced()
-    if name is None:
-        return
-    journal.discard_all()
-    note_discarded()
-    raise ReplacedCodeError(f"user code replaced {name}, which belongs to agentv")
+@contextmanager
+def _without_replaced_code(journal: Journal) -> Iterator[None]:
+    """All trials of the run are discarded if user code replaced code of agentv, which may have graded them."""
+    try:
+        yield
+    except ReplacedCodeError:
+        journal.discard_all()
+        note_discarded()
+        raise
 
 
 def _executors(prepared: Prepared) -> AbstractAsyncContextManager[ExecutorFactory | None]:

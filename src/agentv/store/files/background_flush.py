@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event, Thread
 
-from agentv.errors import StoreError
+from agentv.errors import ReplacedCodeError, StoreError
 
 
 class BackgroundFlusher:
     """Does `work` soon after `wake`, and then at most once in `every_s` seconds.
 
     Attributes:
-        failure: what the store said when the work failed; nothing is done after it.
+        failure: the error that the work failed with; nothing is done after it.
     """
 
     def __init__(self, work: Callable[[], None], every_s: float) -> None:
-        self.failure: StoreError | None = None
+        self.failure: StoreError | ReplacedCodeError | None = None
         self._work = work
         self._every_s = every_s
         self._wanted = Event()
@@ -46,6 +46,6 @@ class BackgroundFlusher:
             self._wanted.clear()
             try:
                 self._work()
-            except StoreError as error:
+            except (StoreError, ReplacedCodeError) as error:
                 self.failure = error
             self._stopping.wait(self._every_s)

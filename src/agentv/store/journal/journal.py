@@ -31,6 +31,7 @@ from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.reading import RowFacts, finished_keys, key_of_row, read_rows, row_in
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.user_code.os_errors import store_error
+from agentv.user_code.processes.replaced_code import check
 
 
 class Journal:
@@ -64,6 +65,7 @@ class Journal:
         self._counts = counts
         self._clock = clock
         self._began_s = clock() - before_ms / 1000
+        self._refuse_replaced_code = check.refuse
         self._watched: WatchedFiles | None = None
         self._summary: bytes | None = None
         self._earlier = EarlierAnswers()
@@ -76,11 +78,17 @@ class Journal:
         return self._earlier.damaged
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer: it is with the system when this returns."""
+        """Keep an answer: it is with the system when this returns.
+
+        Raises:
+            ReplacedCodeError: a judge or an embedder gave it, and user code has replaced code of agentv.
+        """
         if answer.earlier and self.holds(call.key):
             return
-        redactor = self._directory.redactor
         case, judge = call.request.case_id, bool(call.request.nonces)
+        if call.grades:
+            self._refuse_replaced_code()
+        redactor = self._directory.redactor
         line = answer_line(call.key, case, answer, target=call.target, judge=judge)
         if redactor.found_in(line):
             case, target = redactor.redact(case), redactor.redact(call.target)
@@ -140,9 +148,10 @@ class Journal:
 
     def discard_all(self) -> None:
         """Move all rows to `history.jsonl` and discard all answers, so that a resume runs every trial again."""
+        rows = self._files.withdraw_rows()
         self.restore()
-        self._files.write_rows()
         self._files.move_rows(lambda *_: True, HISTORY)
+        append_private(self._directory.path / HISTORY, rows)
         lines = (line.rstrip(b"\n") for _, line in read_lines(self._directory.path / JOURNAL))
         self._files.discard_answers(sorted({case for line in lines if (case := case_in(line)) is not None}))
 

@@ -1,7 +1,8 @@
 """The two files that a run appends to: `journal.jsonl` and `index.jsonl`.
 
 An answer is with the system (write(2)) when `append_answer` returns, and on the disk at most 100 ms later. Rows are
-buffered, and a row is written after the checksum that the journal holds of it: without one it does not count.
+buffered, and a row is written after the checksum that the journal holds of it: without one it does not count. No row is
+written once user code has replaced code of agentv, which may have graded it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from agentv.store.journal.answers import (
     summary_checksum_line,
 )
 from agentv.store.rows.reading import key_of_row
+from agentv.user_code.processes.replaced_code import check
 
 SYNC_EVERY_S = 0.1
 """Seconds between two fsyncs of the journal, and for which a row may stay in the buffer."""
@@ -38,10 +40,12 @@ class JournalFiles:
 
     Raises:
         StoreError: a file cannot be opened; so for every method, when the system refuses.
+        ReplacedCodeError: from a method that writes rows.
     """
 
     def __init__(self, run: Path) -> None:
         self._run = run
+        self._refuse_replaced_code = check.refuse
         self._answers = LineFile(run / JOURNAL, HEADER)
         self._index = LineFile(run / INDEX)
         self._rows: list[bytes] = []
@@ -57,7 +61,7 @@ class JournalFiles:
         """Raise what the last flush in the background failed with.
 
         Raises:
-            StoreError: it failed.
+            StoreError, ReplacedCodeError: it failed.
         """
         if self._flusher.failure is not None:
             raise self._flusher.failure
@@ -135,11 +139,22 @@ class JournalFiles:
         """Write the buffered rows, after their checksums. If the system refuses, they stay buffered for another try."""
         with self._lock:
             if self._rows:
+                self._refuse_replaced_code()
                 self._answers.append(b"".join(self._checksums))
                 self._index.append(b"\n".join(self._rows) + b"\n")
                 self._rows.clear()
                 self._checksums.clear()
                 self._buffered = 0
+
+    def withdraw_rows(self) -> list[bytes]:
+        """Take the buffered rows out of the buffer, each with its line end; their checksums are written."""
+        with self._lock:
+            self._answers.append(b"".join(self._checksums))
+            rows = [b"%b\n" % row for row in self._rows]
+            self._rows.clear()
+            self._checksums.clear()
+            self._buffered = 0
+        return rows
 
     def flush(self) -> None:
         """Write the buffered rows, and have the journal on the disk."""

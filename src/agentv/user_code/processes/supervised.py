@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, NoReturn
 from weakref import WeakSet
 
+from agentv.errors import ReplacedCodeError
 from agentv.user_code.processes.descriptors import close_private, keep_from_forks, keep_private
 from agentv.user_code.processes.interrupts import count_signals, ignore_signals
 from agentv.user_code.processes.notes import BEGUN, CANNOT_SAY, CLOSED, DISCARDED, GO_ON, REASON, SHOW_CURSOR
@@ -62,6 +63,7 @@ def run_supervised(
     _notes.append(report)
     _front.append((os.getppid(), watch))
     mark_this_process()
+    check.begin()
     _own_streams(relay)
     # not a `Thread`: work is divided by forks where there is one
     _thread.start_new_thread(_wait_for_parent, (lifeline, spared))
@@ -81,13 +83,8 @@ def run_supervised(
 
 
 def note_resume(line: str) -> None:
-    """A run begins: say which command line resumes it, should this process end in the middle of it.
-
-    From here on, the code of agentv is compared, if this process is behind one in front: it runs this command alone.
-    """
+    """A run begins: say which command line resumes it, should this process end in the middle of it."""
     _resume[:] = [line]
-    if _notes:
-        check.begin()
     _note(BEGUN, line)
 
 
@@ -153,7 +150,7 @@ def why_no_verdict() -> str | None:
     if _is_cut_off():
         return CLOSED
     name = _replaced()
-    return None if name is None else f"user code replaced {name}, which belongs to agentv"
+    return None if name is None else str(ReplacedCodeError(name))
 
 
 def _wait_for_parent(lifeline: int, spared: int) -> None:

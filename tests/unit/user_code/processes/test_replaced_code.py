@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import threading
 
 import pytest
 
+import agentv.user_code
+from agentv.errors import ReplacedCodeError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
 from agentv.user_code import excerpts
@@ -104,6 +108,33 @@ def test_what_is_loaded_or_added_later_is_no_change(monkeypatch):
     own = OwnCode()
     monkeypatch.setattr(excerpts, "added", other, raising=False)
     assert own.replaced() is None
+
+
+def test_a_module_that_is_loaded_later_counts_from_then_on(monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setattr(agentv.user_code, "excerpts", excerpts)  # which the import changes
+    monkeypatch.delitem(sys.modules, "agentv.user_code.excerpts")
+    check = CodeCheck()
+    check.begin()
+    check.expect_user_code()
+    later = importlib.import_module("agentv.user_code.excerpts")
+    assert later is not excerpts
+    assert later.__spec__.loader.get_source(later.__name__)
+    assert check.replaced() is None
+    monkeypatch.setattr(later, "head", other)
+    assert check.replaced() == "agentv.user_code.excerpts.head"
+
+
+def test_what_another_process_of_a_command_found_counts_here(monkeypatch):
+    check = CodeCheck()
+    check.note("agentv.a")  # of a command whose process is the caller's own
+    assert check.replaced() is None
+    check.begin()
+    check.note("agentv.a")
+    check.note("agentv.b")
+    assert check.replaced() == "agentv.a"
+    with pytest.raises(ReplacedCodeError, match=r"^user code replaced agentv\.a, which belongs to agentv$"):
+        check.refuse()
 
 
 @dataclass(frozen=True, slots=True)

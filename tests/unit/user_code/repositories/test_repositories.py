@@ -22,7 +22,8 @@ from agentv.model.values.response import Failure
 from agentv.user_code.processes.processes import Finished
 from agentv.user_code.repositories.git import RAW, run_git
 from agentv.user_code.repositories.repositories import Repositories
-from doubles.git_remotes import Hosts, Remote, until
+from doubles.git_remotes import Hosts, Remote
+from doubles.waiting import until
 
 ACME = "github.com/acme/evals"
 
