@@ -1,10 +1,10 @@
 """Mutation run: change the deciding code in one place at a time, and check that a test fails.
 
-    nice python benchmarks/mutation.py [--list] [--jobs 2] [--minutes 20] [--line N] [GROUP or FILE ...]
+    nice python benchmarks/mutation.py [--list] [--jobs 2] [--minutes 20] [--skip N] [--line N] [GROUP or FILE ...]
 
 It needs only what `pip install --editable '.[dev]'` installs. All groups take hours, so CI does not run it:
 run the group that was changed. Mutants are taken in the order of a fixed seed; where `--minutes` ends a group, what ran
-is a sample of it, and the table says how many mutants were not tried.
+is a sample of it, and the table says how many mutants were not tried. `--skip` goes on behind such a sample.
 
 Printed for each survivor: place, code before, code after. A survivor is a missing test, code that is not needed,
 or an equivalent mutant; the script cannot distinguish them. It exits with 1 if there are survivors.
@@ -618,6 +618,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the mutants and try none")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1_000.0, help="time for each group")
+    parser.add_argument("--skip", type=int, default=0, help="leave out so many mutants of each group")
     parser.add_argument("--line", type=int, help="only mutants of this line")
     given = parser.parse_args()
     os.chdir(ROOT)
@@ -633,7 +634,7 @@ def main() -> int:
             print(*sorted(mutants, key=lambda one: (one.file, one.line)), sep="\n")
             continue
         random.Random(SEED).shuffle(mutants)
-        survived += not Group(name, mutants, tests, given.jobs, given.minutes).run()
+        survived += not Group(name, mutants[given.skip :], tests, given.jobs, given.minutes).run()
     return 1 if survived else 0
 
 

@@ -56,19 +56,19 @@ def test_memory_ends_without_a_crash() -> None:
     def hoard() -> None:
         held = []
         while len(held) < 300:
-            held.append(bytearray(20_000_000))
+            held.append(bytes(20_000_000))
 
     found = within_limits(hoard, memory=1_000_000_000)
     assert found == GivenUp("uses more than 1,000 MB of memory", None)
-    assert len(bytearray(1_100_000_000)) == 1_100_000_000  # and the limit is gone
+    assert len(bytes(1_100_000_000)) == 1_100_000_000  # and the limit is gone
 
 
 @pytest.mark.skipif("sys.platform != 'linux'")
 def test_what_the_process_holds_already_does_not_count() -> None:
     with mmap.mmap(-1, 500_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # never written, so it costs nothing
         # stacks of other threads count: some of 8 MB may come and go meanwhile
-        assert within_limits(lambda: len(bytearray(50_000_000)), memory=200_000_000) == 50_000_000
-        assert isinstance(within_limits(lambda: len(bytearray(400_000_000)), memory=200_000_000), GivenUp)
+        assert within_limits(lambda: len(bytes(50_000_000)), memory=200_000_000) == 50_000_000
+        assert isinstance(within_limits(lambda: len(bytes(400_000_000)), memory=200_000_000), GivenUp)
 
 
 def test_a_thread_has_no_limits() -> None:
