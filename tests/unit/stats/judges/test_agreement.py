@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from agentv.stats.judges.agreement import (
@@ -68,12 +69,20 @@ def test_what_the_labels_cannot_show_is_not_made_up():
     assert 0.75 < alike.accuracy.low < alike.accuracy.high < 1
     none_pass = judge_accuracy(JudgeCounts(Counted(0, 4), Counted(0, 6), Counted(50, 50)))
     assert (none_pass.tpr, none_pass.kappa) == (None, None)
+    one_verdict = judge_accuracy(JudgeCounts(Counted(), Counted(3, 6), Counted(50, 50)))
+    assert one_verdict.kappa is None, "no label shows what people say of what the judge passes"
+    few_of_passed = judge_accuracy(JudgeCounts(Counted(2, 8), Counted(8, 2), Counted(50, 50)))
+    assert None not in (few_of_passed.tpr, few_of_passed.tnr, few_of_passed.kappa)
     with pytest.raises(ValueError, match="no labels"):
         judge_accuracy(JudgeCounts(Counted(), Counted(), Counted(5, 5)))
 
 
 def test_a_majority_is_more_than_half():
     assert [majority(one) for one in ([], [True], [True, False], [False, False, True])] == [None, True, None, False]
+    three_of_four, two_of_four, two_of_five = (
+        [place < passes for place in range(count)] for passes, count in ((3, 4), (2, 4), (2, 5))
+    )
+    assert [majority(one) for one in (three_of_four, two_of_four, two_of_five)] == [True, None, False]
 
 
 def test_agreement_of_people_is_by_pairs():
@@ -115,6 +124,19 @@ def test_the_interval_of_alpha_holds_it_and_another_seed_gives_another():
     found, again, other = (krippendorff_alpha(some, seed) for seed in (0, 0, 1))
     assert found == again != other
     assert found.low < found.value < found.high
+
+
+def test_the_interval_of_alpha_is_that_of_the_bayesian_bootstrap_with_one_unit_more():
+    """Of two labels: half of it a pass and a failure, a quarter two passes, a quarter two failures."""
+    rows = [(1, 3), (2, 3), (3, 3), (0, 3), (1, 2), (2, 2)]
+    found = krippendorff_alpha(LabelledUnit({str(who): who < passed for who in range(size)}) for passed, size in rows)
+    shape = [1.0] * len(rows) + [0.5, 0.25, 0.25]
+    weights = np.random.default_rng(0).standard_gamma(shape, (4000, len(shape)))
+    passed, size = np.array([*rows, (1, 2), (2, 2), (0, 2)], dtype=float).T
+    observed = weights @ (2 * passed * (size - passed) / (size - 1))
+    passes, labels = weights @ passed, weights @ size
+    drawn = 1 - observed * (labels - 1) / (2 * passes * (labels - passes))
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))))
 
 
 def test_an_accuracy_is_known_by_labels_of_one_verdict_too():

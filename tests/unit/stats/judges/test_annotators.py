@@ -3,7 +3,12 @@ import random
 import pytest
 from scipy import stats
 
-from agentv.stats.judges.annotators import COST_BENEFIT, AlternativeAnnotator, alternative_annotator
+from agentv.stats.judges.annotators import (
+    COST_BENEFIT,
+    AlternativeAnnotator,
+    _benjamini_yekutieli,
+    alternative_annotator,
+)
 
 
 def labelled(judge_errs, count=200, people=("ada", "bob", "eve"), person_errs=0.1):
@@ -112,3 +117,12 @@ def test_people_with_few_shared_answers_are_left_out():
     alone = [(True, {"late": True})] * 20
     found = alternative_annotator(rows + alone)
     assert [(one.person, one.answers) for one in found.against] == [("a", 30), ("b", 30), ("c", 30)]
+
+
+def test_hypotheses_are_rejected_at_their_level_and_not_above_it():
+    assert _benjamini_yekutieli([0.05]) == [True]
+    harmonic = 1 + 1 / 2 + 1 / 3
+    for first, rejected in ((0.0499, True), (0.0501, False)):
+        assert _benjamini_yekutieli([0.5, first / (3 * harmonic), 0.6]) == [False, rejected, False]
+    assert _benjamini_yekutieli([0.0499 / harmonic] * 3) == [True] * 3
+    assert _benjamini_yekutieli([0.0501 / harmonic] * 3) == [False] * 3

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.judges.corrected import _grown, corrected_rate, more_labels, transferred_draws, transferred_rate
+from agentv.stats.judges.corrected import (
+    _grown,
+    _with_more,
+    corrected_rate,
+    more_labels,
+    transferred_draws,
+    transferred_rate,
+)
 from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgeDraws
 
 ROUNDS = 80
@@ -87,6 +94,24 @@ def test_labels_that_are_all_alike_leave_an_interval():
 
 def test_a_judge_that_is_no_better_than_chance_corrects_no_other_run():
     assert transferred_rate(counts((10, 10), (10, 10), (50, 50)), Counted(80, 20)) is None
+
+
+def test_the_pass_rate_of_a_run_without_verdicts_is_not_known_and_none_is_above_one():
+    exact = counts((9_999_999, 1), (1, 9_999_999), (5_000_000, 5_000_000))
+    assert np.mean(transferred_draws(exact, Counted(0, 0))) == pytest.approx(0.5, abs=0.01)
+    many = counts((900_000, 100_000), (200_000, 800_000), (700_000, 300_000))
+    passed = transferred_rate(many, Counted(1_000_000, 0))
+    assert (passed.low, passed.value, passed.high) == (1, 1, 1)
+
+
+def test_what_is_narrow_enough_is_as_narrow_as_it_is_said_to_be():
+    known = counts((900, 100), (100, 900), (8100, 1900))
+    assert more_labels(known, (7100, 900)).reach == corrected_rate(known).reach
+
+
+def test_labels_to_come_are_drawn_evenly_from_both_verdicts():
+    grown = _with_more(counts((0, 0), (0, 0), (60, 40)), (50, 30), 20)
+    assert grown == counts((10, 0), (0, 10), (60, 40))
 
 
 def test_labels_to_come_are_taken_to_be_as_those_so_far_and_where_there_are_none_as_the_judge():

@@ -1,4 +1,4 @@
-from math import comb
+from math import comb, log
 
 import pytest
 
@@ -80,3 +80,24 @@ def test_many_small_parts_that_none_alone_shows_are_left_out_together_and_the_la
     assert left_out([*labelled, *lacking], elsewhere=True) == 254
     assert left_out([AnswerPart((0, 1), (0, 1))] * 40 + lacking, elsewhere=True) is None
     assert left_out([AnswerPart((0, 1), (0, 1))] * 5 + [AnswerPart((0, 1), (0, 0))] * 5, elsewhere=False) is None
+
+
+def test_labels_of_a_verdict_that_this_run_lacks_do_not_count_as_labels_of_all_its_answers():
+    parts = [AnswerPart((0, 60), (50, 1)), AnswerPart((0, 40), (0, 0))]
+    assert left_out(parts, elsewhere=True) is None, "one label misses 40% with 60%; the others tell nothing"
+
+
+def test_parts_without_labels_are_left_out_together_by_maurers_bound():
+    """Labels of other runs: each of 200 parts is in one of so many labels with 1 - (1 - 1/200) ** labels."""
+    seen = set()
+    for lacking in range(40, 200, 4):
+        for labels in (40, 100, 300):
+            counts = [0] * lacking + [labels] + [1] * (199 - lacking)
+            parts = [AnswerPart((0, 1), (0, labelled)) for labelled in counts]
+            number = labels + 199 - lacking
+            chance = 1 - (1 - 1 / 200) ** number
+            below = chance - (200 - lacking) / 200
+            unlikely = below > 0 and below**2 > -2 * chance / 200 * log(LEFT_OUT)
+            assert (left_out(parts, elsewhere=True) is not None) == unlikely, (lacking, labels)
+            seen.add(unlikely)
+    assert seen == {True, False}

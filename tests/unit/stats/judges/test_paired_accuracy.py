@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -53,6 +54,19 @@ def test_labels_are_weighted_by_the_strata_that_they_were_drawn_from():
     unweighted = accuracy_of([PersonLabel(one.passed) for one in labels], verdicts)
     assert unweighted.accuracy.value == pytest.approx(157 / 200, abs=0.01)
     assert abs(unweighted.tpr.value - found.tpr.value) > 0.02
+
+
+def test_kappa_is_not_known_where_the_judge_or_people_say_the_same_of_all():
+    counts = JudgeCounts(Counted(8, 2), Counted(2, 8), Counted(50, 50))
+    people = [PersonLabel(place % 2 == 0, place < 5) for place in range(10)]
+    mixed = [place % 3 == 0 for place in range(10)]
+    alike = [replace(one, passed=True) for one in people]
+    assert accuracy_of(people, mixed, counts).kappa is not None
+    assert accuracy_of(people, [True] * 10, counts).kappa is None
+    assert accuracy_of(people, [False] * 10, counts).kappa is None
+    found = accuracy_of(alike, mixed, counts)
+    assert (found.kappa, found.tnr) == (None, None)
+    assert found.tpr is not None
 
 
 def test_the_judge_that_the_answers_were_drawn_by_has_the_figures_of_its_check():

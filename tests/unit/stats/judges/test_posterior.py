@@ -10,6 +10,7 @@ from agentv.stats.judges.posterior import (
     JudgedAnswer,
     JudgeDraws,
     Observation,
+    _influences,
     counted,
     design_effect,
     estimated,
@@ -102,6 +103,10 @@ def test_the_design_effect_is_that_of_the_sums_of_clusters_and_of_how_few_there_
     few = for_few([0.09, 0.08, 0.03, 0.08]) / for_few([variance for _, variance in influences])
     assert design_effect(clusters, influences) == pytest.approx(effect * few)
     assert effect * few > 2
+    # a cluster whose answers are known to move nothing, but for this run's
+    known = [(0.2, 0.1), (0.1, 0.1), (0.05, 0.0)]
+    few = for_few([0.2, 0.0]) / for_few([0.1, 0.1, 0.0])
+    assert design_effect(["a", "a", "b"], known) == pytest.approx((0.3**2 + 0.05**2) / 0.0525 * few)
 
 
 def test_without_clusters_or_without_influence_there_is_no_design_effect():
@@ -151,6 +156,7 @@ def test_the_counts_of_clustered_answers_are_those_that_the_error_of_the_correct
             influence += moved * (person - rates[judge])
             square += moved**2 * rates[judge] * (1 - rates[judge])
         influences.append((influence, square))
+    assert np.allclose(list(_influences(answers)), influences, rtol=0, atol=1e-12)
     effect = design_effect(list("aabbccdd"), influences)
     found = judge_counts(answers)
     for verdict, counts in ((True, found.of_passed), (False, found.of_failed)):

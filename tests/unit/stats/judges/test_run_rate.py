@@ -2,7 +2,7 @@ import pytest
 
 from agentv.stats.judges.corrected import corrected_rate, transferred_rate
 from agentv.stats.judges.posterior import JudgedAnswer, Observation, estimated, judge_counts
-from agentv.stats.judges.run_rate import JudgedPart, RunParts, _design_effect, run_rate_draws
+from agentv.stats.judges.run_rate import JudgedPart, RunParts, _design_effect, _effective, run_rate_draws
 
 
 def answers(passed, failed, labelled=0, *, agrees=0.9, clusters=None):
@@ -83,6 +83,15 @@ def test_the_rate_is_the_sum_of_each_parts_rate_by_its_share_of_the_trials():
     assert both.value == pytest.approx(sum(people[:2]) / 400, abs=0.005)
 
 
+def test_no_count_is_larger_than_the_design_effect_of_the_whole_rate_leaves_it():
+    alone = [Observation(place < 30) for place in range(40)]
+    found = _effective(alone, 2.0)
+    assert (found.passed, found.failed) == pytest.approx((15, 5))
+    grouped = [Observation(place < 20, place // 10) for place in range(40)]
+    found = _effective(grouped, 2.0)
+    assert (found.passed, found.failed) == pytest.approx((2, 2)), "four clusters that each end alike"
+
+
 def test_trials_that_stand_for_several_count_so_often():
     judged = JudgedPart(labelled(200, 100, 180, 80))
     for weight in (0.5, 3.0):
@@ -132,5 +141,10 @@ def test_the_design_effect_of_a_run_is_that_of_its_linearized_rate_by_hand():
     effect = sum(one**2 for one in summed.values()) / alone
     assert _design_effect(RunParts([JudgedPart(judged)], decided)) == pytest.approx(max(1.0, effect))
     assert effect > 1.01
+    alike = [JudgedAnswer(True, True, place // 2) for place in range(6)]
+    assert _design_effect(RunParts([JudgedPart(alike)], [Observation(True)])) == 1.0, "nothing moves the rate"
+    unlabelled = [JudgedAnswer(place < 4, None, "a" if place < 3 else "b") for place in range(8)]
+    # without labels people are taken to agree with the judge, who passes half
+    assert _design_effect(RunParts([JudgedPart(unlabelled)])) == pytest.approx((3**2 + 3**2) / 8)
     apart = [JudgedAnswer(one.judge, one.person, None, one.weight, one.per_label) for one in judged]
     assert _design_effect(RunParts([JudgedPart(apart)], [Observation(True)])) == 1.0

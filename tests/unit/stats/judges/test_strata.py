@@ -16,6 +16,7 @@ def test_a_sample_is_drawn_evenly_as_far_as_each_stratum_has_answers():
     assert even_sizes(100, [30, 20]) == [30, 20]
     assert even_sizes(5, [0, 3]) == [0, 3]
     assert even_sizes(4, [1, 9, 9]) == [1, 2, 1]
+    assert even_sizes(16, [5, 1, 1, 100]) == [5, 1, 1, 9]
     assert even_sizes(0, [1, 2]) == [0, 0]
     assert even_sizes(3, []) == []
 
@@ -43,6 +44,7 @@ def test_labels_of_a_small_assertion_do_not_speak_for_a_large_one():
     """People pass all of 100 easy answers and two thirds of 900 hard ones; both have 30 labels."""
     found = weighted(drawn("easy", 100, 30, 30), drawn("hard", 900, 30, 20))
     truth = (100 + 900 * 2 / 3) / 1000
+    assert {one.per_label for one in found if one.person is not None} == {100 / 30, 900 / 30}
     rate = corrected_rate(judge_counts(found))
     assert rate.value == pytest.approx(truth, abs=0.02)
     assert rate.low < truth < rate.high < 0.85, "the rate without weights is (30 + 20) / 60 = 0.83"
