@@ -58,7 +58,7 @@ def rehearsed_power(cases: int, repeat: int, drop: Drop, alpha: float = 0.05) ->
 
 @lru_cache(maxsize=64)
 def _signs(cases: int) -> NDArray[np.float32]:
-    """Ways to put signs, one a column: all with the first sign kept, or as many as are drawn."""
+    """Ways to put signs, one a column: all with the last sign kept, or as many as are drawn."""
     if cases > ALL_SIGNS_UP_TO:
         return np.random.Generator(np.random.PCG64(1)).choice(np.array([-1.0, 1.0], np.float32), (cases, SIGNS))
     numbers = np.arange(2 ** (cases - 1))

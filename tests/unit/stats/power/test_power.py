@@ -141,6 +141,7 @@ def test_where_more_cases_change_than_can_be_counted_the_t_test_goes_on():
 def test_what_is_certain_is_always_seen():
     assert t_power(10, 0.1, 0.0) == 1.0
     assert t_power(10**6, 0.5, 0.1) == 1.0
+    assert t_power(10, 1.0, 1e-12) == 1.0, "so far out that the distribution has no number left"
     assert 0.0 < t_power(2, 0.1, 0.1) < 0.2
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agentv.stats.power.drop import Drop
-from agentv.stats.power.power_simulation import Rehearsal, rehearsed_power
+from agentv.stats.power.power_simulation import Rehearsal, _quantiles, _signs, rehearsed_power
 
 
 def drawn(plan, rounds=1):
@@ -99,3 +99,32 @@ def test_a_drop_that_is_certain_is_shown_with_as_many_cases_as_the_signs_need():
     certain = Drop(1.0, 1.0, alike=1.0)
     assert [rehearsed_power(cases, 1, certain) for cases in (5, 6, 11, 12)] == [0.0, 1.0, 1.0, 1.0]
     assert [rehearsed_power(cases, 1, certain, 0.01) for cases in (7, 8)] == [0.0, 1.0]
+
+
+def test_the_signs_are_all_patterns_of_few_cases_but_for_flipping_all_and_some_of_many():
+    few = _signs(11)
+    assert few.shape == (11, 1024)
+    assert set(few[-1].tolist()) == {1.0}
+    assert len(set(map(tuple, few.T.tolist()))) == 1024
+    assert _signs(12).shape == (12, 1024)
+    assert set(_signs(12)[-1].tolist()) == {-1.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("cases", "p"),
+    [
+        (6, 1 / 32),  # of all patterns
+        (11, 1 / 1024),
+        (12, 1 / 1025),  # none of the 1,024 drawn ones, and the observed one
+    ],
+)
+def test_a_drop_is_shown_if_its_p_value_is_at_most_alpha(cases, p):
+    certain = Drop(1.0, 1.0, alike=1.0)
+    assert rehearsed_power(cases, 1, certain, p) == 1.0
+    assert rehearsed_power(cases, 1, certain, 0.99 * p) == 0.0
+
+
+def test_true_rates_are_at_the_middle_of_each_part_of_their_distribution():
+    places, rates = _quantiles(0.5, 0.5)
+    assert (places[0], places[-1], len(places)) == (0.5 / 256, 255.5 / 256, 256)
+    assert np.allclose(rates, np.sin(np.pi * places / 2) ** 2)  # of Beta(½, ½)
