@@ -51,10 +51,12 @@ def compiled_from(method: object) -> tuple[FunctionType, CodeType] | None:
 
 def _compiled_at_first_call(cls: type, name: str) -> Callable[..., Any]:
     def method(*arguments: Any, **named: Any) -> Any:
-        function = _init(cls) if name == "__init__" else _standard(cls, name)
-        _compiled[method] = (function, function.__code__)
-        setattr(cls, name, function)
-        return function(*arguments, **named)
+        found = _compiled.get(method)
+        if found is None:  # at the first call of all, whoever holds this function
+            function = _init(cls) if name == "__init__" else _standard(cls, name)
+            found = _compiled.setdefault(method, (function, function.__code__))  # of the first of several threads
+            setattr(cls, name, found[0])
+        return found[0](*arguments, **named)
 
     method.__name__, method.__qualname__, method.__module__ = name, f"{cls.__qualname__}.{name}", cls.__module__
     return method

@@ -22,6 +22,14 @@ def module():
     import sys
     sys.modules["agentv.model.run.verdict"] = sys.modules["agentv.model.run.grade"]
 
+def constant():
+    import agentv.model.run.grade
+    agentv.model.run.grade.TOLERANCE = 2.0
+
+def attribute():
+    from agentv.model.run.trial import TrialResult
+    TrialResult.status = property(lambda self: "passed", lambda self, value: None)
+
 def loaded_by_itself():
     import agentv.reports.export.junit as junit  # which no run needs that exports nothing
     junit.render_junit = lambda *_: ""
@@ -76,6 +84,8 @@ def ended(request, project):
         ("status", "agentv.app.running.outcome.Outcome.status"),
         ("body", "agentv.app.running.outcome.Outcome.status"),
         ("module", "agentv.model.run.verdict"),
+        ("constant", "agentv.model.run.grade.TOLERANCE"),
+        ("attribute", "agentv.model.run.trial.TrialResult.status"),
         ("loaded_by_itself", "agentv.reports.export.junit.render_junit"),
     ],
 )

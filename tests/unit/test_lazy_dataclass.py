@@ -167,6 +167,23 @@ def test_a_method_is_compiled_at_its_first_call_and_known():
     assert compiled_from(len) is None
 
 
+def test_a_method_that_somebody_kept_is_compiled_once():
+    @dataclass(frozen=True, slots=True)
+    class New:
+        a: int
+
+    class Mine(New):
+        __slots__ = ()
+        __hash__ = New.__hash__
+
+    kept = New.__hash__
+    assert kept(New(1)) == hash(New(1)) == hash(Mine(1))
+    compiled = vars(New)["__hash__"]
+    assert kept is not compiled
+    assert kept(New(1)) == hash(Mine(1))
+    assert vars(New)["__hash__"] is compiled is compiled_from(kept)[0]
+
+
 def test_threads_that_come_at_once_make_equal_instances():
     @dataclass(frozen=True, slots=True)
     class New:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agentv.model.run.context import AssertionContext, promptfoo_context
+from agentv.model.run.context import AssertionContext, for_user_code, promptfoo_context
 from agentv.model.suite.assertion import Transform
 from agentv.model.values import json_path
 from agentv.model.values.formatting import shorten
@@ -165,6 +165,7 @@ async def _in_javascript(transform: Transform, context: AssertionContext) -> Any
 
 async def _called(transform: Transform, context: AssertionContext) -> Any:
     what = _title(transform)
+    context = for_user_code(context)
 
     def call() -> Any:
         with foreign_code("transform-failed", what):

@@ -12,13 +12,13 @@ from typing import Annotated, Any, ClassVar
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.values import EMPTY, Json
+from agentv.model.values.values import EMPTY, Json, own_copy
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, FunctionRef
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.answers import checked, from_object, from_text
 from agentv.targets.http.once import Once, timed
-from agentv.targets.promptfoo.calls import context_of, options_of, own, prompt_of
+from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
 from agentv.targets.promptfoo.responses import from_provider
 from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
 from agentv.user_code.functions.guard import ForeignError, foreign_code
@@ -67,18 +67,18 @@ Offer = Callable[[TargetRequest, Mapping[str, Any]], Any]
 
 OFFERED: Mapping[str, Offer] = {
     "prompt": lambda request, _: request.prompt,
-    "messages": lambda request, _: own([message.as_json() for message in request.messages]),
-    "vars": lambda request, _: own(request.vars),
-    "metadata": lambda request, _: own(request.metadata),
+    "messages": lambda request, _: own_copy([message.as_json() for message in request.messages]),
+    "vars": lambda request, _: own_copy(request.vars),
+    "metadata": lambda request, _: own_copy(request.metadata),
     "case_id": lambda request, _: request.case_id,
     "workspace_path": lambda request, _: request.workspace_path,
-    "config": lambda _, options: own(options["config"]),
+    "config": lambda _, options: own_copy(options["config"]),
 }
 """What a function may ask for by the name of a parameter (SPEC section 12), out of a call and the target's options."""
 
 PROVIDER: Mapping[str, Offer] = {
     "prompt": lambda request, _: prompt_of(request),
-    "options": lambda _, options: own(options),
+    "options": lambda _, options: own_copy(options),
     "context": lambda request, _: context_of(request),
 }
 """What promptfoo's `call_api` gets, by position."""

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, for_user_code
 from agentv.model.run.rubric import WRITER_NAMES
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, own_copy
 from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PromptCode
 from agentv.user_code.excerpts import last_error
 from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
@@ -63,8 +63,9 @@ def payload_of(values: Mapping[str, Json], context: AssertionContext, config: Js
 
 
 def _offered(values: Mapping[str, Json], context: AssertionContext, config: JsonObject) -> dict[str, Any]:
-    others: dict[str, Any] = {"vars": context.vars, "config": config, "case_id": context.case_id, "ctx": context}
-    return {**dict.fromkeys(WRITER_NAMES, ""), **values, **others}
+    own, config = for_user_code(context), own_copy(config)
+    others: dict[str, Any] = {"vars": own.vars, "config": config, "case_id": own.case_id, "ctx": own}
+    return {**dict.fromkeys(WRITER_NAMES, ""), **own_copy(values), **others}
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,11 +14,11 @@ from agentv.assertions.user_code.grading_result import from_python
 from agentv.assertions.user_code.result import grade_of
 from agentv.assertions.user_code.signature import BAD_FILE, Signature, read_signature
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, for_user_code
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, own_copy
 from agentv.registry.fields import Issue
 from agentv.user_code.functions.functions import load_function
 from agentv.user_code.functions.guard import ForeignError
@@ -122,13 +122,11 @@ class PythonAssertion:
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Call the function: on a thread, or on the users' event loop where it is `async def`."""
-        if self.parameters:
-            context = replace(context, config=self.parameters)
-
+        context = for_user_code(context, self.parameters or None)
         given = (context.graded_value, context) if self.takes_output else (context,)
 
         def call() -> object:
-            return self.type.load(self.function)(*given, **self.parameters)
+            return self.type.load(self.function)(*given, **own_copy(self.parameters))
 
         name, executor = self.type.name, context.services.executor
         read = _read if self.takes_output else grade_of

@@ -16,7 +16,7 @@ from agentv.assertions.user_code.inline import compile_inline, inline_function
 from agentv.assertions.user_code.result import grade_of
 from agentv.assertions.user_code.script_output import read_output
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, for_user_code
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import shorten
@@ -130,8 +130,7 @@ class PythonCode(DeclaredAssertion):
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Run the code on a thread."""
-        if self.config:
-            context = replace(context, config=self.config)
+        context = for_user_code(context, self.config or None)
         function = self.value.function
 
         def call() -> object:

@@ -29,8 +29,14 @@ from agentv.model.values.retrieved import RetrievedText, context_json, context_t
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import PARTIAL
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, own_copy
 from agentv.ports import Embedder, Executor, JavaScriptHost, Workspace
+
+_CHANGEABLE = ("vars", "metadata", "config", "response_metadata", "tool_state", "results", "env", "value", "trace")
+"""Attributes of a context that hold objects and lists."""
+
+_DERIVED = ("payload", "keys_of_promptfoo", "graded_value")
+"""Attributes that are computed from those at their first use."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +244,24 @@ def _key_error(key: str, known: Iterable[str]) -> KeyError:
     for found in get_close_matches(str(key), known, 1):
         error.add_note(f"did you mean '{found}'?")
     return error
+
+
+def for_user_code(context: AssertionContext, config: JsonObject | None = None) -> AssertionContext:
+    """A copy for user code, which may change it: no other assertion and no other sample sees that.
+
+    Args:
+        context: shared by the assertions of a trial.
+        config: of the assertion; None: that of the context.
+    """
+    made = object.__new__(type(context))
+    values = vars(made)
+    values.update(vars(context) if config is None else {**vars(context), "config": config})
+    for name in _DERIVED:
+        values.pop(name, None)
+    for name in _CHANGEABLE:
+        if name in values:
+            values[name] = own_copy(values[name])
+    return made
 
 
 def promptfoo_context(context: AssertionContext) -> dict[str, Any]:

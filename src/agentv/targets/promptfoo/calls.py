@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, own_copy
 from agentv.ports import TargetRequest
 
 
@@ -20,22 +20,19 @@ def prompt_of(request: TargetRequest) -> str:
 
 def options_of(name: str, config: Mapping[str, Json]) -> dict[str, Any]:
     """The options: `id` and `label`, both the target's name, and its `config`."""
-    return {"id": name, "label": name, "config": own(config)}
+    return {"id": name, "label": name, "config": own_copy(config)}
 
 
 def context_of(request: TargetRequest) -> dict[str, Any]:
     """The context: `vars`, `prompt`, `test` and the numbers of the call."""
     return {
-        "vars": own(request.vars),
+        "vars": own_copy(request.vars),
         "prompt": {"raw": request.prompt, "label": request.prompt_id or request.prompt},
-        "test": {"vars": own(request.vars), "metadata": own(request.metadata), "description": request.case_id},
+        "test": {
+            "vars": own_copy(request.vars),
+            "metadata": own_copy(request.metadata),
+            "description": request.case_id,
+        },
         "testCaseId": request.case_id,
         "repeatIndex": request.sample - 1,
     }
-
-
-def own(value: Any) -> Any:
-    """A copy for user code to do with as it likes: the case is shared by its samples and assertions."""
-    if isinstance(value, Mapping):
-        return {key: own(inner) for key, inner in value.items()}
-    return [own(inner) for inner in value] if isinstance(value, list | tuple) else value

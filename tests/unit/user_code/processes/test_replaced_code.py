@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+from typing import Protocol
+from unittest import mock
 
 import pytest
 
@@ -13,8 +15,9 @@ from agentv.errors import ReplacedCodeError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
 from agentv.user_code import excerpts
-from agentv.user_code.processes import replaced_code as untouched
-from agentv.user_code.processes.replaced_code import CodeCheck, OwnCode
+from agentv.user_code.processes import own_code, replaced_code
+from agentv.user_code.processes.own_code import OwnCode
+from agentv.user_code.processes.replaced_code import CodeCheck
 
 
 def other(*_: object, **__: object) -> None:
@@ -25,7 +28,8 @@ def other(*_: object, **__: object) -> None:
     ("owner", "name", "called"),
     [
         (excerpts, "head", "agentv.user_code.excerpts.head"),
-        (untouched, "OwnCode", "agentv.user_code.processes.replaced_code.OwnCode"),
+        (own_code, "OwnCode", "agentv.user_code.processes.own_code.OwnCode"),
+        (own_code, "OURS", "agentv.user_code.processes.own_code.OURS"),
         (Grade, "__init__", "agentv.model.run.grade.Grade.__init__"),
         (Grade, "errored", "agentv.model.run.grade.Grade.errored"),
     ],
@@ -72,7 +76,7 @@ def test_a_second_thread_begins_no_comparison_after_the_code_of_the_first(monkey
             looking.set()
             go_on.wait(10)
 
-    monkeypatch.setattr(untouched, "OwnCode", Slow)
+    monkeypatch.setattr(replaced_code, "OwnCode", Slow)
     first = threading.Thread(target=check.expect_user_code)
     first.start()
     looking.wait(10)
@@ -108,6 +112,104 @@ def test_what_is_loaded_or_added_later_is_no_change(monkeypatch):
     own = OwnCode()
     monkeypatch.setattr(excerpts, "added", other, raising=False)
     assert own.replaced() is None
+
+
+class _Plain:
+    """A class of agentv's, as the check sees it."""
+
+    def __init__(self) -> None:
+        self.kept = 1
+
+    def read(self) -> int:
+        return self.kept
+
+
+class _Speaks(Protocol):
+    def speak(self) -> str: ...
+
+
+class _Speaker(_Speaks):
+    def speak(self) -> str:
+        return "hello"
+
+
+def _made_by_a_library() -> type:
+    class Made:
+        def check(self) -> bool:
+            return False
+
+    Made.__module__ = "some.library"
+    return Made
+
+
+@pytest.fixture
+def classes(monkeypatch):
+    for cls in (_Plain, _Speaks, _Speaker):
+        monkeypatch.setattr(cls, "__module__", own_code.__name__)
+        monkeypatch.setattr(own_code, cls.__name__, cls, raising=False)
+    monkeypatch.setattr(own_code, "_Made", _made_by_a_library(), raising=False)
+    return OwnCode()
+
+
+HIDING = (
+    (Grade, "passed", property(lambda _: True)),  # in the place of a slot
+    (_Plain, "kept", property(lambda _: 2, lambda *_: None)),
+    (_Plain, "__getattribute__", lambda *_: 2),
+    (excerpts, "len", lambda _: 0),
+)
+
+
+@pytest.mark.parametrize(("owner", "name", "value"), HIDING)
+def test_a_name_that_hides_another_is_named(monkeypatch, classes, owner, name, value):
+    monkeypatch.setattr(owner, name, value, raising=False)
+    home = owner.__name__ if owner is excerpts else f"{owner.__module__}.{owner.__name__}"
+    assert classes.replaced() == f"{home}.{name}"
+
+
+def test_names_that_are_added_and_hide_nothing_are_no_change(monkeypatch, classes):
+    monkeypatch.setattr(_Plain, "shown", property(lambda _: 2), raising=False)
+    monkeypatch.setattr(_Plain, "note", "mine", raising=False)
+    monkeypatch.setattr(_Plain, "__note__", "mine", raising=False)
+    monkeypatch.setattr(excerpts, "note", other, raising=False)
+    assert _Speaker().speak() == "hello"  # which makes `typing` add `__init__` to the class
+    assert classes.replaced() is None
+    monkeypatch.setattr(_Plain, "note", "other")
+    assert classes.replaced() == "agentv.user_code.processes.own_code._Plain.note", "it is known since it was added"
+
+
+def test_a_class_that_a_function_made_is_compared(monkeypatch, classes):
+    monkeypatch.setattr(own_code._Made, "check", lambda _: True)
+    assert classes.replaced() == "agentv.user_code.processes.own_code._Made.check"
+
+
+def test_a_module_that_is_taken_out_and_loaded_again_is_no_change():
+    check = CodeCheck()
+    with mock.patch.object(sys, "meta_path", [*sys.meta_path]):
+        check.begin()
+        check.expect_user_code()
+        with mock.patch.dict(sys.modules):
+            del sys.modules["agentv.user_code.excerpts"]
+            assert check.replaced() is None
+            again = importlib.import_module("agentv.user_code.excerpts")
+            assert check.replaced() is None
+        assert agentv.user_code.excerpts is again
+        agentv.user_code.excerpts = excerpts
+        assert check.replaced() is None
+        importlib.reload(excerpts)
+        assert check.replaced() is None
+
+
+def test_a_module_that_is_not_of_this_package_is_named(monkeypatch, tmp_path):
+    (tmp_path / "planted.py").write_text("")
+    check = CodeCheck()
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    check.begin()
+    check.expect_user_code()
+    monkeypatch.setattr(agentv.user_code, "__path__", [str(tmp_path), *agentv.user_code.__path__])
+    importlib.import_module("agentv.user_code.planted")
+    found = check.replaced()
+    del sys.modules["agentv.user_code.planted"]
+    assert found == "agentv.user_code.planted"
 
 
 def test_a_module_that_is_loaded_later_counts_from_then_on(monkeypatch):
@@ -153,8 +255,8 @@ class _EqualToAll:
 
 @pytest.fixture
 def lazy(monkeypatch):
-    monkeypatch.setattr(_Lazy, "__module__", untouched.__name__)
-    monkeypatch.setattr(untouched, "_Lazy", _Lazy, raising=False)
+    monkeypatch.setattr(_Lazy, "__module__", own_code.__name__)
+    monkeypatch.setattr(own_code, "_Lazy", _Lazy, raising=False)
     return OwnCode()
 
 
@@ -167,10 +269,10 @@ def test_a_method_that_is_compiled_at_its_first_call_is_no_change(lazy):
 def test_one_that_takes_the_place_of_a_compiled_method_is_named(lazy, monkeypatch, value):
     _Lazy(1)
     monkeypatch.setattr(_Lazy, "__init__", value)
-    assert lazy.replaced() == f"{untouched.__name__}._Lazy.__init__"
+    assert lazy.replaced() == f"{own_code.__name__}._Lazy.__init__"
 
 
 def test_code_that_is_put_into_a_compiled_method_is_named(lazy, monkeypatch):
     _Lazy(1)
     monkeypatch.setattr(_Lazy.__init__, "__code__", other.__code__)
-    assert lazy.replaced() == f"{untouched.__name__}._Lazy.__init__"
+    assert lazy.replaced() == f"{own_code.__name__}._Lazy.__init__"
