@@ -1,7 +1,7 @@
-def assertion(ctx, *, value: list[str]):
-    value.append("right")
+def assertion(ctx, *, words: list[str]):
+    words.append("right")
     ctx.vars["topic"] = "other"
     ctx.payload["output"] = "right"
     ctx["vars"]["topic"] = "other"
     vars(ctx)["output"] = "right"
-    return len(value) == 2
+    return len(words) == 2

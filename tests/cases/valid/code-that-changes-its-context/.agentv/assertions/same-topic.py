@@ -1,3 +1,3 @@
 def assertion(ctx):
-    words = [entry.assertion.parameters["value"] for entry in ctx.services.trial.case.assertions[:1]]
+    words = [entry.assertion.parameters["words"] for entry in ctx.services.trial.case.assertions[:1]]
     return ctx.vars["topic"] == "refunds" and ctx.output == "wrong" == ctx.payload["output"] and words == [["one"]]
