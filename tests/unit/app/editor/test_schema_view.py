@@ -47,7 +47,8 @@ OTHERS = {
         "agentv-provider-of-a-file",
         "a-prompt-of-the-library",
     ),
-    *("custom-assertions", "custom-named-as-a-built-in", "config-of-a-script", "five-forms-of-an-entry", "quickstart"),
+    *("custom-assertions", "custom-named-as-a-built-in", "code-that-changes-its-context"),
+    *("config-of-a-script", "five-forms-of-an-entry", "quickstart"),
 }
 """Folders with keys of other programs, or of assertion types of their own; a project may replace `word-count`."""
 
