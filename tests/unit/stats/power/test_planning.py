@@ -45,6 +45,8 @@ def test_fewer_cases_than_compare_can_use_are_never_planned():
     certain = ComparisonPlan(10, 1, Assumptions(rate=0.99, alike=1.0, shared=1.0), counted)
     assert (certain.needed(0.99), certain.assumed.fewest) == (6, 6)
     assert certain.chance(0.01) < 1e-6
+    fewest = replace(certain, cases=6)
+    assert fewest.chance(fewest.least) == pytest.approx(0.8, abs=0.002)
     assert set(ComparisonPlan(5, 10, Assumptions(), counted).table()[5].values()) == {inf}
     assert ComparisonPlan(10, 1, Assumptions(rate=0.2), counted).least == inf
     clustered = ComparisonPlan(20, 1, Assumptions(cluster_size=5, correlation=0.3), counted)
@@ -111,6 +113,16 @@ def test_needed_cases_are_corrected_where_the_rule_shows_less_than_normal_means_
     assert twice == pytest.approx(2 * usual, rel=0.08)
     never = ComparisonPlan(100, 2, Assumptions(), lambda *_: 0.0).needed(0.2)
     assert never == pytest.approx(ComparisonPlan(100, 2, Assumptions(), normal).needed(0.2) * 2**4, rel=0.1)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.001])
+def test_needed_cases_are_corrected_where_the_rule_shows_more_than_normal_means_would(alpha):
+    def twice_as_sure(plan: Rehearsal, alpha: float, margin: float) -> float:
+        return normal(replace(plan, cases=2 * plan.cases), alpha, margin)
+
+    usual = ComparisonPlan(100, 2, Assumptions(alpha=alpha), normal).needed(0.1)
+    half = ComparisonPlan(100, 2, Assumptions(alpha=alpha), twice_as_sure).needed(0.1)
+    assert half == pytest.approx(usual / 2, rel=0.08)
 
 
 def test_the_least_drop_with_a_margin_or_of_scores_is_where_normal_means_show_it():

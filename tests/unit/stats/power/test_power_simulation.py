@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agentv.stats.power.drop import Drop
-from agentv.stats.power.power_simulation import Rehearsal, _quantiles, _signs, rehearsed_power
+from agentv.stats.power.power_simulation import Rehearsal, _quantiles, _scores, _signs, rehearsed_power
 
 
 def drawn(plan, rounds=1):
@@ -128,3 +128,6 @@ def test_true_rates_are_at_the_middle_of_each_part_of_their_distribution():
     places, rates = _quantiles(0.5, 0.5)
     assert (places[0], places[-1], len(places)) == (0.5 / 256, 255.5 / 256, 256)
     assert np.allclose(rates, np.sin(np.pi * places / 2) ** 2)  # of Beta(½, ½)
+    places, scores = _scores(0.5, sqrt(1 / 8))  # likewise
+    assert (places[0], places[-1], len(places)) == (0.5 / 4096, 4095.5 / 4096, 4096)
+    assert np.allclose(scores, np.sin(np.pi * places / 2) ** 2)
