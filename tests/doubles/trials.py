@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
@@ -13,6 +14,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 
+NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 ROOT = "/repo"
 FILE = "/repo/evals/refund.eval.yaml"
 

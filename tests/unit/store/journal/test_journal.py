@@ -7,7 +7,6 @@ import sys
 import time
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from zlib import crc32
 
 import pytest
@@ -25,21 +24,7 @@ from agentv.store.journal.journal_reader import JournalReader
 from agentv.store.journal.spent import spent_in
 from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stores import call
-from doubles.trials import ROOT, finished, trial
-
-NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
-
-
-@pytest.fixture
-def directory(tmp_path):
-    with RunDirectory.create(tmp_path, NOW, out=tmp_path / "run") as made:
-        yield made
-
-
-@pytest.fixture
-def journal(directory):
-    with Journal(directory, ROOT) as opened:
-        yield opened
+from doubles.trials import NOW, ROOT, finished, trial
 
 
 def fill(directory, *ids):

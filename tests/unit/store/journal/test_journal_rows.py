@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,22 +19,8 @@ from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stores import call
-from doubles.trials import ROOT, finished, trial
+from doubles.trials import NOW, ROOT, finished, trial
 from doubles.waiting import until
-
-NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
-
-
-@pytest.fixture
-def directory(tmp_path):
-    with RunDirectory.create(tmp_path, NOW, out=tmp_path / "run") as made:
-        yield made
-
-
-@pytest.fixture
-def journal(directory):
-    with Journal(directory, ROOT) as opened:
-        yield opened
 
 
 def result(key, status="passed", **more):

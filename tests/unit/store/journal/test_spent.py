@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from zlib import crc32
 
 from agentv.model.run.budget import Amount, Ceiling
@@ -19,9 +18,7 @@ from agentv.store.journal.answers import (
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.spent import JournalSpending, spent_in
 from doubles.stores import call
-from doubles.trials import ROOT, finished, trial
-
-NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+from doubles.trials import NOW, ROOT, finished, trial
 
 
 def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path):
