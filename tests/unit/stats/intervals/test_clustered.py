@@ -78,6 +78,8 @@ def test_values_that_are_all_alike_reach_to_what_nobody_saw_where_the_bounds_are
     found = mean_interval([1.0] * 40, range(40), bounds=(0, 1))
     assert (found.low, found.high) == (pytest.approx(1 - unseen_share(40)), 1.0)
     assert mean_interval([1.0] * 40, range(40)) == MeanInterval(1.0, 1.0, 1.0, 40)
+    varied = ([0.9, 1.0, 0.9, 0.8], "aabb")
+    assert mean_interval(*varied, bounds=(0, 1)) == mean_interval(*varied)
 
 
 @pytest.mark.parametrize(
