@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import random
+from math import log
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.stats.samples.betting import PARTS, PairedBets, confidence_bounds, evidence_above, mean_of
+from agentv.stats.samples.betting import PARTS, PairedBets, _total, confidence_bounds, evidence_above, mean_of
 
 DIFFERENCES = st.lists(st.sampled_from([-1.0, -0.4, 0.0, 0.25, 1.0]), min_size=1, max_size=60)
 
@@ -161,3 +162,8 @@ def test_a_margin_is_shown_where_there_is_no_difference_and_not_where_there_is_o
             found.append(bets.claim)
     assert claims[0.0].count("non-inferior") >= 25
     assert claims[-0.1].count("non-inferior") <= 3
+
+
+def test_capitals_of_very_different_sizes_are_summed():
+    assert _total([0.0, 800.0]) == 800.0
+    assert _total([-800.0, -800.0]) == pytest.approx(log(2) - 800)
