@@ -25,7 +25,7 @@ _REQUEST_S = 20.0
 """Seconds to wait for one answer of the server."""
 
 _GOES_ON_S = 45.0
-"""Seconds without rows after which the server is told that the run is in progress; after 120 it counts as ended."""
+"""Seconds without rows after which a message says that the run is in progress; after 120 the server calls it ended."""
 
 _ARTIFACTS_SHARE = 20
 """Artifacts are looked for so rarely that this takes no more than one part of so many of the time."""

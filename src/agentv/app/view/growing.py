@@ -258,7 +258,7 @@ class GrowingRun:
             copy.unlink(missing_ok=True)
 
     def _take(self, finished: Path) -> bool:
-        """Go on with an index that is finished: beside the rows where it can be put there, which is told."""
+        """Continue with a finished index; return whether it could be stored beside the rows."""
         path = self.path / VIEWED if put_beside_rows(finished, self.path) else finished
         opened = CaseIndex.open(path)
         if opened is None or self._index is None:

@@ -21,7 +21,7 @@ _LONGEST_SUBJECT = 255
 
 
 class Person(Struct, frozen=True):
-    """A person whom an OpenID provider has signed in.
+    """A person who signed in with an OpenID provider.
 
     Attributes:
         issuer: address of the provider.

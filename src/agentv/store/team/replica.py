@@ -260,7 +260,7 @@ class Replica:
         """
         try:
             content = self._totals_of(path, pushed)
-        except Exception:  # noqa: BLE001  # rows may hold anything: who opens the run is told, and other runs are copied
+        except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
             (path / SUMMARY).unlink(missing_ok=True)
             return 0
         if content is None:
@@ -281,7 +281,7 @@ class Replica:
             before = _Copied()
         with _opened(path / INDEX) as rows, _opened(path / JOURNAL) as checksums:
             for file, size in ((rows, before.size), (checksums, before.journal)):
-                if file.seek(0, os.SEEK_END) != size:  # else readers would take the rows as written anew
+                if file.seek(0, os.SEEK_END) != size:  # else readers would take all rows for new ones
                     file.truncate(size)  # what a process wrote that was killed then
                 file.seek(size)
             if not before.journal:
