@@ -7,17 +7,19 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import ModuleSpec
 from operator import attrgetter, is_
-from pathlib import Path
 from types import FunctionType, ModuleType
 
 from agentv.lazy_dataclass import compiled_from
 
 OURS = "agentv."
-_HERE = str(Path(__file__).parents[2])
+_HERE = __file__.rpartition("user_code")[0]
 _WRAPPED = (classmethod, staticmethod)
 _NO_FUNCTION = FunctionType(compile("", "nothing", "exec"), {})
 
 _code = attrgetter("__code__")
+
+_COMPUTED_AGAIN = frozenset(("__abstractmethods__", "__non_callable_proto_members__"))
+"""Names of a class that the standard library sets again, to an equal value."""
 
 Tells = Callable[[str, object], bool]
 """Whether something is so, by a name and its value."""
@@ -116,10 +118,11 @@ class _Scope:
     def _is_unchanged(self, number: int) -> bool:
         now = self._names.get(self._keys[number])
         if now is not self._values[number]:
-            if self._is_loaded(f"{self._home}.{self._keys[number]}", now):
+            key, before = self._keys[number], self._values[number]
+            if self._is_loaded(f"{self._home}.{key}", now) or (key in _COMPUTED_AGAIN and _are_equal(now, before)):
                 self._values[number] = now
                 return True
-            compiled = compiled_from(self._values[number])
+            compiled = compiled_from(before) if isinstance(before, FunctionType) else None
             if compiled is None or now is not compiled[0]:
                 return False
             self._values[number] = self._functions[number] = compiled[0]
@@ -154,8 +157,12 @@ def is_from_here(spec: ModuleSpec | None) -> bool:
     return spec is not None and spec.origin is not None and spec.origin.startswith(_HERE)
 
 
+def _are_equal(now: object, before: object) -> bool:
+    return type(now) is type(before) and now == before
+
+
 def _hides_builtin(name: str, _: object) -> bool:
-    return hasattr(builtins, name)
+    return name in vars(builtins) and name != "__annotations__"  # which Python makes where it is read
 
 
 class _ClassNames:
@@ -167,10 +174,10 @@ class _ClassNames:
     def are_hidden(self, name: str, value: object) -> bool:
         """Whether an attribute that was added hides one. `typing.Protocol` adds an inherited `__init__`."""
         if name.startswith("__") and name.endswith("__"):
-            return hasattr(value, "__get__") and not any(
+            return hasattr(type(value), "__get__") and not any(
                 vars(base).get(name) is value for base in self._cls.__mro__[1:]
             )
-        return hasattr(value, "__set__") and name in self._of_instances()
+        return hasattr(type(value), "__set__") and name in self._of_instances()
 
     def _of_instances(self) -> set[str]:
         methods = (_function_of(value) for base in self._cls.__mro__ for value in vars(base).values())

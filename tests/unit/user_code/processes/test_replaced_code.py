@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from typing import Protocol
+from typing import Protocol, get_type_hints
 from unittest import mock
 
 import pytest
@@ -175,6 +175,25 @@ def test_names_that_are_added_and_hide_nothing_are_no_change(monkeypatch, classe
     assert classes.replaced() is None
     monkeypatch.setattr(_Plain, "note", "other")
     assert classes.replaced() == "agentv.user_code.processes.own_code._Plain.note", "it is known since it was added"
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, ["a"], {"a"}])
+def test_a_value_without_a_hash_that_was_replaced_is_named(monkeypatch, value):
+    monkeypatch.setattr(excerpts, "constant", value, raising=False)
+    own = OwnCode()
+    assert own.replaced() is None
+    monkeypatch.setattr(excerpts, "constant", type(value)(value))
+    assert own.replaced() == "agentv.user_code.excerpts.constant"
+
+
+def test_what_python_makes_when_it_is_read_or_sets_again_is_no_change(monkeypatch, classes):
+    assert get_type_hints(excerpts) == {}
+    monkeypatch.setattr(_Plain, "__abstractmethods__", frozenset("a"), raising=False)
+    assert classes.replaced() is None
+    monkeypatch.setattr(_Plain, "__abstractmethods__", frozenset(["a"]))
+    assert classes.replaced() is None
+    monkeypatch.setattr(_Plain, "__abstractmethods__", frozenset())
+    assert classes.replaced() == "agentv.user_code.processes.own_code._Plain.__abstractmethods__"
 
 
 def test_a_class_that_a_function_made_is_compared(monkeypatch, classes):
