@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from agentv.stats.intervals.proportion import interval_at
-from agentv.stats.judges.mean_score import ScoredAnswer, _influences, _Stratum, corrected_mean
+from agentv.stats.judges.mean_score import ScoredAnswer, _influences, _Stratum, _stratum, corrected_mean
 from doubles.labelled_scores import scored_answers
 
 STRATIFIED = (0.6217414672770534, 0.6055406453290682, 0.6379422892250386)
@@ -155,6 +155,22 @@ def test_the_mean_and_its_interval_are_those_of_the_formulas(level):
 def test_the_mean_of_few_answers_is_that_of_the_formulas(which):
     found = corrected_mean(FEW[which])
     assert (found.value, found.low, found.high) == pytest.approx(by_formulas(FEW[which])), which
+
+
+def test_a_mean_is_never_above_the_largest_score():
+    labelled = [ScoredAnswer(True, 0.5, 0.9), ScoredAnswer(True, 0.7, 1.0)]
+    found = corrected_mean([*labelled, *[ScoredAnswer(True, 0.8)] * 3])
+    assert found.value == found.high == 1.0
+
+
+def test_labels_vary_by_the_squares_of_their_weights():
+    members = [ScoredAnswer(True, 0.5, 1.0, weight=2.0), ScoredAnswer(True, 0.5, 0.0), ScoredAnswer(True, 0.5)]
+    found = _stratum(members, 8.0)
+    share, people, likely = 4 / 8, 2 / 3, (2 * 2 / 3 + 0.5) / 3
+    errors = ((2 * (1 - people)) ** 2 + people**2) * (share / 3) ** 2 * 2
+    largest = share**2 * likely * (1 - likely) * (2**2 + 1) / 3**2
+    assert found.variance == pytest.approx((errors * 2 + largest * 0.5) / 2.5)
+    assert (found.share, found.mean, found.labelled) == pytest.approx((share, people, 3))
 
 
 def test_an_answer_moves_the_mean_by_what_its_judge_and_its_person_say():

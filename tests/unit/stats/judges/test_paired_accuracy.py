@@ -75,6 +75,8 @@ def test_the_judge_that_the_answers_were_drawn_by_has_the_figures_of_its_check()
     labels = [PersonLabel(one.person, one.judge) for one in answers[:40]]
     verdicts = [one.judge for one in answers[:40]]
     assert accuracy_of(labels, verdicts, counts, drawn_by=True) == judge_accuracy(counts)
+    changed = [not verdicts[0], *verdicts[1:]]
+    assert accuracy_of(labels, changed, counts, drawn_by=True) == accuracy_of(labels, changed, counts)
     other = accuracy_of(labels, verdicts, counts)
     assert other.accuracy.value == pytest.approx(judge_accuracy(counts).accuracy.value, abs=0.03)
     assert other.accuracy.reach > judge_accuracy(counts).accuracy.reach, (

@@ -143,6 +143,10 @@ def test_the_design_effect_of_a_run_is_that_of_its_linearized_rate_by_hand():
     assert effect > 1.01
     alike = [JudgedAnswer(True, True, place // 2) for place in range(6)]
     assert _design_effect(RunParts([JudgedPart(alike)], [Observation(True)])) == 1.0, "nothing moves the rate"
+    apart = [("a", True, True), ("b", True, False), ("b", False, None), ("b", False, None)]
+    half = [JudgedAnswer(judge, person, cluster) for cluster, judge, person in apart]
+    # people pass half of what the judge passes, and are taken to fail what it fails: 0.1875 against its opposite
+    assert _design_effect(RunParts([JudgedPart(half)])) == pytest.approx(2 * 0.1875**2 / (0.1875**2 + 3 * 0.0625**2))
     unlabelled = [JudgedAnswer(place < 4, None, "a" if place < 3 else "b") for place in range(8)]
     # without labels people are taken to agree with the judge, who passes half
     assert _design_effect(RunParts([JudgedPart(unlabelled)])) == pytest.approx((3**2 + 3**2) / 8)
