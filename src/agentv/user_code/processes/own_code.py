@@ -21,8 +21,8 @@ _code = attrgetter("__code__")
 _COMPUTED_AGAIN = frozenset(("__abstractmethods__", "__non_callable_proto_members__"))
 """Names of a class that the standard library sets again, to an equal value."""
 
-Tells = Callable[[str, object], bool]
-"""Whether something is so, by a name and its value."""
+Predicate = Callable[[str, object], bool]
+"""Whether something holds of a name and its value."""
 
 
 class OwnCode:
@@ -86,7 +86,7 @@ class _Scope:
 
     __slots__ = ("_codes", "_functions", "_hides", "_home", "_is_loaded", "_keys", "_names", "_values")
 
-    def __init__(self, home: str, names: Mapping[str, object], hides: Tells, is_loaded: Tells) -> None:
+    def __init__(self, home: str, names: Mapping[str, object], hides: Predicate, is_loaded: Predicate) -> None:
         held = dict(names)
         self._home = home
         self._names = names
@@ -143,13 +143,13 @@ class _Scope:
         return None
 
 
-def _scopes_of(home: str, module: ModuleType, is_loaded: Tells) -> Iterator[_Scope]:
+def _scopes_of(home: str, module: ModuleType, is_loaded: Predicate) -> Iterator[_Scope]:
     names = vars(module)
     yield _Scope(home, names, _hides_builtin, is_loaded)
     for name, value in list(names.items()):
         # a class that a function of a library made, such as a validator, claims to be of that library
         if isinstance(value, type) and (value.__module__ == home or "<locals>" in value.__qualname__):
-            yield _Scope(f"{home}.{name}", vars(value), _ClassNames(value).are_hidden, is_loaded)
+            yield _Scope(f"{home}.{name}", vars(value), _ClassNames(value).hides, is_loaded)
 
 
 def is_from_here(spec: ModuleSpec | None) -> bool:
@@ -171,7 +171,7 @@ class _ClassNames:
     def __init__(self, cls: type) -> None:
         self._cls = cls
 
-    def are_hidden(self, name: str, value: object) -> bool:
+    def hides(self, name: str, value: object) -> bool:
         """Whether an attribute that was added hides one. `typing.Protocol` adds an inherited `__init__`."""
         if name.startswith("__") and name.endswith("__"):
             return hasattr(type(value), "__get__") and not any(
