@@ -4,7 +4,7 @@
 
 It needs only what `pip install --editable '.[dev]'` installs. All groups take hours, so CI does not run it:
 run the group that was changed. Mutants are taken in the order of a fixed seed; where `--minutes` ends a group, what ran
-is a sample of it, and the table says how many mutants were not tried. `--skip` goes on behind such a sample.
+is a sample of it, and the table says how many mutants were not tried. `--skip N` continues after such a sample.
 
 Printed for each survivor: place, code before, code after. A survivor is a missing test, code that is not needed,
 or an equivalent mutant; the script cannot distinguish them. It exits with 1 if there are survivors.
@@ -618,7 +618,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the mutants and try none")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1_000.0, help="time for each group")
-    parser.add_argument("--skip", type=int, default=0, help="leave out so many mutants of each group")
+    parser.add_argument("--skip", type=int, default=0, help="skip the first mutants of each group")
     parser.add_argument("--line", type=int, help="only mutants of this line")
     given = parser.parse_args()
     os.chdir(ROOT)

@@ -105,10 +105,10 @@ class StoreError(AgentvError):
 
 
 class ReplacedCodeError(AgentvError):
-    """User code replaced a function or class of agentv during a run, so that it has no verdict.
+    """User code replaced something that a module or class of agentv holds, so that there is no verdict.
 
     Args:
-        name: of the function or class.
+        name: of what was replaced.
     """
 
     status = ExitStatus.ERRORED

@@ -119,7 +119,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedCode:
-    """User code replaced a function or class of agentv, with this name, in the process of a worker."""
+    """User code replaced what agentv holds under this name, in the process of a worker."""
 
     name: str
 

@@ -62,7 +62,7 @@ class AssertionContext:
         allow_empty: an empty answer is one, so that a `transform` may make an empty text of another.
 
     User code can also read it as a mapping, with promptfoo's names: `context["vars"]`, `context["providerResponse"]`.
-    What it changes in `vars` and other objects, only the same call sees.
+    Changes to `vars` and other objects are visible only within the same call.
     """
 
     input: tuple[Message, ...]

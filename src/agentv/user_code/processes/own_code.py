@@ -26,7 +26,7 @@ Predicate = Callable[[str, object], bool]
 
 
 class OwnCode:
-    """What the modules and classes of agentv hold that are loaded now."""
+    """What the modules and classes of agentv hold that are loaded now. One thread at a time may use it."""
 
     def __init__(self) -> None:
         loaded = list(sys.modules.items())  # a copy: other threads import while this one looks
@@ -34,7 +34,7 @@ class OwnCode:
         self._scopes = [
             scope for name, (module,) in self._modules.items() for scope in _scopes_of(name, module, self._is_loaded)
         ]
-        self._looked_at = 0
+        self._modules_seen = 0
         self._loading: set[str] = set()
 
     def expect(self, name: str) -> None:
@@ -43,9 +43,9 @@ class OwnCode:
 
     def add(self, name: str, module: ModuleType) -> None:
         """A module of agentv has just been loaded. One of this name that was loaded before counts, too."""
-        others = (one for one in self._scopes if not one.is_of(module))  # it may have been loaded again
-        self._scopes = [*others, *_scopes_of(name, module, self._is_loaded)]
-        self._modules = {**self._modules, name: [*self._modules.get(name, ()), module]}  # others go through the old one
+        self._scopes = [one for one in self._scopes if not one.is_of(module)]  # it may have been loaded again
+        self._scopes += _scopes_of(name, module, self._is_loaded)
+        self._modules.setdefault(name, []).append(module)
 
     def replaced(self) -> str | None:
         """The name of a module, or of what a module or class holds, that is another one; None: all are as they were."""
@@ -53,14 +53,14 @@ class OwnCode:
 
     def _replaced_module(self) -> str | None:
         """One that is missing is loaded again where it is needed: some tools take modules out for a while."""
-        if len(sys.modules) != self._looked_at:
+        if len(sys.modules) != self._modules_seen:
             loaded = list(sys.modules.items())
             for name, module in loaded:
                 if name.startswith(OURS) and name not in self._modules and name not in self._loading:
                     if not is_from_here(getattr(module, "__spec__", None)):
                         return name
                     self.add(name, module)  # another finder loaded it, such as that of pytest
-            self._looked_at = len(loaded)
+            self._modules_seen = len(loaded)
         for name, known in self._modules.items():
             now = sys.modules.get(name)
             if now is not known[-1] and now is not None and not self._is_loaded(name, now):
@@ -116,9 +116,9 @@ class _Scope:
         return found and f"{self._home}.{found}"
 
     def _is_unchanged(self, number: int) -> bool:
-        now = self._names.get(self._keys[number])
-        if now is not self._values[number]:
-            key, before = self._keys[number], self._values[number]
+        key, before = self._keys[number], self._values[number]
+        now = self._names.get(key)
+        if now is not before:
             if self._is_loaded(f"{self._home}.{key}", now) or (key in _COMPUTED_AGAIN and _are_equal(now, before)):
                 self._values[number] = now
                 return True

@@ -88,12 +88,14 @@ class CodeCheck:
             sys.meta_path.insert(0, self._finder)
 
     def _expect(self, name: str) -> None:
-        if self._own is not None:
-            self._own.expect(name)
+        with self._lock:
+            if self._own is not None:
+                self._own.expect(name)
 
     def _add(self, name: str, module: ModuleType) -> None:
-        if self._own is not None:
-            self._own.add(name, module)
+        with self._lock:
+            if self._own is not None:
+                self._own.add(name, module)
 
     def replaced(self) -> str | None:
         """The name of what was replaced in agentv; None: nothing was.
@@ -114,7 +116,7 @@ class CodeCheck:
         """Nothing, if the code of agentv is what it was.
 
         Raises:
-            ReplacedCodeError: a function or class is another one, and may have graded.
+            ReplacedCodeError: something was replaced, and may have graded.
         """
         name = self.replaced()
         if name is not None:
