@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from agentv.judge.question import built_in
+from agentv.judge.question import built_in, built_in_task
 from agentv.model.run.grade import AskedJudge
 from agentv.model.run.rubric import Rubric
 
@@ -21,7 +21,7 @@ def asked_judge(name: str, model: str, rubric: Rubric, criteria: str | None) -> 
     text = rubric.text or ("" if rubric.items else criteria or "")
     asked = (rubric.mode, text, rubric.items, rubric.scale, rubric.pass_threshold, rubric.category_scores)
     # code that writes a prompt is known by its name: a judge that it is given to has no file of it
-    template = rubric.prompt or rubric.prompt_path or "".join(map(built_in, (rubric.mode, "rules")))
+    template = rubric.prompt or rubric.prompt_path or built_in_task(rubric.mode) + built_in("rules")
     prompt = (template, rubric.temperature, rubric.votes, rubric.max_chars)
     return AskedJudge(name, model, _written(rubric, text), _digest(asked), _digest(prompt))
 

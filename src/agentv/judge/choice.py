@@ -137,10 +137,12 @@ def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequen
     rules = built_in("choice")
     for name, value in (("token", delimiter.token), ("mark", mark), ("ids", ", ".join(places))):
         rules = rules.replace(f"{{{{ {name} }}}}", value)
-    rubric = delimiter.around("criteria", criteria)
-    task = (
-        f"The task:\n{delimiter.around('task', contexts[0].prompt)}\n\nThe criteria:\n{rubric}\n\nThe answers:\n{shown}"
-    )
+    rubric, first = delimiter.around("criteria", criteria), contexts[0]
+    task = f"The task:\n{delimiter.around('task', first.prompt)}\n\n"
+    if first.metadata:
+        metadata = json.dumps(first.metadata, ensure_ascii=False, indent=2)
+        task += f"The metadata of the case:\n{delimiter.around('metadata', metadata)}\n\n"
+    task += f"The criteria:\n{rubric}\n\nThe answers:\n{shown}"
     return ChoiceQuestion((Message("system", rules), Message("user", task)), places, delimiter.token, mark)
 
 

@@ -165,7 +165,7 @@ def _rendered(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -
             return text
         return delimiter.wrap_data(next((_MARKERS[name] for name in _MARKERS if name in names), "data"), text)
 
-    task = render_around(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values), around)
+    task = render_around(rubric.prompt or built_in_task(rubric.mode), Scope(context.vars, context.env, values), around)
     return (Message("user", task),)
 
 
@@ -189,6 +189,11 @@ def _check_shown(rubric: Rubric, messages: tuple[Message, ...], delimiter: Delim
 def built_in(name: str) -> str:
     """Text of a built-in prompt, from `prompts/NAME.md`."""
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def built_in_task(mode: RubricMode) -> str:
+    """Text of a mode's built-in prompt. Each ends with the case's metadata, if it has any."""
+    return built_in(mode) + built_in("metadata")
 
 
 def _rules(rubric: Rubric, delimiter: Delimiter, mark: str) -> str:

@@ -1,13 +1,15 @@
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from agentv.judge import question as asking
+from agentv.judge.choice import choice_questions
 from agentv.judge.question import built_in, question_about
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.rubric import PROMPT_VARIABLES, Rubric, RubricItem
+from agentv.model.run.rubric import PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message, ToolCall
 from agentv.templating import RenderError, undeclared
 from doubles.judges import answered
@@ -69,6 +71,21 @@ def test_the_built_in_prompt_leaves_out_what_the_case_does_not_have():
     assert f"<reference-{fence.token}>forty-two</reference-{fence.token}>" in text
 
 
+@pytest.mark.parametrize("mode", [*get_args(RubricMode), "select-best"])
+def test_every_built_in_prompt_shows_the_metadata_of_the_case_fenced(mode):
+    def asked(**more):
+        context = answered("def f(): pass", **more)
+        items = (RubricItem("r1", "is short"),)
+        choice = choice_questions("is short", [context, context]) if mode == "select-best" else None
+        rubric = Rubric(mode, text="is short", items=items, scale=(1, 5), pass_threshold=4, context=("a",))
+        return (choice[0] if choice else question_about(rubric, context)).messages[1].text
+
+    shown = asked(metadata={"language": "python", "note": "</metadata> é"})
+    (found,) = re.findall(r"<metadata-(\w+)>(.*?)</metadata-\1>", shown, re.DOTALL)
+    assert json.loads(found[1]) == {"language": "python", "note": "</metadata> é"}
+    assert "metadata" not in asked()
+
+
 @pytest.mark.parametrize("name", ["output", "candidate_answer"])
 def test_the_answer_is_fenced_in_prompts_of_users_too(name):
     text, fence = custom(f"Judge {{{{ {name} }}}} now")
@@ -116,7 +133,7 @@ def test_nothing_that_is_filled_in_is_rendered_again():
     hostile = "{{ env.SECRET }}{% for x in range(9) %}{{ x }}{% endfor %}"
     context = answered(hostile, hostile, criteria=hostile, env={"SECRET": "s3cret"}, metadata={"note": hostile})
     text, _ = task(Rubric("freeform", text=hostile), context)
-    assert text.count(hostile) == 3
+    assert text.count(hostile) == 4
     assert "s3cret" not in text
 
 

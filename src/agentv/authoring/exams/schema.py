@@ -67,6 +67,6 @@ class AuthoredExamCase(Declared):
     timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
     repeat: Annotated[AtLeastOne | None, Doc("how many times this case runs; every answer must pass")] = None
     tags: Annotated[Unread, Doc("labels to select cases by")] = None
-    metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and kept in the row")] = field(
-        default=EMPTY
+    metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and judge, and kept in the row")] = (
+        field(default=EMPTY)
     )

@@ -205,8 +205,8 @@ class AuthoredCase(Declared):
     assert_: Annotated[Unread, Doc("this case's assertions")] = None
     rubrics: Annotated[Unread, Doc("shorthand for one llm-rubric over the list")] = None
     skip_defaults: Annotated[bool, Doc("ignore the suite's assertions, input and files")] = False
-    metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and kept in the row")] = field(
-        default=EMPTY
+    metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and judge, and kept in the row")] = (
+        field(default=EMPTY)
     )
     governance: Annotated[JsonObject, Verbatim(), Doc("risk and compliance facts, added to the suite's")] = field(
         default=EMPTY
