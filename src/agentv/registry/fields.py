@@ -119,6 +119,19 @@ class LoadedJson:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedSchema(LoadedJson):
+    """A JSON Schema given inline or by a path, with all that it refers to.
+
+    Attributes:
+        base: the URI of its own file; empty where it refers to no other file.
+        files: URI → document of the other files.
+    """
+
+    base: str = ""
+    files: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionRef:
     """A function of the user's: `name` in the file `path`, or in the importable `module`."""
 

@@ -114,10 +114,10 @@ class ToolCalls:
 
 def _wrong_argument(tool: ScriptedTool, arguments: Mapping[str, Any]) -> str | None:
     """What is wrong with the arguments; None: nothing."""
-    from jsonschema import Draft202012Validator
+    from agentv.matching.json_schema import schema_from
 
-    found = next(iter(sorted(Draft202012Validator(dict(tool.schema)).iter_errors(arguments), key=str)), None)
-    if found is None:
-        return None
-    place = ".".join(str(one) for one in found.absolute_path)
-    return f"invalid arguments for {tool.name}: {f'{place}: ' if place else ''}{found.message}"
+    found = schema_from(dict(tool.schema)).complaints(arguments)
+    complaint = found.message if isinstance(found, Failure) else next(iter(found), None)
+    return (
+        f"invalid arguments for {tool.name}: {complaint.removeprefix('$.').removeprefix('$: ')}" if complaint else None
+    )

@@ -12,10 +12,10 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
-from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Issue, LoadedJson
+from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Issue, LoadedSchema
 
 if TYPE_CHECKING:
-    from agentv.assertions.format.json_schema import Schema
+    from agentv.matching.json_schema import Schema
 
 MOST_CONTAINERS = 10_000
 """Objects and arrays of one answer that are tried against a schema."""
@@ -26,7 +26,7 @@ class _WithSchema(DeclaredAssertion):
 
     __slots__ = ("_schema",)
 
-    value: LoadedJson | None
+    value: LoadedSchema | None
 
     of_text_alone: ClassVar[bool] = True
 
@@ -37,9 +37,9 @@ class _WithSchema(DeclaredAssertion):
             return None
         schema: Schema | None = getattr(self, "_schema", None)
         if schema is None:
-            from agentv.assertions.format.json_schema import schema_from
+            from agentv.matching.json_schema import schema_from
 
-            schema = schema_from(self.value.value)
+            schema = schema_from(self.value.value, self.value.base, self.value.files)
             # the options are frozen, and this is none of them but what follows from one
             object.__setattr__(self, "_schema", schema)
         return schema
@@ -59,7 +59,7 @@ class _WithSchema(DeclaredAssertion):
 class IsJson(_WithSchema):
     """The answer as a whole is JSON, and matches a JSON Schema if one is given."""
 
-    value: Annotated[LoadedJson | None, Alias(("schema",)), Doc("a JSON Schema (2020-12), inline or a path")] = None
+    value: Annotated[LoadedSchema | None, Alias(("schema",)), Doc("a JSON Schema, inline or a path")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
         """Parse, then apply the schema."""
@@ -70,7 +70,7 @@ class IsJson(_WithSchema):
 class JsonSchema(_WithSchema):
     """The answer as a whole is JSON that matches a JSON Schema."""
 
-    value: Annotated[LoadedJson, Alias(("schema",)), Doc("the JSON Schema (2020-12), inline or a path")]
+    value: Annotated[LoadedSchema, Alias(("schema",)), Doc("the JSON Schema, inline or a path")]
 
     def grade(self, context: AssertionContext) -> Grade:
         """Parse, then apply the schema."""
@@ -81,7 +81,7 @@ class JsonSchema(_WithSchema):
 class ContainsJson(_WithSchema):
     """The answer contains a JSON object or array that matches a JSON Schema if one is given."""
 
-    value: Annotated[LoadedJson | None, Alias(("schema",)), Doc("a JSON Schema (2020-12), inline or a path")] = None
+    value: Annotated[LoadedSchema | None, Alias(("schema",)), Doc("a JSON Schema, inline or a path")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for objects and arrays, in prose and in fenced blocks, until one matches."""

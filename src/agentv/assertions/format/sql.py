@@ -18,8 +18,8 @@ from agentv.assertions.format.sql_text import (
     dialects,
     parsed,
 )
-from agentv.assertions.patterns import PatternError, compiled
 from agentv.lazy_dataclass import dataclass
+from agentv.matching.patterns import PatternError, compiled
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.registry.extras import missing_extra

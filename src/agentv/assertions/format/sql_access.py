@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlglot import exp
 
 from agentv.assertions.format.sql_names import Names, name_of
-from agentv.assertions.patterns import TIMEOUT_S, compiled
+from agentv.matching.patterns import TIMEOUT_S, compiled
 
 if TYPE_CHECKING:
     from regex import Pattern

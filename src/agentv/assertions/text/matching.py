@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import NO_OUTPUT, around, excerpt, listed, quoted
-from agentv.assertions.patterns import (
+from agentv.lazy_dataclass import dataclass
+from agentv.matching.patterns import (
     FLAGS,
     TIMEOUT_S,
     PatternError,
@@ -17,7 +18,6 @@ from agentv.assertions.patterns import (
     matches_everything,
     search,
 )
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.values import Json, JsonObject

@@ -12,7 +12,6 @@ from agentv.assertions.evidence import around, excerpt, quoted
 from agentv.assertions.json_compare import differences, shown
 from agentv.assertions.json_text import NotJson, UnsearchableError
 from agentv.assertions.json_text import parse as parse_json
-from agentv.assertions.patterns import PatternError, compiled, search
 from agentv.assertions.work.workspace_files import (
     MOST_FILES,
     NO_WORKSPACE,
@@ -22,6 +21,7 @@ from agentv.assertions.work.workspace_files import (
     text_content,
 )
 from agentv.lazy_dataclass import dataclass
+from agentv.matching.patterns import PatternError, compiled, search
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.values.json_path import Missing, parse, read

@@ -36,6 +36,7 @@ from agentv.registry.fields import (
     FunctionRef,
     JavaScriptSource,
     LoadedJson,
+    LoadedSchema,
     PromptCode,
     PythonSource,
 )
@@ -48,6 +49,7 @@ _BEARERS = (
     FunctionRef,
     JavaScriptSource,
     LoadedJson,
+    LoadedSchema,
     PromptCode,
     PythonSource,
     Preprocessor,

@@ -59,6 +59,7 @@ PLAIN: Mapping[Any, Schema] = {
     Json: {},
     declared.Document: NAME,
     declared.LoadedJson: {},
+    declared.LoadedSchema: {},
     declared.FunctionRef: _FUNCTION,
     declared.PythonSource: NAME,
     declared.JavaScriptSource: NAME,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final
+from urllib.parse import quote
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuses_template
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.git_files import GIT_URL
 from agentv.authoring.source.globs import files_of_globs
-from agentv.authoring.source.nodes import ListNode, Node, Scalar, kind_of, plain
+from agentv.authoring.source.nodes import ListNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.scalars import resolve
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -224,6 +225,48 @@ def _json_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
         return INVALID
 
 
+def _read_schema(node: Node, reading: Reading, key: str) -> Any:
+    loaded = _read_loaded(node, reading, key)
+    if loaded is INVALID:
+        return INVALID
+    reading = reading.part()
+    root = reading.places.root
+    home = loaded.path or span_of(node.at).file
+    inside = home.startswith(f"{root}/")
+    base = quote(home.removeprefix(root) if inside else home)
+
+    def read(path: str) -> Json | None:
+        place = f"{root}{path}" if inside else path
+        if place == loaded.path or not is_file(place):
+            return loaded.value if place == loaded.path else None
+        named = Scalar(path.lstrip("/"), path.lstrip("/"), node.at)
+        text = reading.text_of(place, named)
+        kind = _yaml_data if place.endswith((".yaml", ".yml")) else _json_data
+        document = kind(place, text, named, reading) if text is not None else INVALID
+        # what cannot be read is reported, and accepts nothing
+        return document.value if isinstance(document, declared.LoadedJson) else False
+
+    files = _files_of_schema(loaded.value, f"file://{base}", read) if _refers(loaded.value) else {}
+    if reading.report.failed:
+        return INVALID
+    return declared.LoadedSchema(loaded.value, loaded.path, f"file://{base}" if files else "", files)
+
+
+def _files_of_schema(document: Json, base: str, read: Callable[[str], Json | None]) -> dict[str, Json]:
+    from agentv.matching.json_schema import files_of  # few schemas refer to other files, and it takes 0.1 s
+
+    return files_of(document, base, read)
+
+
+def _refers(document: Json) -> bool:
+    """Whether something in a document may refer to another file."""
+    if isinstance(document, Mapping):
+        reference = document.get("$ref")
+        elsewhere = isinstance(reference, str) and not reference.startswith("#")
+        return elsewhere or any(map(_refers, document.values()))
+    return isinstance(document, list | tuple) and any(map(_refers, document))
+
+
 def _read_globs(node: Node, reading: Reading, key: str) -> Any:
     items = node.items if isinstance(node, ListNode) else [node]
     if not items or not all(isinstance(item, Scalar) and type(item.value) is str and item.value for item in items):
@@ -255,6 +298,7 @@ PLAIN: dict[Any, FieldType] = {
     Json: JSON,
     declared.Document: FieldType("text, or the path of a file", value_is(str), _read_document, verbatim=True),
     declared.LoadedJson: FieldType("a value, or the path of a file", _anything, _read_loaded),
+    declared.LoadedSchema: FieldType("a JSON Schema, or the path of a file", _anything, _read_schema),
     declared.FileGlobs: FieldType("a list of paths", lambda node: isinstance(node, Scalar | ListNode), _read_globs),
 }
 """Type of an annotation → how it is read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Annotated, ClassVar, Literal
 
 from agentv.authoring.fields.schema import AtLeastOne, Unread
@@ -77,14 +77,11 @@ def _schema_issues(params: Mapping[str, Json]) -> Iterable[Issue]:
                 yield Issue(("params", name), message)
             elif not isinstance(one, str | Mapping):
                 yield Issue(("params", name), "a parameter is a JSON type, such as string, or a JSON Schema")
-    from jsonschema import Draft202012Validator, SchemaError
+    from agentv.matching.json_schema import Schema
 
     schemas = (
         {"": params} if is_schema(params) else {name: one for name, one in params.items() if isinstance(one, Mapping)}
     )
     for name, schema in schemas.items():
-        try:
-            Draft202012Validator.check_schema(dict(schema))
-        except SchemaError as error:
-            place = ("params", name) if name else ("params",)
-            yield Issue(place, f"not a valid JSON Schema (2020-12): {error.message[:200]}", "bad-schema")
+        for issue in Schema(dict(schema)).validate("params"):
+            yield replace(issue, path=("params", *((name,) if name else ()), *issue.path[1:]))

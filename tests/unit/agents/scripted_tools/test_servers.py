@@ -119,7 +119,7 @@ def test_wrong_calls_are_errors_that_the_agent_sees_and_that_are_recorded():
     assert said == [
         "error: invalid arguments for get_order: 'order_id' is a required property",
         "error: invalid arguments for get_order: order_id: 17 is not of type 'string'",
-        "error: invalid arguments for get_order: Additional properties are not allowed ('more' was unexpected)",
+        "error: invalid arguments for get_order: the key 'more' is not allowed",
         "error: unknown tool: get_ordre",
     ]
     assert [(one.name, one.status) for one in running.calls()] == [

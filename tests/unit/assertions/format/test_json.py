@@ -1,20 +1,20 @@
 import pytest
 
 from agentv.assertions.evidence import LIMIT
-from agentv.assertions.format import json_schema
 from agentv.assertions.format.json import ContainsJson, IsJson, IsRefusal, JsonSchema
-from agentv.assertions.format.json_schema import Schema, schema_from
+from agentv.matching import json_schema
+from agentv.matching.json_schema import Schema, schema_from
 from agentv.model.values.response import Failure
-from agentv.registry.fields import LoadedJson
+from agentv.registry.fields import LoadedSchema
 from doubles.nested_grading import graded, issues
 
-TOTAL = LoadedJson({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}})
+TOTAL = LoadedSchema({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}})
 
 PASSING = [
     (IsJson(), '{"a": 1}'),
     (IsJson(), " null\n"),
     (IsJson(TOTAL), '{"total": 3.5}'),
-    (IsJson(LoadedJson(True)), "[]"),
+    (IsJson(LoadedSchema(True)), "[]"),
     (JsonSchema(TOTAL), '{"total": 3, "more": "x"}'),
     (ContainsJson(), 'Here: {"a": 1}'),
     (ContainsJson(), "```json\n[1, 2]\n```"),
@@ -73,14 +73,14 @@ def test_the_closest_json_is_shown_where_none_matches():
 def test_a_schema_is_made_ready_once():
     assertion = IsJson(TOTAL)
     assert assertion.schema is assertion.schema
-    assert IsJson(LoadedJson(dict(TOTAL.value))).schema is assertion.schema
+    assert IsJson(LoadedSchema(dict(TOTAL.value))).schema is assertion.schema
     assert assertion == IsJson(TOTAL)
 
 
 def test_labels():
     assert IsJson().label() == ""
-    assert IsJson(LoadedJson({}, "/evals/schemas/invoice.json")).label() == "invoice.json"
-    assert IsJson(LoadedJson({"title": "Invoice"})).label() == "Invoice"
+    assert IsJson(LoadedSchema({}, "/evals/schemas/invoice.json")).label() == "invoice.json"
+    assert IsJson(LoadedSchema({"title": "Invoice"})).label() == "Invoice"
     assert IsJson(TOTAL).label() == "schema"
 
 
@@ -108,13 +108,12 @@ def test_labels():
         ({"allOf": [{"requird": ["a"]}]}, [("~bad-schema", ("value",))]),
         ({"x-order": 1, "examples": [1], "title": "T"}, []),
         ({"properties": {"propertes": {}}}, []),
-        ({"$schema": "http://json-schema.org/draft-07/schema#"}, [("~bad-schema", ("value", "$schema"))]),
         ({"$schema": "https://json-schema.org/draft/2020-12/schema"}, []),
     ],
     ids=repr,
 )
 def test_faults(schema, found):
-    assert issues(JsonSchema(LoadedJson(schema))) == found
+    assert issues(JsonSchema(LoadedSchema(schema))) == found
 
 
 def test_no_schema_has_no_faults():
@@ -150,14 +149,8 @@ def test_many_slow_searches_share_one_time_limit():
     assert isinstance(found, Failure) or len(found) == 3  # 3 complaints end it early
 
 
-def test_a_number_too_large_for_the_schema_is_no_verdict():
-    grade = graded(JsonSchema(LoadedJson({"multipleOf": 0.01})), "9" * 400)
-    assert grade.error.code == "schema-limit"
-    assert not grade.passed
-
-
 def test_a_schema_that_leads_back_to_itself_is_no_verdict():
-    error = graded(JsonSchema(LoadedJson({"$ref": "#"})), "1").error
+    error = graded(JsonSchema(LoadedSchema({"$ref": "#"})), "1").error
     assert error.code == "schema-limit"
     assert "refers to itself without end" in error.message
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.assertions.patterns import backtracks, matches_everything
+from agentv.matching.patterns import backtracks, matches_everything
 
 
 @pytest.mark.parametrize("pattern", [".*", "", "^", "$", "a?", "(?s)^.*$", r"\s*", "(?:x|)"])

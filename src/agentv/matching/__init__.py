@@ -1,0 +1,1 @@
+"""What an answer is laid against, bounded in time: regular expressions and JSON Schemas."""

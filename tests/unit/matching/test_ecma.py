@@ -1,0 +1,85 @@
+import pytest
+
+from agentv.matching.ecma import compiled_ecma
+from agentv.matching.patterns import PatternError
+
+FOUND = [
+    ("^\\d+$", "12\n", False),
+    ("^\\d+$", "١٢", False),
+    ("^\\d+$", "12", True),
+    ("^\\w+$", "é", False),
+    ("^\\s$", "\ufeff", True),
+    ("^\\s$", "\x1c", False),
+    ("^\\S$", "\xa0", False),
+    ("^[\\S]$", "\xa0", False),
+    ("^[^\\s]$", "\ufeff", False),
+    ("^[\\w-]+$", "a-b", True),
+    ("^[\\w-a]+$", "`", False),
+    ("^[a-z\\-_]+$", "a-_", True),
+    ("^\\p{L}+$", "äé", True),
+    ("^\\p{Lu}", "Ä", True),
+    ("\\bfoo\\b", "éfooé", True),
+    ("\\Bfoo", "éfooé", False),
+    ("a{", "a{", True),
+    ("^a{,3}$", "a{,3}", True),
+    ("^a{2,}?$", "aaa", True),
+    ("^(?<y>\\d{4})-\\k<y>$", "2020-2020", True),
+    ("^[[:alpha:]]$", "a", False),
+    ("^[[:alpha:]]$", ":]", True),
+    ("^\\u00e9$", "é", True),
+    ("^\\u{1F600}$", "😀", True),
+    ("^\\uD83D\\uDE00$", "😀", True),
+    ("^\\x41\\t\\0$", "A\t\x00", True),
+    ("^.$", "\u2028", False),
+    ("^[^]$", "\n", True),
+    ("[]", "a", False),
+    ("^\\/x$", "/x", True),
+    ("^[a&&b]$", "&", True),
+    ("^[+--]$", ",", True),
+    ("^a|b$", "b\n", False),
+    ("^[\\d-x]+$", "1-x", True),
+    ("^\\cA$", "\x01", True),
+    ("^[\\b]$", "\x08", True),
+    ("^(a)\\1$", "aa", True),
+    ("^#\\[\\]$", "#[]", True),
+    ("^]$", "]", True),
+    ("^x}$", "x}", True),
+    ("^(?=.*\\d)(?=.*[a-z]).{8,}$", "abcdefg1", True),
+    ("(?<!a)b", "ab", False),
+    ("^[-a]+$", "-a", True),
+    ("^[~||]$", "|", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text", "found"), FOUND)
+def test_a_pattern_means_what_it_means_in_javascript(pattern, text, found):
+    assert (compiled_ecma(pattern).search(text) is not None) is found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "text", "found"),
+    [("ABC", "i", "abc", True), ("^b$", "m", "a\nb\nc", True), ("a.b", "s", "a\nb", True), ("a.b", "", "a\nb", False)],
+)
+def test_flags(pattern, flags, text, found):
+    assert (compiled_ecma(pattern, flags).search(text) is not None) is found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (r"\A\d+\Z", "write ^"),
+        (r"\d\Z", "write $"),
+        ("a++", "nothing to repeat"),
+        ("a{2}+", "nothing to repeat"),
+        ("(?i)a", "begins no group"),
+        ("(?P<a>x)", "begins no group"),
+        (r"\h", "means nothing"),
+        (r"\u{110000}", "no character"),
+        ("(a", "missing"),
+        ("[a", "unterminated"),
+        ("\\", "backslash"),
+    ],
+)
+def test_what_javascript_has_not_is_no_pattern(pattern, reason):
+    with pytest.raises(PatternError, match=reason.replace("$", r"\$").replace("^", r"\^")):
+        compiled_ecma(pattern)
