@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from doubles.runtimes import RUNTIMES, path_with
@@ -49,6 +51,46 @@ def test_a_script_finds_the_sdk(project, runtime, name, command):
     ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
     assert ended.status == 0, ended.stderr
     assert project.rows()[0]["scores"][0]["assertions"][0]["text"] == "saw hi"
+
+
+@pytest.mark.parametrize("command", ["./grader.mts", "[./grader.mts]", "./run.sh", "cd . && exec ./run.sh"])
+def test_a_program_that_starts_a_runtime_finds_the_sdk(project, runtime, command):
+    program, path = runtime
+    grader = project.write("grader.mts", f"#!{shutil.which(program, path=path)}\n{GRADER.strip() % '@agentv/sdk'}")
+    script = project.write("run.sh", f"#!/bin/sh\nexec {program} grader.mts\n")
+    for file in (grader, script):
+        file.chmod(0o755)
+    project.write("a.eval.yaml", SUITE % command)
+    ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
+    assert ended.status == 0, ended.stderr
+
+
+@pytest.mark.parametrize("package", ["commonjs", "module"])
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("grader.ts", GRADER % "@agentv/sdk"),
+        ("grader.js", GRADER % "@agentv/sdk"),
+        ("grader.js", "require('@agentv/sdk').defineScriptGrader(() => true);"),
+    ],
+)
+def test_the_syntax_of_a_script_decides_its_format(project, runtime, package, name, source):
+    program, path = runtime
+    project.write("package.json", f'{{"type": "{package}"}}')
+    project.write(name, source)
+    project.write("a.eval.yaml", SUITE % f"[{program}, {name}]")
+    ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
+    assert ended.status == 0, ended.stderr
+
+
+@pytest.mark.parametrize("name", ["grader.ts", "grader.mts"])
+def test_a_node_without_typescript_says_which_has_it(project, tmp_path_factory, name):
+    path = f"{path_with(tmp_path_factory.mktemp('path') / 'bin', 'node')['PATH']}:/bin"
+    project.write(name, GRADER % "@agentv/sdk")
+    project.write("a.eval.yaml", SUITE % f"[node, --no-experimental-strip-types, {name}]")
+    assert project.run("eval", "a.eval.yaml", env={"PATH": path}).status == 3
+    message = project.rows()[0]["scores"][0]["reason"]
+    assert f"does not run TypeScript ({project.path / name}): use Node ≥ 22.18 or bun" in message
 
 
 def test_options_of_the_users_own_stay(project, runtime):

@@ -114,8 +114,8 @@ def code(found) -> str:
     return found.code
 
 
-def is_alive(pid: int) -> bool:
-    for _ in range(100):
+def is_alive(pid: int, times: int = 100) -> bool:
+    for _ in range(times):
         listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
         if listed.stdout.strip()[:1] in {"", "Z"}:
             return False
@@ -211,6 +211,45 @@ def test_typescript_that_is_more_than_types_runs(lab):
 )
 def test_each_way_to_export_is_understood(lab, name, source):
     assert lab.grade(source, name=name) in ({"pass": True}, {"score": 1})
+
+
+PACKAGES = {"none": None, "no type": "{}", "commonjs": '{"type": "commonjs"}', "module": '{"type": "module"}'}
+FORMATS = {
+    "seed.ts": SEED,
+    "imports.js": "import { three } from './_exports.js';\nexport default () => three === 3;",
+    "requires.js": """
+        const { defineAssertion } = require('@agentv/sdk');
+        const { three } = require('./_exports.js');
+        const { two } = require('./_module.js');
+        module.exports = defineAssertion(() => three - two === 1);
+    """,
+    "requires.ts": """
+        const { defineAssertion } = require('@agentv/sdk');
+        enum Level { Low = 1 }
+        module.exports = defineAssertion((): boolean => Level.Low === 1);
+    """,
+    "awaits.ts": """
+        import type { AssertionContext } from '@agentv/sdk';
+        const { two } = await import('./_module.js');
+        export default ({ output }: AssertionContext) => two === 2;
+    """,
+    "fixed.mts": "import { two } from './_module';\nexport default () => two === 2;",
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_syntax_of_a_file_decides_its_format(fresh, package):
+    if (text := PACKAGES[package]) is not None:
+        fresh.write(text, "package.json")
+    fresh.write("exports.three = 3;", "graders/_exports.js")
+    fresh.write("export const two = 2;", "graders/_module.js")
+    files = [fresh.write(source, f"graders/{name}") for name, source in FORMATS.items()]
+    found = fresh.at_once(*((file, 20) for file in files))
+    verdicts = {
+        name: answer.get("pass") if isinstance(answer, dict) else answer
+        for name, answer in zip(FORMATS, found, strict=True)
+    }
+    assert verdicts == dict.fromkeys(FORMATS, True) | {"seed.ts": False}
 
 
 @pytest.mark.parametrize(
@@ -447,8 +486,13 @@ def test_a_busy_loop_that_is_given_up_does_not_stay(fresh):
     before = fresh.pid()
     loop = fresh.write("export default () => { while (true) {} };")
     assert code(fresh.at_once((loop, 0.1))[0]) == "timeout"
-    fresh.runner.run(asyncio.sleep(0.6))
-    assert not is_alive(before)
+
+    async def ended() -> None:
+        async with asyncio.timeout(20):
+            while is_alive(before, times=1):
+                await asyncio.sleep(0.05)
+
+    fresh.runner.run(ended())
     assert fresh.handler("return true") == {"pass": True}
 
 
@@ -500,6 +544,8 @@ def test_closing_kills_the_process_and_what_it_started(fresh):
 
 def test_a_host_that_was_closed_grades_no_more(fresh):
     file = fresh.write("export default () => new Promise(() => {});")
+
+    fresh.pid()  # it is started
 
     async def closed_meanwhile():
         waiting = asyncio.create_task(fresh.host.grade(file, {}, 20))
@@ -832,6 +878,25 @@ def test_the_sdk_is_written_over_an_older_one(tmp_path):
     assert {"package.json", "index.mjs", "index.d.ts"} <= names
     assert "old.mjs" not in names
     assert json.loads((place / "package.json").read_text())["version"] != "0.0.0"
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("name", ["@agentv/sdk", "@agentv/eval", "agentv"])
+def test_the_sdk_serves_files_everywhere_in_the_project(tmp_path, runtime, name):
+    install_sdk(tmp_path)
+    file = tmp_path / "evals/graders/g.mts"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"import {{ defineScriptGrader }} from '{name}';\ndefineScriptGrader(() => true);")
+    ended = subprocess.run([program(runtime), str(file)], input=b"{}", capture_output=True, check=False, timeout=30)
+    assert json.loads(ended.stdout) == {"score": 1, "assertions": []}, ended.stderr
+
+
+def test_an_installed_package_is_kept(tmp_path):
+    installed = tmp_path / "node_modules/@agentv/sdk"
+    installed.mkdir(parents=True)
+    install_sdk(tmp_path)
+    assert not installed.is_symlink()
+    assert list(installed.iterdir()) == []
 
 
 def test_a_linked_sdk_is_replaced_not_followed(tmp_path):

@@ -1,4 +1,4 @@
-"""Commands that start node or bun: under agentv, `@agentv/sdk` is found there with no npm install (SPEC section 8)."""
+"""Commands of users: node and bun that they start find `@agentv/sdk` with no npm install (SPEC section 8)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from agentv.registry.fields import Command
 from agentv.user_code.javascript.runtime import version_of
 
 _HERE = Path(__file__).parent
-_STARTERS = frozenset({"bun", "bunx", "node", "nodejs", "npm", "npx", "pnpm", "ts-node", "tsx", "yarn"})
 _OLDEST = (18, 18)
 """The first Node that takes `--import` out of the environment."""
 
@@ -21,15 +20,12 @@ _versions: dict[str, tuple[int, ...] | None] = {}
 
 
 async def with_sdk(command: Command, env: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment of a command, with what leads node and bun to the shipped module; unchanged for other commands.
+    """The environment of a command, with what leads any node and bun that it starts to the shipped module.
 
     Args:
         command: what is to be started.
         env: its whole environment.
     """
-    started = [name for word in _words(command) if (name := os.path.basename(word)) in _STARTERS]  # noqa: PTH119  # a word need not be a path
-    if not started:
-        return env
     packages = os.pathsep.join(filter(None, (env.get("NODE_PATH"), str(_HERE / "packages"))))
     found = {**env, "NODE_PATH": packages}
     node = _node(command, env)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -11,11 +12,17 @@ from agentv.version import __version__
 SDK = Path(__file__).parent / "sdk"
 
 
+_NAMES = ("@agentv/sdk", "@agentv/eval", "agentv")
+
+
 def install_sdk(directory: Path) -> Path:
     """Write `.agentv/node_modules/@agentv/sdk` below a project's directory, over an older one. Needs no network.
 
+    Links in `node_modules` lead to it under all its names, so that files outside `.agentv` find it too; a package that
+    was installed there stays.
+
     Returns:
-        The directory written: Node and bun find it from any file in `.agentv/assertions/`.
+        The directory written.
 
     Raises:
         OSError: it cannot be written.
@@ -29,4 +36,9 @@ def install_sdk(directory: Path) -> Path:
         (place / file.name).write_bytes(file.read_bytes())
     package = json.loads((SDK / "package.json").read_text("utf-8")) | {"version": __version__}
     (place / "package.json").write_text(json.dumps(package, indent=2) + "\n", "utf-8")
+    for packages in (directory / ".agentv" / "node_modules", directory / "node_modules"):
+        for link in (packages / name for name in _NAMES):
+            if not os.path.lexists(link):
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(os.path.relpath(place, link.parent), target_is_directory=True)
     return place

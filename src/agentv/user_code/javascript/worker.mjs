@@ -5,6 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { basename } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { compiled, givenBoth, INLINE } from './inline.mjs';
 import { providerFrom } from './provider.mjs';
@@ -13,11 +14,13 @@ import { resolveSdk } from './resolve.mjs';
 
 const CHANNEL = 4;
 const TURN_MS = 10; // how long requests are worked off before the event loop gets its turn
+const LOAD_MS = 200; // how long a file that is being loaded makes the next one wait
 
 const graders = new Map(); // source → what takes a payload, once loaded
 const loading = new Map(); // source → promise of that
 const files = new Map(); // file that is being loaded → handler that it handed to a define function meanwhile
 const defined = new WeakSet(); // every handler that a define function was given
+let lastLoad = Promise.resolve();
 const open = new Map(); // id → file, of gradings without an answer yet
 const current = new AsyncLocalStorage(); // id of the grading that code belongs to
 const exit = process.exit.bind(process);
@@ -187,11 +190,15 @@ function parsed(source) {
 function load(key, source) {
   let promise = loading.get(key);
   if (!promise) {
-    promise = loaded(source).then((grader) => {
-      graders.set(key, grader);
-      return grader;
-    });
+    // one after the other, unless one hangs: `require` does not wait for a module that is being imported
+    promise = Promise.race([lastLoad, setTimeout(LOAD_MS, undefined, { ref: false })])
+      .then(() => loaded(source))
+      .then((grader) => {
+        graders.set(key, grader);
+        return grader;
+      });
     loading.set(key, promise);
+    lastLoad = promise.catch(() => {});
   }
   return promise;
 }

@@ -123,7 +123,7 @@ export type ScriptGraderHandler = (input: ScriptGraderInput) => ScriptGraderResu
  * What a judge prompt is made of. `output`, `answer` and `candidateAnswer` are the answer between markers that are new
  * for every call; the prompt must show them whole.
  */
-export interface PromptTemplateInput extends AssertionContext {
+export interface PromptTemplateInput extends Omit<AssertionContext, 'context'> {
   readonly question: string;
   readonly answer: string;
   readonly candidateAnswer: string;
