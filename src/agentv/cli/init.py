@@ -14,7 +14,7 @@ from agentv.errors import ExitStatus
 @click.option(
     "--sdk",
     is_flag=True,
-    help="Install @agentv/sdk into .agentv/node_modules, linked from node_modules, so that graders also run on their own.",
+    help="Install @agentv/sdk in the project, so that graders in TypeScript and JavaScript also run on their own.",
 )
 def command(directory: Path, *, sdk: bool) -> int:
     """Create a project that runs at once, offline. Never changes existing files.
