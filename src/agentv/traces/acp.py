@@ -8,12 +8,12 @@ the protocol. A record may carry `at_ms` or `timestamp`, or be `{"message": …}
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from agentv.model.values.acp import usage_of_turn
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import MessageStep, PermissionStep, Step, Trace, UsageStep
+from agentv.model.values.trace import UNFINISHED, MessageStep, PermissionStep, Step, Trace, UsageStep
 from agentv.model.values.values import JsonObject
 from agentv.traces.acp_calls import AcpCall
 from agentv.traces.records import records_of
@@ -31,6 +31,9 @@ from agentv.traces.values import (
 )
 
 NATIVE_NAME = "acp.jsonl"
+
+_OF_THE_AGENT = frozenset({"initialize", "authenticate", "session/new", "session/load", "session/prompt"})
+"""Requests that the agent answers; it sends the others."""
 
 
 def read_acp(data: bytes) -> Trace | Failure:
@@ -72,7 +75,9 @@ class AcpReader:
         self._started: float | None = None
         self._now: float | None = None
         self._cost: float | None = None
-        self._waits = False
+        self._requests: dict[str, list[str]] = {}
+        self._error = ""
+        self._waits = self._called_tools = False
         self._stop_reason = ""
 
     def add(self, record: Any, where: str) -> None:
@@ -81,6 +86,8 @@ class AcpReader:
         message = mapping(row.get("message")) or row
         self._set_time(row, message)
         method = string(message.get("method"))
+        if method and "id" in message:
+            self._requests.setdefault(_key(message["id"]), []).append(method)
         params = mapping(message.get("params"))
         if method == "session/update" or "update" in message or "sessionUpdate" in message:
             told = mapping(first({**message, **params}, "update") or message)
@@ -103,10 +110,9 @@ class AcpReader:
             why = f": {self._problems}" if self._problems else ""
             return Failure("bad-trace", f"the stream has no session update of the Agent Client Protocol{why}")
         if self._waits:
-            self._problems.note("the stream ends before the agent has answered")
+            self._problems.note(f"the stream {UNFINISHED}")
         cancelled = self._stop_reason == "cancelled"
         steps = [one.step(cancelled=cancelled) if isinstance(one, AcpCall) else _step_of(one) for one in self._parts]
-        self._add_cost(steps)
         steps = list(sound_parents(steps, self._problems))
         return Trace(
             tuple(steps),
@@ -115,6 +121,8 @@ class AcpReader:
             agent_version=self._about["agent_version"],
             session_id=self._about["session_id"],
             stop_reason=self._stop_reason,
+            error=self._error,
+            session_cost_usd=self._cost or None,
             duration_ms=self._now,
             metadata={} if self._plan is None else {"plan": self._plan},
             native=native,
@@ -140,6 +148,8 @@ class AcpReader:
         said.texts.append(text_of(params.get("prompt")))
         self._parts.append(said)
         self._open, self._waits = None, True
+        self._stop_reason = self._error = ""
+        self._called_tools = False
 
     def _update(self, told: JsonObject, where: str) -> None:
         kind = string(told.get("sessionUpdate"))
@@ -196,7 +206,7 @@ class AcpReader:
         identity = string(told.get("toolCallId"))
         if not identity:
             return "a tool call has no 'toolCallId'"
-        self._open = None
+        self._open, self._called_tools = None, True
         self._called(identity).update(told, self._now)
         return None
 
@@ -230,15 +240,19 @@ class AcpReader:
         call = self._calls.get(string(mapping(params.get("toolCall")).get("toolCallId")))
         if call is not None:
             call.denied = not allowed
-        name = "tool" if call is None else call.name
+        name = "tool" if call is None else call.names.name
         self._parts.append(PermissionStep(name, allowed, option or string(outcome.get("outcome")) or None, self._now))
 
     def _response(self, message: JsonObject) -> None:
         result, error = mapping(message.get("result")), mapping(message.get("error"))
+        asked = self._requests.get(_key(message.get("id")), [])
+        method = asked.pop() if asked else "session/prompt"
         if error:
+            if method not in _OF_THE_AGENT:
+                return  # the client has no such file or terminal, and the agent goes on
             said = string(error.get("message")) or "the agent answered with an error"
             self._parts.append(UsageStep(error=said, started_ms=self._now))
-            self._waits, self._stop_reason = False, "error"
+            self._waits, self._stop_reason, self._error = False, "error", said
         elif "outcome" in result:
             self._permission_told(_key(message.get("id")), result["outcome"])
         elif "stopReason" in result:
@@ -253,7 +267,8 @@ class AcpReader:
     def _ended(self, told: JsonObject) -> str | None:
         self._stop_reason = string(told.get("stopReason")) or self._stop_reason
         self._open, self._waits = None, False
-        tokens = tokens_of(first({**mapping(told.get("_meta")), **told}, "usage"))
+        reported = tokens_of(first({**mapping(told.get("_meta")), **told}, "usage"))
+        tokens = usage_of_turn(self._about["agent"], reported, called_tools=self._called_tools)
         if tokens is not None:
             self._parts.append(UsageStep(self._about["model"] or None, tokens, started_ms=self._now))
         return None
@@ -277,18 +292,6 @@ class AcpReader:
             if one.get("category") == "model":
                 self._about["model"] = string(one.get("currentValue"))
         return None
-
-    def _add_cost(self, steps: list[Step]) -> None:
-        """The agent gives the cost of the whole session, which the last use of it gets."""
-        if self._cost is None:
-            return
-        used = [place for place, step in enumerate(steps) if isinstance(step, UsageStep)]
-        for place in used:
-            step = steps[place]
-            if isinstance(step, UsageStep):
-                steps[place] = replace(step, cost_usd=self._cost if place == used[-1] else 0.0)
-        if not used:
-            steps.append(UsageStep(self._about["model"] or None, None, self._cost))
 
 
 def _step_of(part: _Said | PermissionStep | UsageStep) -> Step:

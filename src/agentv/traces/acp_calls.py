@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.tool_names import TOOLS, canonical_name
+from agentv.model.values.acp import AcpToolNames, acp_tool_names
 from agentv.model.values.trace import ToolCallStep, ToolStatus
 from agentv.model.values.values import Json, JsonObject
 from agentv.traces.values import arguments_of, items, mapping, string, text_of
-
-_KINDS: Mapping[str, str] = {
-    "execute": "shell",
-    **{kind: kind for kind in ("read", "edit", "delete", "move", "search", "fetch", "think", "switch_mode")},
-}
-"""Kind of a tool → its canonical name, where the agent names it by a title for people only."""
-
-_IDENTIFIER = lazy_pattern(r"[A-Za-z_][\w.-]*")
-_ID_WITH_NAME = lazy_pattern(r"([A-Za-z_]\w*?)-\d{6,}.*")
-_MCP_TITLE = lazy_pattern(r"([\w.-]+) \(([\w.-]+) MCP Server\).*")
-_TOOL_TITLE = lazy_pattern(r"Tool: ([\w.-]+)/([\w.-]+)")
 
 
 @dataclass(slots=True)
@@ -32,6 +19,7 @@ class AcpCall:
     started_ms: float | None = None
     ended_ms: float | None = None
     title: str = ""
+    first_title: str = ""
     kind: str = ""
     named: str = ""
     status: str = ""
@@ -49,40 +37,16 @@ class AcpCall:
         for key, name in _VALUES.items():
             if told.get(key) is not None:
                 setattr(self, name, told[key])
+        self.first_title = self.first_title or self.title
         self.named = _in_meta(told.get("_meta"), "toolName") or self.named
         self.parent = _in_meta(told.get("_meta"), "parentToolUseId") or self.parent
         if self.status in {"completed", "failed"} and self.ended_ms is None:
             self.ended_ms = at_ms
 
     @property
-    def native_name(self) -> str:
-        """The tool's name if the agent gives it, else what it calls the tool for people."""
-        said = mapping(self.raw_input)
-        server, tool = string(said.get("server")), string(said.get("tool"))
-        if self.named or (server and tool):
-            return self.named or f"{server}.{tool}"
-        of_title = _TOOL_TITLE.fullmatch(self.title)
-        if of_title is not None:
-            return f"{of_title[1]}.{of_title[2]}"
-        of_title = _MCP_TITLE.fullmatch(self.title)
-        if of_title is not None:
-            return f"{of_title[2]}.{of_title[1]}"
-        of_id = _ID_WITH_NAME.fullmatch(self.id)
-        if of_id is not None and canonical_name(of_id[1]) != of_id[1]:
-            return of_id[1]
-        word = self.title.partition(" ")[0].rstrip(":")
-        return word if self.kind and canonical_name(word) == _KINDS.get(self.kind) else self.title
-
-    @property
-    def name(self) -> str:
-        """The canonical name."""
-        native = self.native_name
-        known = canonical_name(native)
-        if self.kind == "execute" and not self.named:
-            return "shell"  # its title is the command, which may begin with `ls` or `grep`
-        if known != native or known in TOOLS or self.named or _IDENTIFIER.fullmatch(native):
-            return known
-        return _KINDS.get(self.kind) or native or self.kind or "tool"
+    def names(self) -> AcpToolNames:
+        """The names of its tool."""
+        return acp_tool_names(self.id, (self.title, self.first_title), self.kind, self.named, self.raw_input)
 
     def step(self, *, cancelled: bool) -> ToolCallStep:
         """The step of the trace.
@@ -90,13 +54,13 @@ class AcpCall:
         Args:
             cancelled: the agent was ended before the call was over.
         """
-        failed = self.status == "failed"
+        failed, names = self.status == "failed", self.names
         said = self.raw_output if self.raw_output is not None else text_of(self.content) or None
         took = None if None in (self.started_ms, self.ended_ms) else (self.ended_ms or 0) - (self.started_ms or 0)
         return ToolCallStep(
-            name=self.name,
+            name=names.name,
             arguments=self._arguments(),
-            native_name=self.native_name or self.name,
+            native_name=names.native_name,
             id=self.id,
             result=None if failed else said,
             error=text_of(said) or "the tool failed" if failed else None,

@@ -5,7 +5,7 @@ Source: https://harborframework.com/docs/trajectory-format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,8 +13,17 @@ from typing import Any
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
-from agentv.model.values.tool_names import canonical_name
-from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, Trace, UsageStep
+from agentv.model.values.tool_names import names_of_call
+from agentv.model.values.trace import (
+    UNFINISHED,
+    MessageStep,
+    PermissionStep,
+    Step,
+    ToolCallStep,
+    ToolStatus,
+    Trace,
+    UsageStep,
+)
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.traces.json_text import compact, parse
@@ -68,7 +77,9 @@ def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
         why = f": {reader.problems}" if reader.problems else ""
         return Failure("bad-trace", f"the trajectory has no steps{why}")
     agent = mapping(root.get("agent"))
-    metrics = mapping(root.get("final_metrics"))
+    metrics, extra = mapping(root.get("final_metrics")), mapping(root.get("extra"))
+    if _waits(reader.steps):
+        reader.problems.note(f"the trajectory {UNFINISHED}")
     steps = reader.with_totals(metrics)
     return Trace(
         sound_parents(steps, reader.problems),
@@ -76,7 +87,9 @@ def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
         agent=string(agent.get("name")),
         agent_version=string(agent.get("version")),
         session_id=string(root.get("session_id")) or string(root.get("trajectory_id")),
-        stop_reason=string(mapping(root.get("extra")).get("stop_reason")),
+        stop_reason=string(extra.get("stop_reason")),
+        error=string(extra.get("error")),
+        session_cost_usd=reader.session_cost(metrics),
         duration_ms=reader.last_ms,
         native=native,
         native_name=NATIVE_NAME if native else "",
@@ -151,10 +164,12 @@ class _Reader:
         said = None if result is None else text_of(result.get("content"))
         failed = extra.get("status") == "failed" or extra.get("is_error") is True
         status = _STATUSES.get(string(extra.get("status")), "unknown" if result is None else "completed")
+        arguments = arguments_of(call.get("arguments"))
+        name, native = names_of_call(native, arguments)
         self.steps.append(
             ToolCallStep(
-                name=canonical_name(native),
-                arguments=arguments_of(call.get("arguments")),
+                name=name,
+                arguments=arguments,
                 native_name=native,
                 id=string(call.get("tool_call_id")) or None,
                 result=None if failed else said,
@@ -174,6 +189,11 @@ class _Reader:
         self.last_ms = round(max(at - self._start, self.last_ms or 0.0), 3)
         return round(max(at - self._start, 0.0), 3)
 
+    def session_cost(self, metrics: JsonObject) -> float | None:
+        """The cost of the whole, where some step does not say its own."""
+        costs = [step.cost_usd for step in self.steps if isinstance(step, UsageStep)]
+        return number(metrics.get("total_cost_usd")) or None if None in costs else None
+
     def with_totals(self, metrics: JsonObject) -> list[Step]:
         """The steps; with the totals of the whole, where no step says what it used."""
         if any(isinstance(step, UsageStep) for step in self.steps):
@@ -182,6 +202,15 @@ class _Reader:
         tokens = tokens_of({key: metrics.get(name) for key, name in {**names, "cached": "total_cached_tokens"}.items()})
         cost = number(metrics.get("total_cost_usd"))
         return self.steps if tokens is None and cost is None else [*self.steps, UsageStep(None, tokens, cost)]
+
+
+def _waits(steps: Sequence[Step]) -> bool:
+    """Whether the last word is the user's, or the agent waits for the result of a call."""
+    main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
+    last = main[-1] if main else None
+    if isinstance(last, ToolCallStep):
+        return last.status == "unknown"
+    return last is not None and last.role == "user"
 
 
 def _results(row: JsonObject) -> Any:
@@ -237,7 +266,12 @@ def atif_of(trace: Trace, began: datetime | None = None) -> dict[str, Json]:
         "steps": rows,
         **({"notes": f"The trace is partial: {trace.partial}"} if trace.partial else {}),
         "final_metrics": _final(trace, len(rows)),
-        "extra": {"source": trace.source, "stop_reason": trace.stop_reason, "duration_ms": trace.duration_ms},
+        "extra": {
+            "source": trace.source,
+            "stop_reason": trace.stop_reason,
+            "duration_ms": trace.duration_ms,
+            **({"error": trace.error} if trace.error else {}),
+        },
     }
 
 

@@ -109,6 +109,8 @@ class _Document(msgspec.Struct, kw_only=True):
     agent_version: str = ""
     session_id: str = ""
     stop_reason: str = ""
+    error: str = ""
+    session_cost_usd: float | None = None
     duration_ms: float | None = None
     partial: str = ""
     metadata: dict[str, Any] = {}
@@ -150,6 +152,8 @@ def document(trace: Trace) -> bytes:
         "agent_version": text(trace.agent_version),
         "session_id": text(trace.session_id),
         "stop_reason": text(trace.stop_reason),
+        **({"error": text(trace.error)} if trace.error else {}),
+        **({} if trace.session_cost_usd is None else {"session_cost_usd": plain(trace.session_cost_usd)}),
         "duration_ms": plain(trace.duration_ms),
         "partial": text(trace.partial),
         "metadata": plain(trace.metadata, cut=True),
@@ -236,6 +240,8 @@ def _trace_of(found: _Document, steps: tuple[Step, ...]) -> Trace:
         agent_version=found.agent_version,
         session_id=found.session_id,
         stop_reason=found.stop_reason,
+        error=found.error,
+        session_cost_usd=found.session_cost_usd,
         duration_ms=found.duration_ms,
         metadata=plain(found.metadata, cut=True),
         native_name=found.native,

@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from agentv.model.values.response import Failure
-from agentv.model.values.tool_names import canonical_name
-from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace, UsageStep
+from agentv.model.values.tool_names import names_of_call
+from agentv.model.values.trace import UNFINISHED, MessageStep, Step, ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import JsonObject
-from agentv.traces.otlp_messages import Spoken, given_and_said
+from agentv.traces.otlp_messages import Spoken, SpokenCall, given_and_said
 from agentv.traces.otlp_spans import OtelSpan, is_json, spans_of
-from agentv.traces.values import Problems, arguments_of, first, number, sound_parents, string, text_of, tokens_of
+from agentv.traces.otlp_tools import Executed, executed
+from agentv.traces.values import Problems, first, items, number, sound_parents, string, tokens_of
 
 _MODEL_CALLS = frozenset({"chat", "text_completion", "generate_content"})
 _AGENTS = frozenset({"invoke_agent", "invoke_workflow"})
@@ -69,10 +70,11 @@ class _Reader:
         known = [span.started_ms for span in spans if span.started_ms is not None]
         self._start = min(known, default=0.0)
         self._spans = sorted(spans, key=lambda span: self._start if span.started_ms is None else span.started_ms)
-        self._executed = {
-            string(span.attributes.get("gen_ai.tool.call.id")) for span in spans if _operation(span) in _TOOLS
-        }
-        self._steps: list[Step] = []
+        self._executed = {span.id: executed(span) for span in spans if _operation(span) in _TOOLS}
+        self._called = {one.id for one in self._executed.values()}
+        self._repeated = self._repeated_spans()
+        self._asked: list[tuple[int, SpokenCall]] = []
+        self._steps: list[Step | None] = []
         self._places: dict[str, int] = {}
         self._heard: set[tuple[str | None, str, str]] = set()
         missing = {span.parent for span in spans if span.parent and span.parent not in self._by_id}
@@ -82,7 +84,7 @@ class _Reader:
     def trace(self) -> Trace:
         """The trace of them."""
         for span in self._spans:
-            operation = _operation(span)
+            operation = "" if span.id in self._repeated else _operation(span)
             if operation in _MODEL_CALLS:
                 self._model_call(span)
             elif operation in _TOOLS:
@@ -92,13 +94,19 @@ class _Reader:
         root = self._root()
         ended = [span.ended_ms for span in self._spans if span.ended_ms is not None]
         about = {**root.resource, **root.attributes}
+        steps = [step for step in self._steps if step is not None]
+        error = self._error()
+        if not error and _waits(steps):
+            self._problems.note(f"the trace {UNFINISHED}")
         return Trace(
-            sound_parents(self._steps, self._problems),
+            sound_parents(steps, self._problems),
             source="otlp",
             agent=string(first(about, "gen_ai.agent.name", "traceloop.entity.name", "service.name")),
             agent_version=string(first(about, "gen_ai.agent.version", "service.version")),
             session_id=string(first(about, "gen_ai.conversation.id", "session.id")) or root.trace_id,
-            stop_reason=string(about.get("agentv.stop_reason")),
+            stop_reason=string(about.get("agentv.stop_reason")) or self._finish_reason(),
+            error=error,
+            session_cost_usd=number(about.get("agentv.session_cost_usd")),
             duration_ms=round(max(ended) - self._start, 3) if ended else None,
             partial=str(self._problems),
             metadata=_of_agentv(about),
@@ -108,6 +116,35 @@ class _Reader:
         agents = (span for span in self._spans if _operation(span) in _AGENTS)
         outermost = (span for span in self._spans if span.parent not in self._by_id)
         return next(agents, None) or next(outermost, None) or self._spans[0]
+
+    def _error(self) -> str:
+        """The error in which the session ended: that of its last root, or of the last agent that no other called."""
+        working = [span for span in self._spans if _operation(span)]
+        top = [([span, *self._ancestors(span)][-1], span) for span in working]
+        agents = [span for span in working if _operation(span) in _AGENTS and self._is_outermost(span)]
+        ends = [*(root for root, _ in top[-1:]), *agents[-1:]]
+        return next((span.error for span in ends if span.error), "")
+
+    def _finish_reason(self) -> str:
+        """Why the last model call of the agent itself ended."""
+        calls = [span for span in self._spans if _operation(span) in _MODEL_CALLS and self._parent(span) is None]
+        reasons = items(calls[-1].attributes.get("gen_ai.response.finish_reasons")) if calls else ()
+        return string(reasons[-1]) if reasons else ""
+
+    def _repeated_spans(self) -> set[str]:
+        """The spans that describe what another one describes, too: two instrumentations see one call."""
+        found: set[str] = set()
+        for span in self._spans:
+            above = next((one for one in self._ancestors(span) if _operation(one)), None)
+            if above is None:
+                continue
+            if {_operation(span), _operation(above)} <= _MODEL_CALLS:
+                found.add(above.id if _is_counted(span) and not _is_counted(above) else span.id)
+            elif {_operation(span), _operation(above)} <= _TOOLS and _is_same(
+                self._executed[span.id], self._executed[above.id]
+            ):
+                found.add(span.id)
+        return found
 
     def _ancestors(self, span: OtelSpan) -> Iterator[OtelSpan]:
         seen = {span.id}
@@ -124,16 +161,21 @@ class _Reader:
         """The id of the call that a span is within: of a tool, or of an agent that is not the outermost."""
         for one in self._ancestors(span):
             operation = _operation(one)
-            if operation in _TOOLS:
-                return _call_id(one)
+            if operation in _TOOLS and one.id not in self._repeated:
+                return self._executed[one.id].id
             if operation in _AGENTS and self._is_subagent(one):
                 return one.id
         return None
 
     def _is_subagent(self, span: OtelSpan) -> bool:
-        """Whether an agent was called by another, and not by way of a tool."""
-        above = next((_operation(one) for one in self._ancestors(span) if _operation(one) in _AGENTS | _TOOLS), "")
-        return above in _AGENTS
+        """Whether an agent was called by another, and not by way of a tool. Two spans may describe one agent."""
+        above = next((one for one in self._ancestors(span) if _operation(one) in _AGENTS | _TOOLS), None)
+        if above is None or _operation(above) in _TOOLS or span.attributes.get("traceloop.span.kind") == "workflow":
+            return False
+        return _agent_name(span) != _agent_name(above)
+
+    def _is_outermost(self, span: OtelSpan) -> bool:
+        return not any(_operation(one) in _AGENTS | _TOOLS for one in self._ancestors(span))
 
     def _at(self, span: OtelSpan) -> tuple[float | None, float | None]:
         """When a span began, from the start of the trace, and how long it took."""
@@ -147,7 +189,7 @@ class _Reader:
         if not self._is_subagent(span):
             return
         started, took = self._at(span)
-        name = string(span.attributes.get("gen_ai.agent.name"))
+        name = _agent_name(span)
         self._steps.append(
             ToolCallStep(
                 "subagent",
@@ -199,14 +241,15 @@ class _Reader:
         if one.text or one.reasoning:
             self._steps.append(MessageStep("assistant", one.text, one.reasoning or None, at, parent))
         for call in one.calls:
-            if call.id and call.id in self._executed:
+            if call.id and call.id in self._called:
                 continue  # its own span says more
             if not call.name:
                 self._problems.note("a tool call has no name")
                 continue
             self._places[call.id] = len(self._steps)
-            name = canonical_name(call.name)
-            step = ToolCallStep(name, call.arguments, call.name, call.id or None, started_ms=at, parent=parent)
+            self._asked.append((len(self._steps), call))
+            name, native = names_of_call(call.name, call.arguments)
+            step = ToolCallStep(name, call.arguments, native, call.id or None, started_ms=at, parent=parent)
             self._steps.append(step)
 
     def _set_result(self, one: Spoken) -> None:
@@ -216,30 +259,37 @@ class _Reader:
             self._steps[place] = replace(step, result=one.result, status="completed")
 
     def _tool_call(self, span: OtelSpan) -> None:
-        about = span.attributes
-        native = string(first(about, "gen_ai.tool.name", "traceloop.entity.name")) or span.name.removeprefix(
-            "execute_tool "
-        )
-        result = first(about, "gen_ai.tool.call.result", "gen_ai.tool.result", "traceloop.entity.output")
-        given = first(about, "gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "traceloop.entity.input")
-        failed = span.error or ("" if about.get("agentv.status") != "failed" else text_of(result) or "the tool failed")
+        ran = self._executed[span.id]
+        asked = self._take_asked(ran) if ran.id == span.id else None
+        name, native = names_of_call(ran.name, ran.arguments if asked is None else asked.arguments)
         started, took = self._at(span)
-        status = string(about.get("agentv.status"))
-        self._steps.append(
-            ToolCallStep(
-                name=canonical_name(native),
-                arguments=arguments_of(given),
-                native_name=native,
-                id=_call_id(span),
-                result=None if failed else result,
-                error=failed or None,
-                status="failed" if failed else _STATUSES.get(status, "completed"),
-                started_ms=started,
-                duration_ms=took,
-                parent=self._parent(span),
-                evidence=_evidence(about),
-            )
+        step = ToolCallStep(
+            name=name,
+            arguments=ran.arguments,
+            native_name=native,
+            id=ran.id,
+            result=None if ran.error else ran.result,
+            error=ran.error or None,
+            status="failed" if ran.error else _STATUSES.get(string(span.attributes.get("agentv.status")), "completed"),
+            started_ms=started,
+            duration_ms=took,
+            parent=self._parent(span),
+            evidence=_evidence(span.attributes),
         )
+        if asked is not None:
+            step = replace(step, id=asked.id or step.id, arguments=asked.arguments)
+            self._called.add(asked.id)
+        self._steps.append(step)
+
+    def _take_asked(self, ran: Executed) -> SpokenCall | None:
+        """The call of a model that a span without its id executed: of that name, with the same arguments if any is."""
+        named = [one for one in self._asked if one[1].name == ran.name and one[1].id not in self._called]
+        found = next((one for one in named if one[1].arguments == ran.arguments), named[0] if named else None)
+        if found is None:
+            return None
+        self._asked.remove(found)
+        self._steps[found[0]] = None
+        return found[1]
 
 
 _STATUSES: Mapping[str, Any] = {one: one for one in ("completed", "denied", "cancelled", "unknown")}
@@ -250,8 +300,24 @@ def _evidence(about: JsonObject) -> Any:
     return said if said in {"gateway", "tools"} else "agent"
 
 
-def _call_id(span: OtelSpan) -> str:
-    return string(span.attributes.get("gen_ai.tool.call.id")) or span.id
+def _agent_name(span: OtelSpan) -> str:
+    return string(first(span.attributes, "gen_ai.agent.name", "traceloop.entity.name"))
+
+
+def _is_counted(span: OtelSpan) -> bool:
+    """Whether the span of a model call says what it used."""
+    return first(span.attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens") is not None
+
+
+def _is_same(ran: Executed, above: Executed) -> bool:
+    """Whether a span within that of a tool describes the same call."""
+    return ran.id == above.id or (ran.name == above.name and ran.arguments == above.arguments)
+
+
+def _waits(steps: Sequence[Step]) -> bool:
+    """Whether the last word is the user's, so that no model answered."""
+    main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
+    return bool(main) and isinstance(main[-1], MessageStep) and main[-1].role == "user"
 
 
 def _of_agentv(about: JsonObject) -> dict[str, Any]:

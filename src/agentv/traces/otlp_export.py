@@ -128,12 +128,13 @@ class _Writer:
             "gen_ai.input.messages": _messages(self._given) if self._given else "",
             "agentv.source": trace.source,
             "agentv.stop_reason": trace.stop_reason,
+            "agentv.session_cost_usd": trace.session_cost_usd,
             "agentv.partial": trace.partial,
             **(self._origin.attributes or {}),
         }
         name = f"invoke_agent {trace.agent}".strip()
         span = self._span(self._root, "", name, 0.0, trace.duration_ms or self._now, about)
-        return {**span, "kind": _INTERNAL, "events": list(self._events)}
+        return {**span, "kind": _INTERNAL, "events": list(self._events), **_status(trace.error or None)}
 
     def _model(self, used: UsageStep | None, said: MessageStep | None, place: int) -> None:
         """A model call; one without usage is marked, so that it is not counted as one."""

@@ -68,7 +68,7 @@ def test_a_session():
         ),
         PermissionStep("shop.refund", False, "no", 60.0),
         MessageStep("assistant", "done", None, 100.0),
-        UsageStep(None, TokenUsage(10, 4, 14, 3), 0.25, 100.0),
+        UsageStep(None, TokenUsage(10, 4, 14, 3), None, 100.0),
     )
     assert (trace.agent, trace.agent_version, trace.session_id, trace.stop_reason) == (
         "claude-agent-acp",
@@ -77,6 +77,7 @@ def test_a_session():
         "end_turn",
     )
     assert (trace.source, trace.partial, trace.duration_ms) == ("acp", "", 100.0)
+    assert (trace.cost_usd, trace.unanswered) == (0.25, "")
     assert trace.metadata["plan"][0]["content"] == "read"
     assert (trace.native, trace.native_name) == (lines(*CLAUDE), "acp.jsonl")
 
@@ -227,3 +228,39 @@ def test_calls_within_themselves_are_told():
     trace = read(*calls)
     assert [call.parent for call in trace.tool_calls] == [None, None, None, None]
     assert trace.partial.startswith("the parent 'b' of a step is no call that leads to the agent; ")
+
+
+def prompted(number, text="go"):
+    return {"id": number, "method": "session/prompt", "params": {"sessionId": "s", "prompt": [{"type": "text", "text": text}]}}  # fmt: skip
+
+
+READ_FAILS = (
+    {"id": 1, "method": "fs/read_text_file", "params": {"path": "/gone"}},
+    {"id": 1, "error": {"code": -32002, "message": "no such file"}},
+)
+
+
+def test_a_refused_request_of_the_agent_is_no_end_of_its_turn():
+    saying = update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "I look."})
+    cut = read(prompted(1), saying, *READ_FAILS)
+    assert (cut.error, cut.unanswered) == ("", "the stream ends before the agent has answered")
+    whole = read(prompted(1), saying, *READ_FAILS, {"id": 1, "result": {"stopReason": "end_turn"}})
+    assert (whole.error_count, whole.unanswered) == (0, "")
+
+
+def test_the_last_turn_decides_whether_a_session_ended_in_an_error():
+    saying = update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "I look."})
+    failed = {"id": 1, "error": {"code": -32603, "message": "model is overloaded"}}
+    assert read(prompted(1), saying, failed).unanswered == "the session ended in an error: model is overloaded"
+    again = (prompted(2), saying, {"id": 2, "result": {"stopReason": "end_turn"}})
+    assert read(prompted(1), saying, failed, *again).unanswered == ""
+
+
+def test_the_usage_of_the_last_model_call_is_not_that_of_a_turn():
+    about = {"id": 0, "result": {"protocolVersion": 1, "agentInfo": {"name": "OpenCode", "version": "1"}}}
+    call = update(sessionUpdate="tool_call", toolCallId="c", title="bash", kind="execute", status="completed")
+    cost = update(sessionUpdate="usage_update", used=330, size=1000, cost={"amount": 0, "currency": "USD"})
+    ended = {"id": 1, "result": {"stopReason": "end_turn", "usage": {"inputTokens": 300, "outputTokens": 30}}}
+    trace = read(about, prompted(1), call, cost, ended)
+    assert (trace.tokens, trace.cost_usd) == (None, None)
+    assert read(about, prompted(1), cost, ended).tokens.input == 300

@@ -128,7 +128,7 @@ def test_a_trace_without_names_is_valid_too():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"steps": [{"source": "alien"}, {"source": "user", "message": "x"}]}, "step 1 has no known 'source'"),
+        ({"steps": [{"source": "alien"}, {"source": "agent", "message": "x"}]}, "step 1 has no known 'source'"),
         ({"continued_trajectory_ref": "next.json"}, "it is continued in another file"),
         ({"subagent_trajectories": []}, "the trajectory of a sub-agent is not embedded"),
         (

@@ -335,3 +335,80 @@ def test_no_value_of_a_wrong_type_raises(junk):
     for mutated in mutations(document(AGENT, CHAT, TOOL, AGAIN), junk):
         found = read_otlp(json.dumps(mutated).encode())
         assert isinstance(found, list | Failure)
+
+
+FAILED = {"code": 2, "message": "ValueError: the bank is closed"}
+OTHER = {"gen_ai__operation__name": "invoke_agent", "gen_ai__agent__name": "shopper"}
+SAYS = {"gen_ai__operation__name": "chat", "gen_ai__output__messages": parts("assistant", {"type": "text", "content": "I look"})}  # fmt: skip
+WHY = "the session ended in an error: ValueError: the bank is closed"
+
+
+@pytest.mark.parametrize(
+    ("spans", "why"),
+    [
+        ([span("a", took=90, status=FAILED, **OTHER), span("c", "a", 10, **SAYS)], WHY),
+        ([span("h", took=99, status=FAILED, name="POST /chat"), span("a", "h", 1, **OTHER), span("c", "a", 10, **SAYS)], WHY),
+        ([span("h", took=99, name="POST /chat"), span("a", "h", 1, status=FAILED, **OTHER), span("c", "a", 10, **SAYS)], WHY),
+        ([span("h", took=99), span("a", "h", 1, status=FAILED, **OTHER), span("b", "h", 20, **OTHER), span("c", "b", 25, **SAYS)], ""),
+        ([span("a", took=90, **OTHER), span("t", "a", 5, status=FAILED, gen_ai__tool__name="refund"), span("c", "a", 10, **SAYS)], ""),
+        ([span("a", took=90, error__type="TimeoutError", **OTHER), span("c", "a", 10, **SAYS)], "the session ended in an error: TimeoutError"),
+        ([span("c", start=1, **SAYS), span("d", start=10, status=FAILED, gen_ai__operation__name="chat")], WHY),
+        ([span("c", **SAYS, gen_ai__response__finish_reasons=["length"])], "the session ended without an answer: length"),
+        ([span("c", gen_ai__operation__name="chat", gen_ai__input__messages=parts("user", {"type": "text", "content": "go"}))], "the trace ends before the agent has answered"),
+        ([span("a", took=90, **OTHER), span("c", "a", 10, **SAYS)], ""),
+    ],
+)  # fmt: skip
+def test_the_root_decides_how_a_session_ended(spans, why):
+    assert read(*spans).unanswered == why
+
+
+def test_an_error_and_the_cost_of_a_session_survive_the_way_out_and_back():
+    work = replace(WORK, error="no route", session_cost_usd=0.5, steps=WORK.steps[:2])
+    found = read_otlp(json.dumps(otlp_of([(work, TraceOrigin("k"))])).encode())[0]
+    assert (found.error, found.cost_usd) == ("no route", 0.5)
+
+
+def traceloop(identity, parent, start, name, kind, **more):
+    return span(identity, parent, start, 5, name, **{"traceloop__span__kind": kind, "traceloop__entity__name": name, **more})  # fmt: skip
+
+
+ASKED = parts("assistant", {"type": "tool_call", "id": "call_1", "name": "get_order", "arguments": {"order": "7"}})
+MESSAGE = {"output": {"lc": 1, "kwargs": {"content": "shipped", "type": "tool", "tool_call_id": "call_1", "status": "success"}}}  # fmt: skip
+GIVEN = {"input_str": "{'order': '7'}", "inputs": {"order": "7"}, "kwargs": {"tool_call_id": "call_1"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "result", "said"),
+    [
+        (GIVEN, MESSAGE, "shipped"),
+        ({**GIVEN, "kwargs": {}}, MESSAGE, "shipped"),
+        ({**GIVEN, "kwargs": {}}, "shipped", "shipped"),
+        ({"order": "7"}, "shipped", "shipped"),
+        ({"input_str": "no JSON"}, "shipped", "shipped"),
+    ],
+)
+def test_a_call_is_counted_once_however_many_spans_describe_it(given, result, said):
+    about = {"gen_ai__operation__name": "invoke_agent", "gen_ai__agent__name": "LangGraph"}
+    counted = {"gen_ai__usage__input_tokens": 100, "gen_ai__usage__output_tokens": 10}
+    told = {"traceloop__entity__input": json.dumps(given), "traceloop__entity__output": json.dumps(result) if isinstance(result, dict) else result}  # fmt: skip
+    trace = read(
+        span("a", "", 0, 90, "invoke_agent LangGraph", **about),
+        traceloop("w", "a", 1, "LangGraph", "workflow", **about),
+        traceloop("n", "w", 2, "agent", "task"),
+        span("c", "n", 3, 5, "ChatOpenAI.chat", gen_ai__operation__name="chat", gen_ai__output__messages=ASKED, **counted),
+        span("o", "c", 4, 3, "openai.chat", gen_ai__operation__name="chat", gen_ai__output__messages=ASKED, **counted),
+        traceloop("t", "w", 20, "get_order", "tool", **told),
+        traceloop("u", "t", 21, "get_order", "tool", **told),
+    )  # fmt: skip
+    (call,) = trace.tool_calls
+    assert (call.name, call.arguments, call.id, call.result, call.parent) == ("get_order", {"order": "7"}, "call_1", said, None)  # fmt: skip
+    assert (call.started_ms, call.duration_ms, call.status) == (20.0, 5.0, "completed")
+    assert trace.tokens.input == 100
+
+
+def test_an_agent_of_another_name_is_a_subagent():
+    trace = read(
+        span("a", "", 0, 90, gen_ai__operation__name="invoke_agent", gen_ai__agent__name="shopper"),
+        span("b", "a", 5, 50, gen_ai__operation__name="invoke_agent", gen_ai__agent__name="clerk"),
+    )
+    assert [(call.name, call.native_name) for call in trace.tool_calls] == [("subagent", "clerk")]

@@ -44,7 +44,7 @@ def said(trace, parent=None):
 
 SAMPLES = {
     "claude": ("435ef572-6264-492f-a4c3-a25e218d0945", ["read", "write", "subagent", "shell"]),
-    "codex": ("01a2089f-44bb-7820-8fac-b580f8627916", ["shell", "shell", "subagent", "shell"]),
+    "codex": ("01a2089f-44bb-7820-8fac-b580f8627916", ["shell", "edit", "subagent", "shell"]),
     "copilot": ("8e61b1df-5fdb-4048-8eba-ff82d703ddcb", ["read", "write", "subagent", "shell"]),
     "gemini": ("3cc29937-4e38-472d-974e-f03fee3008a9", ["read", "write", "subagent", "shell"]),
     "pi": ("01a2089f-dcab-7788-b4f3-295b63b5d939", ["read", "write"]),
@@ -213,10 +213,76 @@ def test_an_error_of_the_provider():
     error = {"type": "assistant", "uuid": "2", "isApiErrorMessage": True, "message": {"model": "<synthetic>", "content": [{"type": "text", "text": "API Error: 500"}]}}  # fmt: skip
     trace = read_claude(lines({"type": "user", "uuid": "1", "message": {"content": "Go"}}, error))
     assert (trace.usages[0].error, trace.error_count, trace.stop_reason) == ("API Error: 500", 1, "error")
+    assert trace.error == "API Error: 500"
+
+
+LOOK, ON, WHY = "I look it up.", "Order 7 is refunded.", "the model is overloaded"
 
 
 def codex_row(kind, **payload):
     return {"timestamp": "2025-10-29T00:59:38.317Z", "type": kind, "payload": payload}
+
+
+def claude_message(text, **more):
+    block = [{"type": "text", "text": text}]
+    return {"type": "assistant", "uuid": text, "message": {"id": text, "stop_reason": "end_turn", "content": block}} | more  # fmt: skip
+
+
+def codex_message(text):
+    return codex_row("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": text}])
+
+
+def pi_message(text, reason="stop", **more):
+    usage = {"input": 10, "output": 5, "cost": {"total": 0}}
+    content = [{"type": "text", "text": text}] if text else []
+    return {"type": "message", "message": {"role": "assistant", "content": content, "stopReason": reason, "usage": usage, **more}}  # fmt: skip
+
+
+BEGUN = {
+    "claude": [{"type": "user", "uuid": "1", "message": {"content": "Go"}}, claude_message(LOOK)],
+    "codex": [codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]), codex_message(LOOK)],
+    "copilot": [{"type": "user.message", "data": {"content": "Go"}}, {"type": "assistant.message", "data": {"content": LOOK}}],
+    "gemini": [{"sessionId": "s"}, {"id": "1", "type": "user", "content": "Go"}, {"id": "2", "type": "gemini", "content": LOOK}],
+    "pi": [{"type": "message", "message": {"role": "user", "content": "Go"}}, pi_message(LOOK)],
+}  # fmt: skip
+ENDINGS = {
+    "claude": {"error": [claude_message(WHY, isApiErrorMessage=True)], "aborted": [{"type": "user", "uuid": "9", "message": {"content": "[Request interrupted by user]"}}]},
+    "codex": {"error": [codex_row("event_msg", type="error", message=WHY), codex_row("event_msg", type="task_complete")], "aborted": [codex_row("event_msg", type="turn_aborted")]},
+    "copilot": {"error": [{"type": "session.error", "data": {"message": WHY}}], "aborted": [{"type": "abort", "data": {}}]},
+    "gemini": {"error": [{"id": "3", "type": "error", "content": WHY}], "aborted": [{"id": "3", "type": "info", "content": "Request cancelled."}]},
+    "pi": {"error": [pi_message("", "error", errorMessage=WHY)], "aborted": [pi_message("", "aborted")]},
+}  # fmt: skip
+WENT_ON = {
+    "claude": [{"type": "user", "uuid": "10", "message": {"content": "Again"}}, claude_message(ON)],
+    "codex": [codex_message(ON), codex_row("event_msg", type="task_complete")],
+    "copilot": [{"type": "user.message", "data": {"content": "Again"}}, {"type": "assistant.message", "data": {"content": ON}}],
+    "gemini": [{"id": "4", "type": "user", "content": "Again"}, {"id": "5", "type": "gemini", "content": ON}],
+    "pi": [{"type": "message", "message": {"role": "user", "content": "Again"}}, pi_message(ON)],
+}  # fmt: skip
+SAID = {"error": f"the session ended in an error: {WHY}", "aborted": "the session ended without an answer: aborted"}
+
+
+@pytest.mark.parametrize("program", BEGUN)
+@pytest.mark.parametrize("ending", SAID)
+def test_a_session_that_ended_in_an_error_or_was_aborted_has_no_answer_unless_it_went_on(program, ending):
+    assert READ[program](lines(*BEGUN[program])).unanswered == ""
+    ended = [*BEGUN[program], *ENDINGS[program][ending]]
+    assert READ[program](lines(*ended)).unanswered == SAID[ending]
+    whole = READ[program](lines(*ended, *WENT_ON[program]))
+    assert (whole.unanswered, said(whole)[-1]) == ("", ("assistant", ON))
+
+
+def test_pi_knows_no_price():
+    trace = READ["pi"](lines(*BEGUN["pi"]))
+    assert (trace.tokens.total, trace.cost_usd) == (15, None)
+
+
+def test_codex_edits_by_a_patch_in_a_shell_command():
+    patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch\nEOF\n"
+    call = {"name": "shell", "arguments": json.dumps({"command": ["bash", "-lc", patch]}), "call_id": "c"}
+    output = codex_row("response_item", type="function_call_output", call_id="c", output="Success.")
+    trace = read_codex(lines(codex_row("response_item", type="function_call", **call), output))
+    assert [(one.name, one.native_name, one.status) for one in trace.tool_calls] == [("edit", "apply_patch", "completed")]  # fmt: skip
 
 
 def test_codex_of_a_year_ago():
@@ -335,7 +401,7 @@ def test_a_session_that_is_still_being_written():
             {"type": "assistant", "uuid": "2", "message": {"id": "m", "content": [call]}},
         )
     )
-    assert (trace.partial, trace.tool_calls[0].status) == (UNFINISHED, "unknown")
+    assert (trace.partial, trace.tool_calls[0].status) == (f"the session {UNFINISHED}", "unknown")
 
 
 def test_a_result_without_its_call_and_a_subagent_without_its_call():

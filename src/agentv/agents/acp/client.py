@@ -60,7 +60,7 @@ class AcpClient:
         """Answer by the policy, with an option of the agent's."""
         told: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
         call = self.trace.use(told)
-        use = ToolUse((call.name, call.native_name, call.title), call.kind, call.paths)
+        use = ToolUse((call.names.name, call.names.native_name, call.title), call.kind, call.paths)
         allowed, reason = decide(self._policy, use, self._root)
         chosen = next((one for kind in _WANTED[allowed] for one in options if one.kind == kind), None)
         if allowed and chosen is None:

@@ -16,7 +16,7 @@ from agentv.agents.acp.client import AcpClient
 from agentv.agents.acp.content import mcp_servers, prompt_blocks
 from agentv.agents.acp.session_facts import SessionFacts
 from agentv.agents.acp.settings import AcpSettings
-from agentv.agents.acp.trace_builder import TraceBuilder, is_call, model_in, usage_of
+from agentv.agents.acp.trace_builder import TraceBuilder, is_call, model_in
 from agentv.agents.acp.transport import AcpTransport
 from agentv.agents.conversation import new_messages
 from agentv.agents.denials import did_nothing
@@ -222,12 +222,11 @@ class AcpSession:
 
     def _response(self, reason: str, ended: Any) -> TargetResponse:
         trace = self._traced(reason, ended)
-        usage = usage_of(getattr(ended, "usage", None))
         return TargetResponse(
             self._trace.answer,
             messages=tuple(one for one in messages_of(trace) if one.role != "user"),
-            token_usage=usage,
-            cost_usd=self._facts.cost(self._trace),
+            token_usage=trace.tokens,
+            cost_usd=trace.cost_usd,
             duration_ms=self._limits.elapsed_ms,
             finish_reason=reason or None,
             metadata=trace.metadata,
@@ -246,7 +245,7 @@ class AcpSession:
         used = self._facts.earlier_tokens
         self._on_activity(
             AgentActivity(
-                trace.latest.name if trace.latest is not None else "",
+                trace.latest.names.name if trace.latest is not None else "",
                 limits.total_turns + trace.turns,
                 limits.total_tool_calls + len(trace.calls),
                 None if used is None else used.total,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentv.agents.acp.trace_builder import TraceBuilder, usage_of
 from agentv.agents.acp.transport import AcpTransport
 from agentv.lazy_dataclass import dataclass
+from agentv.model.values.acp import usage_of_turn
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import Step, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
@@ -55,10 +56,11 @@ class SessionFacts:
             ended: the agent's answer to the prompt; None: there is none.
         """
         steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
-        usage, cost = usage_of(getattr(ended, "usage", None)), self.cost(builder)
+        agent = self.agent and self.agent.agent_info
+        reported, cost = usage_of(getattr(ended, "usage", None)), self.cost(builder)
+        usage = usage_of_turn(agent.name if agent else "", reported, called_tools=bool(builder.calls))
         if usage is not None or cost is not None:
             steps = (*steps, UsageStep(builder.model or self.model, usage, cost))
-        agent = self.agent and self.agent.agent_info
         return Trace(
             steps,
             source="acp",

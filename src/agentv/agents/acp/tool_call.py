@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.tool_names import TOOLS, canonical_name
+from agentv.model.values.acp import AcpToolNames, acp_tool_names
 from agentv.model.values.trace import ToolCallStep, ToolStatus
 from agentv.model.values.values import Json, JsonObject
-
-_IDENTIFIER = lazy_pattern(r"[A-Za-z][\w.:-]*")
-_ID_WITH_NAME = lazy_pattern(r"([a-z]\w*?)-\d{6,}.*")
-
-_TITLE_WITH_SERVER = lazy_pattern(r"(?P<tool>[\w-]+) \((?P<server>[\w-]+) MCP Server\).*", re.DOTALL)
-_TITLE_WITH_SLASH = lazy_pattern(r"Tool: (?P<server>[\w-]+)/(?P<tool>[\w-]+)")
-"""Titles of MCP tools as Gemini CLI and Codex write them."""
-
-_KINDS: Mapping[str, str] = {
-    "read": "read",
-    "edit": "edit",
-    "delete": "delete",
-    "move": "move",
-    "search": "search",
-    "execute": "shell",
-    "think": "think",
-    "fetch": "fetch",
-    "switch_mode": "switch_mode",
-}
-"""Kind of a tool → its canonical name, where the agent names it by a title for people only."""
 
 READING_KINDS = frozenset({"read", "search", "think", "fetch", "switch_mode"})
 """Kinds of tools that change nothing."""
@@ -46,6 +24,7 @@ class AcpToolCall:
     id: str
     started_ms: float
     title: str = ""
+    first_title: str = ""
     kind: str = ""
     status: str = "pending"
     raw_input: Any = None
@@ -60,6 +39,7 @@ class AcpToolCall:
     def update(self, told: Mapping[str, Any], now_ms: float) -> None:
         """Take over what an update says."""
         self.title = _text(told.get("title")) or self.title
+        self.first_title = self.first_title or self.title
         self.kind = _text(told.get("kind")) or self.kind
         self.status = _text(told.get("status")) or self.status
         self.raw_input = told.get("rawInput") if told.get("rawInput") is not None else self.raw_input
@@ -77,30 +57,9 @@ class AcpToolCall:
         return self.status in {"completed", "failed"}
 
     @property
-    def native_name(self) -> str:
-        """The tool's name if the agent gives it, else what it calls the tool for people."""
-        if self.named:
-            return self.named
-        of_id = _ID_WITH_NAME.fullmatch(self.id)
-        if of_id is not None and canonical_name(of_id[1]) != of_id[1]:
-            return of_id[1]
-        word = self.title.split(" ", 1)[0].rstrip(":")
-        if _IDENTIFIER.fullmatch(self.title) or canonical_name(word) != word:
-            return word
-        return self.title
-
-    @property
-    def name(self) -> str:
-        """The canonical name."""
-        native = self.native_name
-        mcp = _TITLE_WITH_SERVER.fullmatch(self.title) or _TITLE_WITH_SLASH.fullmatch(self.title)
-        if mcp is not None and not self.named:
-            return f"{mcp['server']}.{mcp['tool']}"
-        known = canonical_name(native)
-        is_file = self.kind in _KINDS and "." in native
-        if known != native or known in TOOLS or self.named or (_IDENTIFIER.fullmatch(native) and not is_file):
-            return known
-        return _KINDS.get(self.kind, known or self.kind or "tool")
+    def names(self) -> AcpToolNames:
+        """The names of its tool."""
+        return acp_tool_names(self.id, (self.title, self.first_title), self.kind, self.named, self.raw_input)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -112,13 +71,13 @@ class AcpToolCall:
 
     def step(self, *, cancelled: bool) -> ToolCallStep:
         """The step of the trace; `cancelled`: the agent was ended before it was over."""
-        failed = self.status == "failed"
+        failed, names = self.status == "failed", self.names
         said = self.raw_output if self.raw_output is not None else _said(self.content)
         ended = self.ended_ms
         return ToolCallStep(
-            name=self.name,
+            name=names.name,
             arguments=self._arguments(),
-            native_name=self.native_name,
+            native_name=names.native_name,
             id=self.id,
             result=None if failed else _json(said),
             error=_as_text(said) or "the tool failed" if failed else None,

@@ -85,7 +85,7 @@ class TraceBuilder:
         self._open = None
         if known is not None:
             known.denied = not allowed
-        self._parts.append(PermissionStep(made.name, allowed, reason, self.now_ms))
+        self._parts.append(PermissionStep(made.names.name, allowed, reason, self.now_ms))
 
     def access(self, tool: str, *, allowed: bool, reason: str) -> None:
         """Record that a file or a program outside the workspace was refused."""
@@ -161,7 +161,7 @@ class TraceBuilder:
     def _usage(self, told: Mapping[str, Any]) -> None:
         cost = told.get("cost")
         amount = cost.get("amount") if isinstance(cost, Mapping) and cost.get("currency") == "USD" else None
-        if isinstance(amount, int | float) and not isinstance(amount, bool) and amount >= 0:
+        if isinstance(amount, int | float) and not isinstance(amount, bool) and amount > 0:
             self.cost_usd = float(amount)
             self._on_progress()
 

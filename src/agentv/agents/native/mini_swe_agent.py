@@ -150,7 +150,7 @@ class MiniSweAgentReader:
         usage, model = mapping(response, "usage"), text(response, "model")
         self._recorder.agent(model=model)
         if usage:
-            self._recorder.usage(model or None, _tokens(usage), cost or None)  # 0: litellm knows no price
+            self._recorder.usage(model or None, _tokens(usage), cost)
 
     def ending(self) -> Ending:
         """How the run ended."""

@@ -195,7 +195,7 @@ class OpenCodeReader:
         if self._message != text(part, "messageID"):
             self._answer = ""
         if tokens:
-            self._recorder.usage(None, _tokens(tokens), number(part, "cost") or None)  # 0: it knows no price
+            self._recorder.usage(None, _tokens(tokens), number(part, "cost"))
 
     def ending(self) -> Ending:
         """How the turn ended."""

@@ -140,8 +140,7 @@ class PiReader:
                 self._calls += 1
                 self._recorder.tool_call(text(one, "id"), text(one, "name"), mapping(one, "arguments"))
         if count(usage, "totalTokens"):
-            cost = number(mapping(usage, "cost"), "total")  # 0: pi knows no price of the model
-            self._recorder.usage(model or None, _tokens(usage), cost or None)
+            self._recorder.usage(model or None, _tokens(usage), number(mapping(usage, "cost"), "total"))
 
     def _returned(self, event: JsonObject) -> None:
         result = "".join(text(one, "text") for one in items(mapping(event, "result"), "content"))

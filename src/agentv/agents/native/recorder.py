@@ -156,8 +156,9 @@ class Recording:
 
     def usage(self, model: str | None, tokens: TokenUsage | None, cost_usd: float | None = None) -> None:
         """One call of its model has ended, as the agent reports it."""
-        self._steps.append(UsageStep(model, tokens, cost_usd, started_ms=self.now_ms))
-        self._usage.add(tokens, cost_usd)
+        step = UsageStep(model, tokens, cost_usd, started_ms=self.now_ms)
+        self._steps.append(step)
+        self._usage.add(tokens, step.cost_usd)
         self._progress()
 
     def denied(self, native_name: str, reason: str, call_id: str = "") -> None:

@@ -19,12 +19,6 @@ from agentv.model.values.trace_messages import messages_of
 from agentv.traces.files import document
 from agentv.traces.records import LARGEST
 
-_NO_ENDINGS = frozenset({"error", "aborted", "cancelled", "max_tokens", "length", "MAX_TOKENS", "refusal"})
-"""Reasons for which a session ended that are no end of an answer."""
-
-_UNFINISHED = "ends before the agent has answered"
-"""What a trace says of a session that was cut off, or is still running."""
-
 
 @dataclass(frozen=True, slots=True)
 class ImportedSession:
@@ -33,14 +27,6 @@ class ImportedSession:
     test_id: str
     trace: Trace
     file: str
-
-    @property
-    def unanswered(self) -> str:
-        """Why the session gave no answer that counts; empty: it did."""
-        reason = self.trace.stop_reason
-        if reason in _NO_ENDINGS:
-            return f"the session ended without an answer: {reason}"
-        return self.trace.partial if _UNFINISHED in self.trace.partial else ""
 
     def row(self) -> str:
         """The row, as one line of JSON. What looks like the key of a well-known service is masked."""
@@ -57,8 +43,8 @@ class ImportedSession:
             "duration_ms": summary.duration_ms,
             "trace": json.loads(document(replace(trace, native=b"", native_name=""))),
         }
-        if self.unanswered:
-            row["error"] = {"code": "agent-stopped", "message": self.unanswered}
+        if trace.unanswered:
+            row["error"] = {"code": "agent-stopped", "message": trace.unanswered}
         known = {key: value for key, value in row.items() if value is not None or key == "output"}
         return json.dumps(mask_keys(known), ensure_ascii=False)
 

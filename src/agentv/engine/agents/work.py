@@ -300,9 +300,14 @@ class TrialWork:
 def _joined(first: Trace, second: Trace) -> Trace:
     """The traces of two turns of one session, as one."""
     known = [one for one in (first.duration_ms, second.duration_ms) if one is not None]
+    begun = first.duration_ms or max((step.started_ms or 0.0 for step in first.steps), default=0.0)
+    later = (
+        step if step.started_ms is None else replace(step, started_ms=round(step.started_ms + begun, 3))
+        for step in second.steps
+    )
     return replace(
         second,
-        steps=(*first.steps, *second.steps),
+        steps=(*first.steps, *later),
         native=first.native + second.native,
         duration_ms=sum(known) if known else None,
     )

@@ -6,9 +6,13 @@ not in it stays as it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
+
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import Json, JsonObject
 
 KNOWN_AGENTS = ("claude", "codex", "gemini", "copilot", "opencode", "pi")
 
@@ -116,6 +120,33 @@ def canonical_name(native: str) -> str:
     A name that nobody knows stays as it is.
     """
     return _CANONICAL.get(native) or mcp_name(native)
+
+
+_PATCH_IN_SHELL = lazy_pattern(
+    r"\s*(?:cd [^\n;&|]+ && )?apply_?patch\s*<<-?\s*(['\"]?)(?P<end>\w+)\1\s*\n(?P<patch>.*?)\n(?P=end)\s*", re.DOTALL
+)
+
+
+def names_of_call(native: str, arguments: JsonObject) -> tuple[str, str]:
+    """The canonical and the native name of the tool that a call used.
+
+    Codex runs no shell for a command that does nothing but feed a patch to `apply_patch`, and reports an edit.
+    """
+    name = canonical_name(native)
+    if name == "shell" and _feeds_patch(arguments.get("command", arguments.get("cmd"))):
+        return "edit", "apply_patch"
+    return name, native
+
+
+def _feeds_patch(command: Json) -> bool:
+    if isinstance(command, str):
+        return _PATCH_IN_SHELL.fullmatch(command) is not None
+    match command:
+        case ["apply_patch" | "applypatch", *_]:
+            return True
+        case [_, "-c" | "-lc", str(script)]:
+            return _feeds_patch(script)
+    return False
 
 
 @lru_cache(maxsize=4096)

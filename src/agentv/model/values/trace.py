@@ -19,6 +19,15 @@ TRACE_VERSION = 1
 SHOWN_DENIALS = 5
 """Denials that a message names."""
 
+UNFINISHED = "ends before the agent has answered"
+"""What `partial` says of a session that was cut off, or is still running."""
+
+_NO_ENDINGS = frozenset(
+    {"error", "failed", "aborted", "cancelled", "refusal", "content_filter", "max_turn_requests"}
+    | {"max_tokens", "length", "model_context_window_exceeded", "safety"}
+)
+"""Reasons for which a session ended that are no end of an answer."""
+
 ToolStatus = Literal["completed", "failed", "denied", "cancelled", "unknown"]
 Evidence = Literal["agent", "gateway", "tools"]
 """Who saw it: the agent reported it, our gateway or our tool server did."""
@@ -71,7 +80,11 @@ class ToolCallStep:
 
 @dataclass(frozen=True, slots=True)
 class UsageStep:
-    """One call of a model, and what it used."""
+    """One call of a model, and what it used.
+
+    Attributes:
+        cost_usd: None if unknown. Agents report 0 for tokens whose price they do not know, so that counts as unknown.
+    """
 
     model: str | None = None
     tokens: TokenUsage | None = None
@@ -81,6 +94,11 @@ class UsageStep:
     error: str | None = None
     parent: str | None = None
     evidence: Evidence = "agent"
+
+    def __post_init__(self) -> None:
+        """Set a cost of 0 beside tokens to None."""
+        if self.cost_usd == 0 and self.tokens is not None and self.evidence == "agent":
+            object.__setattr__(self, "cost_usd", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +138,8 @@ class Trace:
         native: the stream as it came; written beside the trace, not into it.
         native_name: file name of the native stream, such as `acp.jsonl`.
         stop_reason: why the agent ended, in its own terms.
+        error: the error in which the session ended; empty: it ended without one.
+        session_cost_usd: cost of the whole session, where the agent does not report that of each model call.
         partial: why steps are missing, such as a stream that ends early; empty: it is complete.
     """
 
@@ -129,6 +149,8 @@ class Trace:
     agent_version: str = ""
     session_id: str = ""
     stop_reason: str = ""
+    error: str = ""
+    session_cost_usd: float | None = None
     duration_ms: float | None = None
     metadata: JsonObject = field(default=EMPTY)
     native: bytes = field(default=b"", repr=False)
@@ -144,6 +166,15 @@ class Trace:
     def denials(self) -> tuple[PermissionStep, ...]:
         """The permissions that were refused."""
         return tuple(step for step in self.steps if isinstance(step, PermissionStep) and not step.allowed)
+
+    @property
+    def unanswered(self) -> str:
+        """Why the session gave no answer that counts, whatever it said before; empty: it gave one."""
+        if self.error:
+            return f"the session ended in an error: {self.error}"
+        if self.stop_reason.lower() in _NO_ENDINGS:
+            return f"the session ended without an answer: {self.stop_reason}"
+        return self.partial if UNFINISHED in self.partial else ""
 
     @property
     def worked_elsewhere(self) -> bool:
@@ -177,6 +208,8 @@ class Trace:
     @property
     def cost_usd(self) -> float | None:
         """The cost of all model calls; None where one is unknown."""
+        if self.session_cost_usd is not None and not self.is_counted:
+            return self.session_cost_usd
         costs = [step.cost_usd for step in self.usages]
         return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
 

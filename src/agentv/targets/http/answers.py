@@ -107,6 +107,8 @@ def from_object(row: JsonObject) -> TargetResponse | Failure:
         known = {name: read(name, row[name]) for name, read in _READERS.items() if row.get(name) is not None}
     except ValueError as error:
         return Failure("bad-answer", str(error))
+    if known.get("cost_usd") == 0 and "token_usage" in known:
+        del known["cost_usd"]  # it knows no price
     found = TargetResponse(output, messages, **known, ignored=_ignored(row))
     return invalid_reply(output) or _too_large(found) or found
 

@@ -214,6 +214,10 @@ class Recordings:
             return Failure("no-recording", f"the recording of '{case}' in {self.name} has no answer: {_why_none(row)}")
         answer = _answer(row) if turn is None else _answer_to(row, turn)
         trace = self._trace_in(row) if turn is None else None
+        if isinstance(trace, Trace) and trace.error:
+            return Failure(
+                "no-recording", f"the recording of '{case}' in {self.name} has no answer: {trace.unanswered}"
+            )
         for found in (answer, trace):
             if isinstance(found, Failure):
                 return Failure(found.code, f"{self.name}, row of '{case}': {found.message}")

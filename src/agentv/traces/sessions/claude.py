@@ -117,8 +117,7 @@ class _ClaudeReader:
         if isinstance(message.get("content"), str):
             self._recorder.message("assistant", string(message.get("content")), key=key)
         if row.get("isApiErrorMessage") is True:
-            self._recorder.usage("", None, error=text_of(message.get("content")))
-            self._recorder.stop_reason = "error"
+            self._recorder.ended_in_error(text_of(message.get("content")))
         elif model != "<synthetic>":
             tokens = _tokens(mapping(message.get("usage")))
             self._recorder.usage(model, tokens, cost_usd=number(row.get("costUSD")), key=key)

@@ -114,13 +114,14 @@ class _CodexReader:
                 self._recorder.usage(self._model, _tokens(mapping(info.get("last_token_usage"))))
         elif kind == "item_completed":
             self._completed(mapping(payload.get("item")))
-        elif kind in ("error", "stream_error"):
+        elif kind == "error":
+            self._recorder.ended_in_error(string(payload.get("message")) or kind, self._model)
+        elif kind == "stream_error":  # it tries again
             self._recorder.usage(self._model, None, error=string(payload.get("message")) or kind)
-            if self._main and kind == "error":
-                self._recorder.stop_reason = "error"
-        elif kind in ("task_started", "task_complete", "turn_aborted") and self._main:
-            ends = {"task_started": "", "task_complete": "completed", "turn_aborted": "aborted"}
-            self._recorder.stop_reason = ends[kind]
+        elif kind == "turn_aborted" and self._main:
+            self._recorder.stop_reason = "aborted"
+        elif kind == "task_complete" and self._main and not self._recorder.error:
+            self._recorder.stop_reason = "completed"
 
     def _completed(self, item: JsonObject) -> None:
         """What Codex tells of a tool beside its output; from within its JavaScript nothing else does."""

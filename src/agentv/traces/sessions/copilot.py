@@ -78,8 +78,7 @@ class _CopilotReader:
                 mapping(data.get("accountingSnapshot")).get("modelMetrics")
             )
         elif kind == "session.error":
-            self._recorder.usage("", None, error=string(data.get("message")) or "error")
-            self._recorder.stop_reason = "error"
+            self._recorder.ended_in_error(string(data.get("message")) or "error")
         elif kind == "abort":
             self._recorder.stop_reason = "aborted"
 

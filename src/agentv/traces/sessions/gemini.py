@@ -19,6 +19,7 @@ from agentv.traces.values import Problems, arguments_of, count, first, items, ma
 
 _NOT_SAID = ("<session_context>", "This is the Gemini CLI. We are setting up the context")
 _STATUS: dict[str, ToolStatus] = {"success": "completed", "error": "failed", "cancelled": "cancelled"}
+_CANCELLED = "Request cancelled"
 _DENIED = ("did not allow", "denied by policy", "rejected by user")
 
 
@@ -84,8 +85,9 @@ class _GeminiReader:
             elif kind == "gemini":
                 self._answer(row)
             elif kind == "error":
-                self._recorder.usage("", None, error=text_of(row.get("content")))
-                self._recorder.stop_reason = "error"
+                self._recorder.ended_in_error(text_of(row.get("content")))
+            elif kind == "info" and text_of(row.get("content")).startswith(_CANCELLED):
+                self._recorder.stop_reason = "aborted"
 
     def _said(self, row: JsonObject) -> None:
         content = row.get("content")
@@ -105,7 +107,6 @@ class _GeminiReader:
             self._call(call)
         self._recorder.set_time(row.get("timestamp"))
         self._recorder.usage(string(row.get("model")), _tokens(mapping(row.get("tokens"))))
-        self._recorder.stop_reason = ""
 
     def _call(self, call: JsonObject) -> None:
         identity = string(call.get("id"))

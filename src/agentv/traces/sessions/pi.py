@@ -66,6 +66,7 @@ def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
     recorder.stop_reason = ended
     usage = mapping(message.get("usage"))
     error = (string(message.get("errorMessage")) or ended) if ended in _ENDS else None
+    recorder.error = error if ended == "error" and error else ""
     cost = number(mapping(usage.get("cost")).get("total"))
     recorder.usage(string(message.get("model")), _tokens(usage), cost_usd=cost, error=error)
 

@@ -8,13 +8,20 @@ from dataclasses import field, replace
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
-from agentv.model.values.tool_names import canonical_name
-from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, Trace, UsageStep
+from agentv.model.values.tool_names import names_of_call
+from agentv.model.values.trace import (
+    UNFINISHED,
+    MessageStep,
+    PermissionStep,
+    Step,
+    ToolCallStep,
+    ToolStatus,
+    Trace,
+    UsageStep,
+)
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.traces.values import Problems, epoch_ms, sound_parents
-
-UNFINISHED = "the session ends before the agent has answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,9 @@ class SessionRecorder:
 
     def __init__(self, source: str, problems: Problems) -> None:
         self.problems = problems
-        self.about: dict[str, str] = {"agent": source, "version": "", "session": "", "project": "", "model": ""}
+        self.about: dict[str, str] = {"agent": source, "version": "", "session": "", "project": ""}
         self.stop_reason = ""
+        self.error = ""
         self.parent: str | None = None
         self.cost_usd: float | None = None
         self._source = source
@@ -95,6 +103,8 @@ class SessionRecorder:
         """A message; the parts of one non-empty `key` are one message, until the user says something."""
         if not text and not reasoning:
             return
+        if text and self.parent is None:
+            self.stop_reason = self.error = ""  # the session went on
         if role == "user":
             self._messages.clear()
             self._usages.clear()
@@ -113,9 +123,10 @@ class SessionRecorder:
             return
         if identity:
             self._calls[identity] = len(self._steps)
+        name, native = names_of_call(native, arguments)
         self._steps.append(
             ToolCallStep(
-                canonical_name(native),
+                name,
                 arguments,
                 native_name=native,
                 id=identity or None,
@@ -176,6 +187,12 @@ class SessionRecorder:
             self._usages[key] = len(self._steps)
         self._steps.append(step)
 
+    def ended_in_error(self, error: str, model: str = "") -> None:
+        """A model call or the program failed. The session has ended with it, unless it goes on."""
+        self.usage(model, None, error=error)
+        if self.parent is None:
+            self.stop_reason, self.error = "error", error
+
     def trace(self, native: bytes) -> Trace | Failure:
         """The trace of all records; a Failure where nothing was said."""
         for place, texts in self._texts.items():
@@ -185,7 +202,7 @@ class SessionRecorder:
             return Failure("bad-trace", f"the file has no message of a session of {self._source}{why}")
         main = [step for step in self._steps if step.parent is None]
         if _unfinished(main) and self.stop_reason not in ("aborted", "error"):
-            self.problems.note(UNFINISHED)
+            self.problems.note(f"the session {UNFINISHED}")
         # Those of sub-agents may stand in files of their own.
         ordered = sorted(self._steps, key=lambda step: (step.started_ms is None, step.started_ms or 0.0))
         steps = sound_parents(
@@ -194,28 +211,19 @@ class SessionRecorder:
         times = [step.started_ms for step in steps if step.started_ms is not None]
         said = {"project": self.about["project"], "started_at_ms": self._first_ms}
         return Trace(
-            self._priced(steps),
+            steps,
             source=f"{self._source}-session",
             agent=self.about["agent"],
             agent_version=self.about["version"],
             session_id=self.about["session"],
             stop_reason=self.stop_reason,
+            error=self.error,
+            session_cost_usd=self.cost_usd or None,
             duration_ms=max(times) if times else None,
             metadata={key: value for key, value in said.items() if value},
             native=native,
             native_name=f"{self._source}.jsonl",
             partial=str(self.problems),
-        )
-
-    def _priced(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        """The cost of the whole session at its last model call, where single ones have none."""
-        places = [place for place, step in enumerate(steps) if isinstance(step, UsageStep)]
-        if self.cost_usd is None or not places:
-            return steps
-        costs = dict.fromkeys(places, 0.0) | {places[-1]: self.cost_usd}
-        return tuple(
-            replace(step, cost_usd=costs[place]) if isinstance(step, UsageStep) else step
-            for place, step in enumerate(steps)
         )
 
 

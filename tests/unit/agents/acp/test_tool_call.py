@@ -21,14 +21,14 @@ from agentv.agents.acp.tool_call import AcpToolCall
 def test_one_name_for_a_tool_whatever_the_agent_calls_it(told, name):
     call = AcpToolCall("1", 0.0)
     call.update(told, 1.0)
-    assert call.name == name
+    assert call.names.name == name
 
 
 def test_a_name_in_the_id_counts_where_it_is_known():
     for identity, name in (("run_shell_command-1763890000000", "shell"), ("call-1763890000000", "Run it")):
         call = AcpToolCall(identity, 0.0)
         call.update({"title": "Run it"}, 1.0)
-        assert call.name == name
+        assert call.names.name == name
 
 
 def test_the_files_of_a_call_are_those_of_its_places_arguments_and_diffs():

@@ -71,6 +71,14 @@ def test_a_session_without_an_answer_is_an_error_when_it_is_replayed(there, trac
     assert says in answer.message
 
 
+def test_a_recording_whose_trace_ended_in_an_error_is_no_answer(there):
+    write(replace(WORK, error="the bank is closed"), there / "a")
+    row = {"test_id": "refund", "output": "I look it up.", "trace_path": "a/trace.json"}
+    (there / "r.jsonl").write_text(json.dumps(row) + "\n")
+    failure = answered(there / "r.jsonl", "refund")
+    assert (failure.code, "the session ended in an error: the bank is closed" in failure.message) == ("no-recording", True)  # fmt: skip
+
+
 def test_a_recording_names_a_trace_beside_it(there):
     write(WORK, there / "artifacts" / "a")
     (there / "index.jsonl").write_text(

@@ -344,6 +344,16 @@ def test_a_sandbox_with_a_network_of_its_own_leads_to_the_gateway_and_the_tools(
     assert getattr(sandbox, "forwards", None) == expected
 
 
+def test_times_run_from_the_start_of_the_trace_through_all_turns():
+    given = Given()
+    work = TrialWork(given.trial, given.context)
+    for took in (400.0, 100.0, None):
+        step = ToolCallStep("shell", {}, started_ms=50.0, duration_ms=10.0)
+        work.note(TargetResponse("x", trace=Trace((MessageStep("user", "go"), step), duration_ms=took)))
+    assert [step.started_ms for step in work.trace.tool_calls] == [50.0, 450.0, 550.0]
+    assert work.trace.duration_ms == 500.0
+
+
 DENIED = Trace((PermissionStep("edit", allowed=False, reason="rule 1"), MessageStep("assistant", "done")), "acp")
 BY_SERVER = Trace((*DENIED.steps, ToolCallStep("shop.refund", {}, status="completed")), "acp")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS, canonical_name, mcp_name, names_of
+from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS, canonical_name, mcp_name, names_of, names_of_call
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,25 @@ def test_a_transcript_without_native_names_is_not_renamed():
     assert names_of("grep", None) == ("grep",)
     assert names_of("mcp__shop__refund", None) == ("mcp__shop__refund", "shop.refund")
     assert names_of("search", "grep") == ("search", "grep")
+
+
+PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch"
+HEREDOC = f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"
+
+
+@pytest.mark.parametrize(
+    ("native", "arguments", "names"),
+    [
+        ("exec_command", {"cmd": HEREDOC}, ("edit", "apply_patch")),
+        ("shell", {"command": ["bash", "-lc", HEREDOC]}, ("edit", "apply_patch")),
+        ("shell", {"command": ["bash", "-lc", f"cd src && {HEREDOC}"]}, ("edit", "apply_patch")),
+        ("shell", {"command": ["apply_patch", PATCH]}, ("edit", "apply_patch")),
+        ("shell", {"command": ["bash", "-lc", f"{HEREDOC}pytest"]}, ("shell", "shell")),
+        ("shell", {"command": f"rm -r x; {HEREDOC}"}, ("shell", "shell")),
+        ("shell", {"command": "grep apply_patch log.txt"}, ("shell", "shell")),
+        ("shell", {"command": 5}, ("shell", "shell")),
+        ("my_tool", {"command": HEREDOC}, ("my_tool", "my_tool")),
+    ],
+)
+def test_a_command_that_only_feeds_a_patch_is_an_edit(native, arguments, names):
+    assert names_of_call(native, arguments) == names

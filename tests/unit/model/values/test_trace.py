@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agentv.model.values.trace import ToolCallStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 
@@ -18,6 +20,29 @@ def test_a_cost_that_is_known_in_part_is_unknown():
     assert Trace((UsageStep("m", None, 0.5), UsageStep("m"))).cost_usd is None
     assert Trace().cost_usd is None
     assert Trace((UsageStep(cost_usd=0.0),)).cost_usd == 0.0
+    assert Trace((UsageStep("m"), UsageStep("m")), session_cost_usd=0.25).cost_usd == 0.25
+
+
+def test_a_cost_of_zero_beside_tokens_is_unknown_unless_our_gateway_counted_it():
+    tokens = TokenUsage(10, 5, 15)
+    assert UsageStep("m", tokens, 0.0).cost_usd is None
+    assert UsageStep("m", tokens, 0.0, evidence="gateway").cost_usd == 0.0
+    assert Trace((UsageStep("m", tokens, 0.5), UsageStep("m", tokens, 0.0))).cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        (Trace(error="the bank is closed", stop_reason="end_turn"), "the session ended in an error: the bank is closed"),
+        (Trace(stop_reason="MAX_TOKENS"), "the session ended without an answer: MAX_TOKENS"),
+        (Trace(stop_reason="refusal"), "the session ended without an answer: refusal"),
+        (Trace(partial="the session ends before the agent has answered"), "the session ends before the agent has answered"),
+        (Trace(partial="line 4: not JSON", stop_reason="end_turn"), ""),
+        (Trace(stop_reason="stop"), ""),
+    ],
+)  # fmt: skip
+def test_why_a_session_gave_no_answer(trace, why):
+    assert trace.unanswered == why
 
 
 def test_errors_are_failed_calls_of_tools_and_models():

@@ -22,6 +22,11 @@ MESSAGES = [
 ]
 
 
+def test_a_cost_of_zero_beside_tokens_is_unknown():
+    assert from_object({"output": "x", "cost_usd": 0, "token_usage": {"input": 5}}).cost_usd is None
+    assert from_object({"output": "x", "cost_usd": 0}).cost_usd == 0.0
+
+
 def test_an_answer_is_text():
     assert from_text("yes") == TargetResponse("yes")
     assert from_text("") == TargetResponse("")

@@ -1,0 +1,58 @@
+"""What agents report over the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.model.values.acp import acp_tool_names, usage_of_turn
+from agentv.model.values.usage import TokenUsage
+
+RM = {"command": "rm -rf build"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "given", "names"),
+    [
+        ("execute", "cleanup", RM, ("shell", "cleanup")),
+        ("execute", "grep", {"command": "grep x"}, ("shell", "grep")),
+        ("execute", "Read the log", {"command": ["cat", "log"]}, ("shell", "Read the log")),
+        ("execute", "bash", RM, ("shell", "bash")),
+        ("execute", "cleanup", None, ("shell", "cleanup")),
+        ("execute", "build (ci MCP Server)", RM, ("shell", "build (ci MCP Server)")),
+        ("execute", "build (ci MCP Server)", {"target": "all"}, ("ci.build", "ci.build")),
+        ("edit", "refactor", None, ("edit", "refactor")),
+        ("edit", "write", None, ("write", "write")),
+        ("edit", "bash", None, ("edit", "bash")),
+        ("read", "config", None, ("read", "config")),
+        ("search", "find_usages", None, ("search", "find_usages")),
+        ("search", "glob", None, ("find", "glob")),
+        ("delete", "cleanup", None, ("delete", "cleanup")),
+        ("move", "tidy", None, ("move", "tidy")),
+        ("fetch", "docs", None, ("fetch", "docs")),
+        ("fetch", "web_search", None, ("web_search", "web_search")),
+        ("read", "mcp__shop__get_order", None, ("shop.get_order", "mcp__shop__get_order")),
+        ("other", "cleanup", None, ("cleanup", "cleanup")),
+        ("", "cleanup", None, ("cleanup", "cleanup")),
+        ("think", "Weigh the options", None, ("think", "Weigh the options")),
+        ("other", "", {"server": "shop", "tool": "refund"}, ("shop.refund", "shop.refund")),
+        ("edit", "", None, ("edit", "edit")),
+    ],
+)
+def test_a_tool_is_named_by_what_the_call_did(kind, title, given, names):
+    found = acp_tool_names("1", (title,), kind, "", given)
+    assert (found.name, found.native_name) == names
+
+
+def test_the_first_title_may_be_the_name_of_the_tool_and_a_name_beside_it_counts_more():
+    titles = ("List the files", "bash")
+    assert acp_tool_names("1", titles, "execute", "", RM).native_name == "bash"
+    assert acp_tool_names("1", titles, "execute", "KillShell", None).name == "KillShell"
+    assert acp_tool_names("1", titles, "execute", "run_it", RM).name == "shell"
+    assert acp_tool_names("1", titles, "other", "mcp__shop__refund", None).name == "shop.refund"
+
+
+def test_opencode_counts_its_last_model_call_only():
+    tokens = TokenUsage(300, 30, 330)
+    assert usage_of_turn("OpenCode", tokens, called_tools=True) is None
+    assert usage_of_turn("OpenCode", tokens, called_tools=False) == tokens
+    assert usage_of_turn("claude-agent-acp", tokens, called_tools=True) == tokens
