@@ -24,6 +24,16 @@ def many(project):
     return project
 
 
+def test_a_run_says_which_files_are_above_the_file_that_mentions_them(project):
+    project.write("docs/a.md", "hi")
+    project.write("evals/a.md", "near")
+    suite = "target: echo\ninput_files: [docs/a.md, a.md]\ntests: [{id: a, input: x, assert: [{contains: hi}]}]\n"
+    project.write("evals/s.eval.yaml", suite)
+    ended = project.run("eval", "evals/s.eval.yaml")
+    assert ended.status == 0, ended.stderr
+    assert "note: found in a directory above evals/s.eval.yaml: 'docs/a.md' is docs/a.md\n" in ended.stderr
+
+
 def test_the_list_is_for_programs_and_its_totals_are_for_people(many):
     ended = many.run("eval", "a.jsonl", "--list", "--limit", "2")
     assert ended.status == 0, ended.stderr

@@ -12,6 +12,7 @@ from agentv.app.planning.default_paths import default_paths
 from agentv.authoring.loading.check import PROJECT_FILES
 from agentv.authoring.loading.load import PASSED_OVER, collected, eval_files
 from agentv.authoring.loading.sidecar import cases_beside
+from agentv.authoring.source.files import template_home
 from agentv.errors import LoadError, UsageError
 
 NOT_COPIED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
@@ -58,7 +59,7 @@ def project_files(directory: Path) -> list[str]:
         folders[:] = [name for name in folders if name not in NOT_COPIED]
         here = Path(folder)
         shared = here.name == ".agentv"
-        templates = here.name == "templates" and here.parent.name == ".agentv"
+        templates = template_home(f"{folder}{os.sep}") is not None
         for name in files:
             stem, suffix = os.path.splitext(name)  # noqa: PTH122  # config.local.yaml has two suffixes
             if suffix in _YAML and (templates or (shared and stem in PROJECT_FILES)):

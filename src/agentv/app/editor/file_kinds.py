@@ -9,6 +9,7 @@ from typing import Literal
 from agentv.authoring.exams.detection import is_exam
 from agentv.authoring.exams.prompt_files import META
 from agentv.authoring.exams.prompt_text import prompt_file_of
+from agentv.authoring.source.files import template_home
 
 FileKind = Literal["eval", "targets", "config", "template", "exam", "meta"]
 """Those that have a JSON Schema are called as it."""
@@ -35,7 +36,7 @@ def kind_of(path: str, text: str) -> FileKind | None:
 
 
 def _by_name(file: Path) -> FileKind | None:
-    if file.parent.name == "templates" and file.parent.parent.name == ".agentv":
+    if template_home(str(file)) is not None:
         return "template"
     if file.stem.endswith(".eval") or file.stem == "EVAL":
         return "eval"

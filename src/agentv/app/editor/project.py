@@ -18,7 +18,7 @@ from agentv.app.registries import registries
 from agentv.authoring.assertions.includes import NAME
 from agentv.authoring.loading.load import PASSED_OVER, collected
 from agentv.authoring.source.boundary import Boundary, boundary_around
-from agentv.authoring.source.files import Places, is_file, repository_root, shown, upwards
+from agentv.authoring.source.files import Places, is_file, repository_root, shown, templates_in, upwards
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
@@ -64,9 +64,9 @@ class Project:
         found: dict[str, str] = {}
         boundary = self._boundary
         for folder in self._in_agentv("templates"):
-            for file in sorted(Path(folder).iterdir()) if Path(folder).is_dir() else ():
-                if file.suffix in _SUFFIXES and is_file(str(file)) and boundary.admits(str(file)):
-                    found.setdefault(file.stem, str(file))
+            for name, file in templates_in(folder).items():
+                if is_file(file) and boundary.admits(file):
+                    found.setdefault(name, file)
         return found
 
     def assertion_types(self) -> dict[str, str]:
@@ -124,7 +124,7 @@ class Project:
         templates = own.templates()
         if NAME.fullmatch(name):
             return templates.get(name) or next((one for one in templates.values() if Path(one).name == name), None)
-        found, _ = Places(own.directory, own.root, boundary=own._boundary).find(name, path)  # noqa: SLF001  # of this class
+        found, _ = Places(own.directory, own.root, climbs=False, boundary=own._boundary).find(name, path)  # noqa: SLF001  # of this class
         real = os.path.realpath(found) if found is not None else None
         return next((one for one in templates.values() if os.path.realpath(one) == real), found)
 

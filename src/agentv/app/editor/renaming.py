@@ -141,8 +141,9 @@ def _template(name: Name, new: str, project: Project) -> Renaming:
             'the name of a template contains no slash and none of \\ : * ? " < > |, does not begin with a dot, '
             f"and has at most {_LONGEST} bytes"
         )
-    if new in project.templates():
-        raise UsageError(f"there is already a template '{new}'")
+    beside = f"{name.text.rpartition('/')[0]}/{new}".lstrip("/")
+    if beside in project.templates():
+        raise UsageError(f"there is already a template '{beside}'")
     changes = []
     for index in project.indexes():
         for one in index.names:

@@ -93,9 +93,7 @@ def prepare(settings: EvalSettings) -> Prepared:
     notes = (
         *found,
         *_notes(plan),
-        *_unfollowed(settings, suites),
-        *_unsearched(suites),
-        *notes_on_workspaces(settings, suites),
+        *_of_suites(settings, suites),
     )
     draws = _draws(settings, plan)
     return _within_limits(Prepared(settings, suites, plan, plan.counts(), diagnostics, notes, draws=draws))
@@ -159,8 +157,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
     check_early_ends(settings, plan)
     chosen = None if begun is None else resume.chosen_of(_plan(settings, suites), plan, run.name, flags)
     settings = begun or settings
-    notes = (*added, *_notes(plan), *_unfollowed(settings, suites), *_unsearched(suites))
-    notes = (*notes, *notes_on_workspaces(settings, suites))
+    notes = (*added, *_notes(plan), *_of_suites(settings, suites))
     draws = _draws(settings, plan)
     return Prepared(settings, suites, plan, plan.counts(), diagnostics, notes, chosen, draws)
 
@@ -191,6 +188,13 @@ def _notes(plan: Plan) -> Iterator[str]:
             yield f"no case of the exam of {Path(suite.exam.directory).name} is selected; it does not run"
 
 
+def _of_suites(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
+    yield from _unfollowed(settings, suites)
+    yield from _unsearched(suites)
+    yield from _above(suites)
+    yield from notes_on_workspaces(settings, suites)
+
+
 def _unfollowed(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
     """What is kept by the text of a command alone, where answers and grades of earlier runs are used again."""
     if not (_caches(settings, suites) or settings.replay or settings.resume_run is not None):
@@ -204,6 +208,15 @@ def _unfollowed(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[s
             f"agentv caches what {shown} starts by its command text and does not notice changes to the files it "
             "uses; list those files with 'fingerprint: [globs]'"
         )
+
+
+def _above(suites: tuple[Suite, ...]) -> Iterator[str]:
+    """Which files stand above the eval file that mentions them, where another may come to hide them."""
+    for suite in suites:
+        found = [f"'{written}' is {os.path.relpath(path)}" for written, path in sorted(suite.above.items())]
+        if found:
+            named = ", ".join(found[:ADDED_SHOWN]) + (", …" if len(found) > ADDED_SHOWN else "")
+            yield f"found in a directory above {os.path.relpath(suite.path)}: {named}"
 
 
 def _unsearched(suites: tuple[Suite, ...]) -> Iterator[str]:

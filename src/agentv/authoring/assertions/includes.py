@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import field, replace
 from pathlib import Path
 
-from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading, notes_of
-from agentv.authoring.source.files import exists, is_directory, is_file, shown, upwards
-from agentv.authoring.source.git_files import GIT_URL
-from agentv.authoring.source.nearest import nearest
+from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading, notes_of, sibling
+from agentv.authoring.source.files import exists, is_file, shown, templates_in, upwards
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, kind_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TEMPLATE, translate
@@ -24,7 +24,10 @@ DEPTH = 3
 
 _SUFFIXES = (".yaml", ".yml")
 
-NAME = lazy_pattern(r"[^./\\][^/\\]*")
+NAME = lazy_pattern(r"[^./\\][^/\\]*|(?:[^./\\][^/\\]*/)+[^./\\][^/\\]*(?<!\.yaml)(?<!\.yml)")
+"""A template's name: without a slash, or with folders in `.agentv/templates` and no suffix. All else is a path."""
+
+_URL = lazy_pattern(r"\w[\w+.-]*://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,53 +139,43 @@ def _top(path: str) -> Span:
 
 def _path_of(node: Scalar, reading: Reading) -> str | None:
     written = node.text.strip()
-    if GIT_URL.match(written.removeprefix("file://")):
-        return reading.find(node, "template")
-    if not NAME.fullmatch(written):
-        found, tried = reading.places.find(written, span_of(node.at).file)
-        if found is not None and is_file(found):
-            if reading.places.on_path is not None:
-                reading.places.on_path(written, span_of(node.at), found)
-            return found
-        if found is not None or not reading.refuse_outside(node, "template"):
-            _missing(node, tried, reading)
+    if _URL.match(written.removeprefix("file://")):
+        hint = "copy it into .agentv/templates, or include a path of this repository"
+        reading.report.error("bad-include", node, "a template cannot be a URL", hint=hint)
         return None
-    looked: list[str] = []
-    for directory in upwards(reading.places.suite, reading.places.root):
-        home = Path(directory) / ".agentv" / "templates"
-        names = (written,) if written.endswith(_SUFFIXES) else tuple(f"{written}{suffix}" for suffix in _SUFFIXES)
+    above = upwards(reading.places.suite, reading.places.root)
+    homes = [Path(directory, ".agentv", "templates") for directory in above]
+    if not NAME.fullmatch(written):
+        own = replace(reading, places=reading.places.without_climbing())
+        found, tried = own.places.find(written, span_of(node.at).file)
+        if found is not None and is_file(found):
+            own.note_found(written, node, found)
+            return found
+        expected = own.expected(node)
+        if found is not None or expected is not None or not own.refuse_outside(node, "template"):
+            _missing(node, tried, expected or sibling(written, tried) or _nearest(written, homes), reading)
+        return None
+    names = (written,) if written.endswith(_SUFFIXES) else tuple(f"{written}{suffix}" for suffix in _SUFFIXES)
+    for home in homes:
         found_here = [str(home / name) for name in names if is_file(str(home / name))]
-        looked += [str(home / name) for name in names]
         if len(found_here) > 1:
             message = f"'{written}' is read from {shown(found_here[0])}; {shown(found_here[1])} is ignored"
             reading.report.warning("unused-template", node, message, hint="delete one of them")
         if found_here:
             return found_here[0]
-    _missing(node, tuple(looked), reading)
+    _missing(node, tuple(str(home / name) for home in homes for name in names), _nearest(written, homes), reading)
     return None
 
 
-def _missing(node: Scalar, tried: tuple[str, ...], reading: Reading) -> None:
-    written = node.text.strip()
+def _nearest(written: str, homes: Iterable[Path]) -> str | None:
+    """The hint with the nearest name of a template."""
+    name = os.path.splitext(written)[0]  # noqa: PTH122  # a text
+    return did_you_mean(name, [one for home in homes for one in templates_in(str(home))])
+
+
+def _missing(node: Scalar, tried: tuple[str, ...], hint: str | None, reading: Reading) -> None:
     other = next((path for path in tried if exists(path)), None)
+    hint = f"{shown(other)} is not a file" if other is not None else hint
     reading.report.error(
-        "missing-template",
-        node,
-        f"no template '{written}'",
-        hint=f"{shown(other)} is not a file" if other is not None else _nearest(written, tried),
-        notes=notes_of(tried),
+        "missing-template", node, f"no template '{node.text.strip()}'", hint=hint, notes=notes_of(tried)
     )
-
-
-def _nearest(written: str, tried: tuple[str, ...]) -> str | None:
-    """The nearest template in the directories that were searched: by its name, or by its path as it was written."""
-    by_name = NAME.fullmatch(written) is not None
-    base = written if by_name else os.path.basename(written)  # noqa: PTH119  # text, of which the rest is kept
-    for folder in dict.fromkeys(Path(path).parent for path in tried):
-        if not is_directory(str(folder)):
-            continue
-        files = [file for file in folder.iterdir() if file.suffix in {".yaml", ".yml"}]
-        near = nearest(base, [file.stem if by_name else file.name for file in files]) if base else None
-        if near:
-            return f"did you mean '{written.removesuffix(base)}{near}'?"
-    return None

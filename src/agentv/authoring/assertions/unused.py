@@ -6,11 +6,11 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from agentv.authoring.source.files import templates_in
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
 
 _HOME = (".agentv", "templates")
-_SUFFIXES = frozenset({".yaml", ".yml"})
 
 
 def unused_templates(directories: Iterable[str], read: Collection[str]) -> Iterator[Diagnostic]:
@@ -30,6 +30,6 @@ def unused_templates(directories: Iterable[str], read: Collection[str]) -> Itera
 def _templates_below(directory: str) -> Iterator[str]:
     for folder, inside, _ in os.walk(directory):
         home = Path(folder, *_HOME)
-        if _HOME[0] in inside and home.is_dir():
-            yield from (str(one.absolute()) for one in home.iterdir() if one.suffix in _SUFFIXES and one.is_file())
+        if _HOME[0] in inside:
+            yield from templates_in(str(home.absolute())).values()
         inside[:] = [name for name in inside if not name.startswith(".") and name != "node_modules"]

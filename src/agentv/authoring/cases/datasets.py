@@ -108,7 +108,7 @@ class CaseSources:
         elif not isinstance(path, Scalar) or not isinstance(path.value, str) or not path.value.strip():
             report.error("bad-value", path, f"'include' must be the path of a file with cases, found {kind_of(path)}")
         else:
-            self._elsewhere(path)
+            self._elsewhere(path, replace(self.reading, places=self.reading.places.without_climbing()))
 
     def stream(self, path: str, *, is_data: bool = True, at: Node | None = None, sheet: str | None = None) -> None:
         """All cases of a file of lines or rows, which is read in one pass now and again when they run.

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentv.authoring.fields.trust import ALLOW_DATA, UNTRUSTED
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
-from agentv.authoring.source.files import Places, is_directory, is_file, shown
+from agentv.authoring.source.files import Places, checkout_of, is_directory, is_file, shown
 from agentv.authoring.source.git_files import (
     GIT_URL,
     LFS_LONGEST,
@@ -50,6 +50,9 @@ SHOWN_KEYS = 50
 
 LISTED_PATHS = 8
 """Paths of one missing file that are listed."""
+
+FROM_PROJECT = "paths in .agentv/targets.yaml and config.yaml start at the directory that contains .agentv"
+"""Note on a path of a project file that leads nowhere."""
 
 LONGEST_LINE = 5_000
 """Letters of a line of source in which a placeholder is looked for."""
@@ -130,6 +133,7 @@ class Reading:
         data: the current node is data, which must not name code or read the environment.
         fed: the variables come from data.
         rubric: options of rubrics that have none of their own.
+        above: paths that were found in a directory above the eval file, as authored → the file.
         javascript: positions of what runs JavaScript, read so far, the first ones; targets have a list of their own.
     """
 
@@ -148,6 +152,7 @@ class Reading:
     data: bool = False
     fed: bool = False
     rubric: RubricOptions = field(default_factory=dict)
+    above: dict[str, str] = field(default_factory=dict)
     javascript: dict[Span, None] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _pdfs: dict[str, str | None] = field(default_factory=dict)
@@ -218,18 +223,32 @@ class Reading:
         if GIT_URL.match(text.removeprefix("file://")):
             hosted = GitFiles(self.checkout, self.report, self.places.boundary)
             return hosted.find(text.removeprefix("file://"), node, what)
-        found, tried = self.places.find(text, span_of(node.at).file)
-        if found is not None and self.places.on_path is not None:
-            self.places.on_path(text, span_of(node.at), found)
-        if found is None and not self.refuse_outside(node, what):
-            self.report.error(
-                "missing-file",
-                node,
-                f"{what} '{text}' does not exist",
-                hint=_sibling(text, tried),
-                notes=notes_of(tried) or [NOTHING_ABOVE],
-            )
+        places, file = self.places, span_of(node.at).file
+        found, tried = places.find(text, file)
+        if found is not None:
+            self.note_found(text, node, found)
+        elif (hint := self.expected(node)) is not None or not self.refuse_outside(node, what):
+            notes = [
+                *notes_of(tried),
+                *((NOTHING_ABOVE,) if not tried and checkout_of(file) is not None else ()),
+                *((FROM_PROJECT,) if places.beside is not None else ()),
+            ]
+            message = f"{what} '{text}' does not exist"
+            self.report.error("missing-file", node, message, hint=hint or sibling(text, tried), notes=notes)
         return found
+
+    def note_found(self, written: str, node: Scalar, found: str) -> None:
+        """Tell whoever follows paths what one means, and remember one that was found in a directory above."""
+        span = span_of(node.at)
+        if self.places.on_path is not None:
+            self.places.on_path(written, span, found)
+        if self.places.is_above(found, written, span.file):
+            self.above[written] = found
+
+    def expected(self, node: Scalar) -> str | None:
+        """The hint for a missing path whose file is where paths of its kind do not begin."""
+        path = self.places.expected(node.text.strip(), span_of(node.at).file)
+        return f"did you mean '{path}'?" if path is not None else None
 
     def refuse_outside(self, node: Scalar, what: str) -> bool:
         """Report a missing path that leads out of the repository, without revealing what is there."""
@@ -467,7 +486,7 @@ def notes_of(tried: Sequence[str]) -> list[str]:
     return [*listed[: LISTED_PATHS - 1], f"tried {left_out} more directories above", listed[-1]]
 
 
-def _sibling(text: str, tried: Iterable[str]) -> str | None:
+def sibling(text: str, tried: Iterable[str]) -> str | None:
     """The nearest name among the files that stand where the missing one should."""
     base = os.path.basename(text)  # noqa: PTH119  # text, of which the rest is kept as it is written
     for path in tried:

@@ -13,7 +13,7 @@ from agentv.authoring.exams.prompt_text import prompt_file_of
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.sidecar import cases_beside
 from agentv.authoring.loading.suite import SuiteReader
-from agentv.authoring.source.files import is_directory
+from agentv.authoring.source.files import is_directory, template_home
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
@@ -73,7 +73,7 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
         return FileCheck(found, frozenset(reader.files))
     if file.name == META and prompt_file_of(file.parent) is not None:
         reader.check_meta()
-    elif file.suffix in _YAML and file.parent.name == "templates" and file.parent.parent.name == ".agentv":
+    elif file.suffix in _YAML and template_home(path) is not None:
         reader.check_template()
     else:
         reader.read()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary, OutsideError, boundary_around
-from agentv.authoring.source.files import DiskReader, Places, repository_root, shown
+from agentv.authoring.source.files import DiskReader, Places, repository_root, shown, template_home
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
@@ -113,6 +112,4 @@ class SuiteContext:
 
 def _home(path: str) -> str:
     """Where the paths of a file begin: its directory; for a template the directory that holds its `.agentv`."""
-    directory = str(Path(path).parent)
-    home, inside, _ = f"{directory}{os.sep}".partition(os.path.join(os.sep, ".agentv", "templates", ""))  # noqa: PTH118
-    return home if inside else directory
+    return template_home(path) or str(Path(path).parent)

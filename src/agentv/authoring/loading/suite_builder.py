@@ -93,6 +93,7 @@ class SuiteBuilder:
             compares=bool(judging.comparing),
             secrets=reading.environment_secrets() | reading.secrets,
             unsearched=frozenset(reading.unsearched),
+            above=dict(reading.above),
             files=dict(self.context.disk.digests),
             graders=notes.graders,
             workspaces=WorkspaceUse(frozenset(notes.sandboxes), frozenset(notes.existing)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from errno import EINVAL
 from io import BytesIO
 from pathlib import Path
@@ -154,29 +154,53 @@ def nearest_in_agentv(directory: str, root: str, *names: str) -> tuple[str | Non
     return None, tried
 
 
+def templates_in(folder: str) -> dict[str, str]:
+    """The templates of a `.agentv/templates`: their names, with the folders that they are in, and their files."""
+    found: dict[str, str] = {}
+    for place, inner, names in os.walk(folder):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        for name in sorted(names):
+            stem, ending = os.path.splitext(name)  # noqa: PTH122  # as exists
+            if ending in {".yaml", ".yml"} and not name.startswith("."):
+                path = os.path.join(place, name)  # noqa: PTH118  # as exists
+                found.setdefault(os.path.relpath(os.path.join(place, stem), folder), path)  # noqa: PTH118  # as exists
+    return found
+
+
+def template_home(path: str) -> str | None:
+    """The directory that contains the `.agentv` of a template; None: the file is not in `.agentv/templates`."""
+    home, inside, _ = path.partition(os.path.join(os.sep, ".agentv", "templates", ""))  # noqa: PTH118  # as exists
+    return home if inside else None
+
+
+_DOTTED = ("./", "../")
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Base directories for the relative and absolute paths of one suite.
 
     Attributes:
-        suite: directory of the eval file; for files in `.agentv`, of `.agentv`; else the working directory.
+        suite: directory of the eval file; for files in `.agentv`, the one that contains it; else the working directory.
         root: the repository's root.
         alone: search only `suite`, not the directory of the file that contains a path.
+        climbs: search a path such as `docs/a.md` in the directories above `suite`, too.
         typed: paths come from the command line, where `/a.py` means the system's before the repository's.
         on_path: called with every path that was found: as authored, its position, and the file.
         boundary: files that may be read; None: all.
         confined: a file from a git host can name only files of its own repository.
-        second: a directory to search after `suite`.
+        beside: of files in `.agentv`, the eval file's directory, where their paths do not begin but may be expected to.
     """
 
     suite: str
     root: str
     alone: bool = False
+    climbs: bool = True
     typed: bool = False
     on_path: Callable[[str, Span, str], None] | None = None
     boundary: Boundary | None = None
     confined: bool = False
-    second: str | None = None
+    beside: str | None = None
     _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
 
     def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
@@ -191,6 +215,10 @@ class Places:
                 self._found[key] = found
         return found
 
+    def without_climbing(self) -> Places:
+        """The same for an `include`, which is never searched in the directories above."""
+        return replace(self, climbs=False, _found={})
+
     def admits(self, path: str) -> bool:
         """Whether a path may be read."""
         return self.boundary is None or self.typed or self.boundary.admits(path)
@@ -199,31 +227,46 @@ class Places:
         """Whether a path that was not found may mean something outside the repository."""
         return not all(map(self.admits, self._candidates(written, mentioned_in)))
 
-    def candidates(self, written: str, mentioned_in: str) -> tuple[str, ...]:
-        """Every path that a written one may mean and that may be read."""
-        return tuple(filter(self.admits, self._candidates(written, mentioned_in)))
+    def is_above(self, found: str, written: str, mentioned_in: str) -> bool:
+        """Whether a path was found in a directory above those that it begins in."""
+        return self.climbs and found not in self._near(written, mentioned_in)
+
+    def expected(self, written: str, mentioned_in: str) -> str | None:
+        """How to write the file that a missing path may mean: it is above, or beside another file."""
+        if checkout_of(mentioned_in) is not None:
+            return None
+        path = written.removeprefix("file://").lstrip("/")
+        start = self.suite if self.alone else os.path.dirname(mentioned_in)  # noqa: PTH120  # a text
+        beside = (self.beside, os.path.dirname(mentioned_in)) if self.beside is not None else ()  # noqa: PTH120  # as above
+        tried = (*(os.path.normpath(f"{home}{os.sep}{path}") for home in beside), *self._above(path))
+        found = next((one for one in tried if self.admits(one) and exists(one)), None)
+        if found is None:
+            return None
+        relative = os.path.relpath(found, start)
+        return relative if self.alone or relative.startswith("..") else f"./{relative}"
 
     def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
-        tried = self.candidates(written, mentioned_in)
+        tried = tuple(filter(self.admits, self._candidates(written, mentioned_in)))
         return next((candidate for candidate in tried if exists(candidate)), None), tried
 
     def _candidates(self, written: str, mentioned_in: str) -> list[str]:
+        near, path = self._near(written, mentioned_in), written.removeprefix("file://")
+        climbs = self.climbs and not self.alone and checkout_of(mentioned_in) is None
+        above = self._above(path) if climbs and not path.startswith(("/", *_DOTTED)) else ()
+        return list(dict.fromkeys((*near, *above)))
+
+    def _near(self, written: str, mentioned_in: str) -> list[str]:
+        """What a path means from where it begins."""
         path = written.removeprefix("file://")
         tree = checkout_of(mentioned_in)
         if tree is not None:
             return self._within(tree, path, mentioned_in)
         if path.startswith("/"):
-            tried = [os.path.normpath(self.root + path)]
-            if written.startswith("file://"):
-                tried.append(os.path.normpath(path))
-            if self.typed:
-                tried = [os.path.normpath(path), *tried]
-            above = () if self.alone or written.startswith("file:///") else self._above(path.lstrip("/"))
-            return list(dict.fromkeys((*tried, *above)))
-        beside = self.suite if self.alone else str(Path(mentioned_in).parent)
-        homes = dict.fromkeys((beside, self.suite, *((self.second,) if self.second is not None else ())))
-        near = [os.path.normpath(str(Path(home) / path)) for home in homes]
-        return near if self.alone else list(dict.fromkeys((*near, *self._above(path))))
+            own = os.path.normpath(path)
+            tried = [os.path.normpath(self.root + path), *([own] if written.startswith("file://") else [])]
+            return list(dict.fromkeys((own, *tried) if self.typed else tried))
+        homes = (self.suite,) if self.alone else (str(Path(mentioned_in).parent), self.suite)
+        return list(dict.fromkeys(os.path.normpath(str(Path(home) / path)) for home in homes))
 
     def _above(self, path: str) -> Iterator[str]:
         """What a path means from each directory above the eval file, up to the repository's root, and never outside."""

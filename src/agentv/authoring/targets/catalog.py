@@ -72,9 +72,9 @@ def _closest(directory: str, root: str) -> list[str]:
 
 
 def places_of(home: str, reading: Reading) -> Places:
-    """Where paths of a project's file begin: where its `.agentv` is, then beside the eval file, as AgentV has it."""
+    """Where paths of a project's file begin: in the directory that contains its `.agentv`."""
     places = reading.places
-    return Places(home, places.root, alone=True, boundary=places.boundary, second=places.suite)
+    return Places(home, places.root, alone=True, climbs=False, boundary=places.boundary, beside=places.suite)
 
 
 def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading) -> None:

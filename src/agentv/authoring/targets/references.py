@@ -49,7 +49,7 @@ def _entries(node: Node, reading: Reading, chain: tuple[str, ...]) -> Iterator[t
 def _followed(node: Node, reading: Reading, chain: tuple[str, ...]) -> tuple[Node | None, Reading, tuple[str, ...]]:
     """What a reference leads to, over files that hold nothing but another one, and the files on the way."""
     while isinstance(node, Scalar) and is_reference(node):
-        beside = replace(reading, places=replace(reading.places, alone=False))
+        beside = replace(reading, places=replace(reading.places, alone=False, _found={}))
         path = beside.find(Scalar(node.value, node.text.strip(), node.at), "file")
         if path is None:
             return None, reading, chain

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -24,10 +23,10 @@ from agentv.authoring.source.plaintext_secrets import check_settings
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
 from agentv.authoring.targets.aliases import USE_TARGET
+from agentv.authoring.targets.command_files import report_misplaced
 from agentv.authoring.targets.passed_over import settings_in
 from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name, report_older_provider
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
-from agentv.authoring.targets.working_directory import in_directory
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
 from agentv.model.suite.search_paths import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
@@ -97,12 +96,9 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     settings = _decoded(provider, own, at, reading, others)
     if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
-    placed = in_directory(settings, own.get("cwd"), reading)
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
     values |= {**drawn, "env": dict(authored.env)}
-    if placed is not settings:  # two eval files can mean two directories by one path
-        settings, values["cwd"] = placed, os.path.relpath(placed.cwd, reading.places.root)
     drawn_headers = _drawn(own.get("headers"), values.get("headers"))
     shown = {key: one for key, one in values.items() if key not in shape.secrets}
     if drawn_headers:
@@ -117,6 +113,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         secrets.add(upstream.api_key)
     reading.secrets.update(secrets)
     search = search_paths({**reading.scope.env, **authored.env})
+    report_misplaced(settings, own.get("command") or at, search, reading)
     files = _files(settings, authored.fingerprint, search)
     names = {variable.setting: variable.found for variable in variables if variable.found}
     reading.unsearched.update(unsearched({names.get(key, key): one for key, one in values.items()}))

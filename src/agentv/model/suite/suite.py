@@ -276,6 +276,7 @@ class Suite:
         judges: those that assertions name, and those that targets name, by their names; what embeds for them, too.
         secrets: values out of its targets, judges and environment that must never be written.
         unsearched: names of keys and variables whose values cannot be told from ordinary text.
+        above: paths that were found in a directory above the file → what they mean.
         tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
         files: path → sha256 of every file that was read for this suite.
         links: the cases that depend on others, by id; empty for most suites, which then run in any order.
@@ -310,6 +311,7 @@ class Suite:
     metadata: JsonObject = field(default=EMPTY)
     secrets: frozenset[str] = frozenset()
     unsearched: frozenset[str] = frozenset()
+    above: Mapping[str, str] = field(default_factory=dict)
     tally: Mapping[tuple[int | None, bool], int] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     span: Span | None = None

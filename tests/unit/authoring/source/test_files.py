@@ -31,7 +31,7 @@ def test_a_path_is_looked_for_beside_the_file_that_mentions_it_then_beside_the_e
     assert places.find("deep.md", template)[0] == str(tree / "a/b/c/deep.md")
     assert places.find("./near.md", template) == (
         str(tree / "a/b/near.md"),
-        (str(tree / "a/b/c/near.md"), str(tree / "a/b/near.md"), str(tree / "a/near.md")),
+        (str(tree / "a/b/c/near.md"), str(tree / "a/b/near.md")),
     )
 
 
@@ -42,15 +42,33 @@ def test_then_it_is_looked_for_in_each_directory_above_up_to_the_root(tree):
     assert places.find("root.md", suite)[0] == str(tree / "a/root.md")
     (tree / "outside.md").write_text("", encoding="utf-8")
     assert places.find("outside.md", suite) == (None, tuple(str(tree / one / "outside.md") for one in UP))
-    assert places.find("../../outside.md", suite) == (None, (str(tree / "a/outside.md"),))
-    assert places.find("../missing.md", suite) == (None, (str(tree / "a/b/missing.md"), str(tree / "a/missing.md")))
+    assert places.is_above(str(tree / "a/root.md"), "root.md", suite)
+    assert not places.is_above(str(tree / "a/b/c/deep.md"), "deep.md", suite)
 
 
-def test_what_begins_with_a_slash_is_looked_for_above_too_after_the_root(tree):
-    places = Places(str(tree / "a/b/c"), str(tree / "a"))
-    assert places.find("/near.md", "anything")[0] == str(tree / "a/b/near.md")
-    (tree / "a/near.md").write_text("", encoding="utf-8")
-    assert Places(places.suite, places.root).find("/near.md", "anything")[0] == str(tree / "a/near.md")
+@pytest.mark.parametrize("written", ["./root.md", "../root.md", "/near.md", "file://./root.md", "/b/root.md"])
+def test_a_path_that_begins_with_a_dot_or_a_slash_is_never_looked_for_above(tree, written):
+    places, suite = Places(str(tree / "a/b/c"), str(tree / "a")), str(tree / "a/b/c/suite.yaml")
+    found, tried = places.find(written, suite)
+    assert (found, len(tried)) == (None, 1)
+    if written != "/b/root.md":
+        assert places.expected(written, suite) == ("../near.md" if "near" in written else "../../root.md")
+
+
+def test_an_include_is_never_looked_for_above(tree):
+    places, suite = Places(str(tree / "a/b/c"), str(tree / "a")), str(tree / "a/b/c/suite.yaml")
+    assert places.find("near.md", suite)[0] is not None
+    assert places.without_climbing().find("near.md", suite) == (None, (str(tree / "a/b/c/near.md"),))
+
+
+def test_a_path_of_the_projects_files_begins_where_agentv_is(tree):
+    home = Places(str(tree / "a"), str(tree / "a"), alone=True, climbs=False, beside=str(tree / "a/b"))
+    targets = str(tree / "a/.agentv/targets.yaml")
+    assert home.find("near.md", targets) == (None, (str(tree / "a/near.md"),))
+    assert home.find("b/near.md", targets)[0] == str(tree / "a/b/near.md")
+    assert home.expected("near.md", targets) == "b/near.md"
+    assert home.expected("../root.md", targets) == "root.md"
+    assert home.expected("no.md", targets) is None
 
 
 def test_a_link_above_that_leaves_the_repository_is_not_followed(tree):

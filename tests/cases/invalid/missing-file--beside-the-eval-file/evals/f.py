@@ -1,0 +1,2 @@
+def f(prompt):
+    return prompt
