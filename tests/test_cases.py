@@ -141,6 +141,8 @@ def facts(result: TrialResult) -> dict[str, Any]:
         "score": None if result.score is None else round(result.score, 4),
         "error": result.error and result.error.code,
         "output": result.output,
+        "thoughts": result.thoughts,
+        "finish_reason": result.finish_reason,
         "target": trial.target.name,
         "judge": trial.judge and trial.judge.name,
         "threshold": trial.threshold,

@@ -87,7 +87,7 @@ class MisbehavingServer:
         return web.Response(text=rest)
 
     async def _json(self, request: web.Request, _seen: dict[str, Any], _rest: str) -> web.Response:
-        return web.Response(text=request.query["body"], content_type="application/json")
+        return web.Response(text=request.query["body"], content_type=request.query.get("type", "application/json"))
 
     async def _echo(self, _request: web.Request, seen: dict[str, Any], _rest: str) -> web.Response:
         return web.json_response(seen)

@@ -120,3 +120,20 @@ def test_a_key_of_the_target_need_not_be_set(project):
     ended = project.run("eval", "a.eval.yaml", "--regrade")
     assert "cannot regrade" in ended.stderr
     assert "OPENAI_API_KEY" in project.run("eval", "a.eval.yaml").stderr
+
+
+def test_thoughts_of_a_stored_answer_are_graded_as_the_target_says_today(project):
+    target = "{name: t, provider: mock, response: '<think>maybe 41?</think> 42'THOUGHTS}"
+    suite = "target: TARGET\ntests: [{id: a, input: x, assert: [{contains: '41'}]}]\n"
+    stripped, kept = (target.replace("THOUGHTS", said) for said in ("", ", thoughts: keep"))
+    project.write("a.eval.yaml", suite.replace("TARGET", stripped))
+    assert project.run("eval", "a.eval.yaml", "-o", "first").status == 1
+    (row,) = project.rows("first")
+    assert (row["output"], row["thoughts"]) == ("42", "<think>maybe 41?</think> ")
+    project.write("a.eval.yaml", suite.replace("TARGET", kept))
+    assert project.run("eval", "a.eval.yaml", "--regrade=first", "-o", "second").status == 0
+    assert project.rows("second")[0]["output"] == "<think>maybe 41?</think> 42"
+    resumed = project.run("eval", "a.eval.yaml", "--resume", "-o", "first")
+    assert resumed.status == 0, resumed.stderr  # what is graded has changed, so the trial is graded again
+    project.write("a.eval.yaml", suite.replace("TARGET", stripped))
+    assert project.run("eval", "a.eval.yaml", "--regrade=second", "-o", "third").status == 1

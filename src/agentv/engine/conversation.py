@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
-from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, request_of, reshaped, result_of, settled
+from agentv.engine.trial import (
+    ask,
+    attempts_of,
+    context_of,
+    is_empty,
+    no_answer,
+    request_of,
+    reshaped,
+    result_of,
+    settled,
+)
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
@@ -137,7 +147,8 @@ class _Conversation:
             answer = replace(answer, duration_ms=measured)
         self.answers.append(answer)
         if is_empty(answer, trial, self.work):
-            return _in_turn(EMPTY, number) if self._several else EMPTY
+            failure = no_answer(answer)
+            return _in_turn(failure, number) if self._several else failure
         own = answer_messages(answer, self.sent)
         self.transcript += [*turn.input, *own]
         return await self._grade(turn, self._of_turn(turn, answer, own), number) if turn.assertions else None

@@ -293,6 +293,8 @@ def trial_key(trial: Trial) -> str:
         facts += f"\0limits {limits}"
     if suite.run.trial_budget_usd is not None:
         facts += f"\0limit of {suite.run.trial_budget_usd} USD"
+    if target.thoughts == "keep":
+        facts += "\0thoughts are kept"
     if trial.variant is not None:
         facts += f"\0variant {trial.variant.sha256}"
     return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()

@@ -31,7 +31,12 @@ DEPENDENCY_NOT_PASSED = "dependency-not-passed"
 _MISSPELT = 80
 """Percentage of letters in place from which an ignored key is a misspelt one."""
 
-EMPTY = Failure("empty-output", "the target returned an empty answer; `allow_empty: true` would accept it")
+_EMPTY = Failure("empty-output", "the target returned an empty answer; `allow_empty: true` would accept it")
+_ONLY_THOUGHTS = Failure(
+    "empty-output",
+    "the answer ends within its thoughts: no text follows the <think> block; raise 'max_tokens', "
+    "or write 'thoughts: keep' on the target if the block is the answer",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ async def answer_of(
     if isinstance(answer, Failure):
         return result_of(trial, run_context, measured, None, (), error=answer)
     if is_empty(answer, trial, work):
-        return result_of(trial, run_context, measured, answer, (), error=EMPTY)
+        return result_of(trial, run_context, measured, answer, (), error=no_answer(answer))
     return await answered(trial, run_context, answer, measured, work)
 
 
@@ -123,10 +128,15 @@ def is_empty(answer: TargetResponse, trial: Trial, work: TrialWork | None = None
     return answer.output is not None or not (answer.messages and answer.messages[-1].tool_calls)
 
 
+def no_answer(answer: TargetResponse) -> Failure:
+    """Why an empty answer is none."""
+    return _ONLY_THOUGHTS if answer.thoughts else _EMPTY
+
+
 def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, run_context: RunContext) -> AssertionContext:
     """Context of a trial's assertions."""
     case = trial.case
-    reply = Message("assistant", answer.output or "")
+    reply = Message("assistant", answer.said)
     return AssertionContext(
         input=case.input,
         output=answer.output if answer.output is not None or not case.asks_judge else "",
@@ -161,6 +171,8 @@ async def ask(
 ) -> TargetResponse | Failure:
     """The target's answer to the messages, or why there is none.
 
+    A stored answer keeps its thoughts, so that it can be graded again with another `thoughts` of the target.
+
     What an agent did in a workspace or by scripted tools is gone with them, so that no answer of an earlier process is
     taken for a trial whose workspace is open, or whose tools are.
     """
@@ -187,7 +199,8 @@ async def ask(
                 agents.end(trial)
         if work is not None:
             work.note(answer)
-    return answer
+    strips = trial.target.thoughts == "strip" and isinstance(answer, TargetResponse)
+    return answer.without_thoughts() if strips else answer
 
 
 def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = None) -> TargetRequest:
@@ -254,6 +267,8 @@ def result_of(
         reused=answer is not None and answer.earlier,
         work=_work_of(answer, error),
         notes=_notes_on(answer),
+        thoughts=answer.thoughts if answer else "",
+        finish_reason=answer.finish_reason if answer else None,
         context=answer.context if answer else (),
         response_metadata=answer.metadata if answer else {},
     )

@@ -9,6 +9,7 @@ from math import ceil
 
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.values.finish_reasons import is_cut
 from agentv.model.values.response import CallFailure, Failure, RateLimits
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
@@ -29,9 +30,6 @@ _DOMAINS: Mapping[ModelProtocol, str] = {
 _PRICES: Mapping[ModelProtocol, str] = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
 _CONFIGS = ("generationConfig", "generation_config")
 """Where Gemini's API takes settings: each key may be written in either way."""
-
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "model_context_window_exceeded"})
-"""Finish reasons of answers that are longer than they may be."""
 
 _FILTERED = gemini.BLOCKED | {openai.FILTERED, openai.REFUSAL}
 """Finish reasons with which a filter, and not the model, ended the answer."""
@@ -98,7 +96,7 @@ class KnownModelApis:
 
     def ending(self, finish: str) -> Failure | None:
         """Why a reply is no whole answer: it was cut off, or a filter ended it."""
-        if finish in _CUT:
+        if is_cut(finish):
             return Failure("agent-limit", f"the model's last answer was cut off at its maximum length ({finish})")
         if finish in _FILTERED:
             return Failure("refused", f"the provider's filter ended the model's last answer ({finish})")

@@ -16,7 +16,7 @@ from agentv.model.values.values import EMPTY, Json, own_copy
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, FunctionRef
 from agentv.registry.types import ProviderSettings
-from agentv.targets.http.answers import checked, from_object, from_text
+from agentv.targets.http.answers import checked, error_in, from_object, from_text, parsed
 from agentv.targets.http.once import Once, timed
 from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
 from agentv.targets.promptfoo.responses import from_provider
@@ -204,7 +204,8 @@ def _is_cancelled() -> bool:
 
 def _answer(name: str, value: object) -> TargetResponse | Failure:
     if isinstance(value, str):
-        return from_text(value)
+        error = error_in(parsed(value)) if value.startswith("{") else None
+        return error or from_text(value)
     if value is None:
         return TargetResponse(None)
     if isinstance(value, TargetResponse):

@@ -10,6 +10,7 @@ from agentv.assertions.evidence import excerpt, listed
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import TOLERANCE, Check, Grade, weighted_mean
+from agentv.model.values.finish_reasons import canonical_reason
 from agentv.model.values.message import ToolCall
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Alias, Between, Count, DeclaredAssertion, Doc, Fraction, Issue, Text, Texts
@@ -236,22 +237,6 @@ def _explores(call: ToolCall) -> bool:
     return call.name in _EXPLORING or call.native_name in _EXPLORING or call.name in _EXPLORING_CANONICAL
 
 
-_SAME_REASON = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "eos": "stop",
-    "completed": "stop",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "safety": "content_filter",
-    "content_filtered": "content_filter",
-    "refusal": "content_filter",
-}
-"""Providers' terms → OpenAI's term for the same."""
-
-
 @dataclass(frozen=True, slots=True)
 class FinishReason(DeclaredAssertion):
     """The model stopped for this reason, or for one of these: stop, length, tool_calls, content_filter."""
@@ -272,17 +257,12 @@ class FinishReason(DeclaredAssertion):
         found = context.finish_reason
         if found is None:
             return _no_data("finish reason")
-        wanted = {_canonical_reason(reason) for reason in self._wanted}
-        return Grade.of(_canonical_reason(found) in wanted, f"stopped for {listed(self._wanted)}", excerpt(found))
+        wanted = {canonical_reason(reason) for reason in self._wanted}
+        return Grade.of(canonical_reason(found) in wanted, f"stopped for {listed(self._wanted)}", excerpt(found))
 
     @property
     def _wanted(self) -> tuple[str, ...]:
         return (self.value,) if isinstance(self.value, str) else self.value
-
-
-def _canonical_reason(reason: str) -> str:
-    word = reason.strip().casefold().replace("-", "_")
-    return _SAME_REASON.get(word, word)
 
 
 def _no_data(what: str) -> Grade:

@@ -305,6 +305,10 @@ class AuthoredTarget(Declared):
     retry: Annotated[AuthoredRetry | None, Doc("when to retry a failed call")] = None
     rate: Annotated[AuthoredRate | None, Doc("rate limit")] = None
     allow_empty: Annotated[bool, Doc("true: an empty answer counts as an answer")] = False
+    thoughts: Annotated[
+        Literal["strip", "keep"],
+        Doc("`strip`: a `<think>` block that begins the answer is not graded; `keep`: it is part of the answer"),
+    ] = "strip"
     fingerprint: Annotated[
         FileGlobs | None, Doc("further files that it depends on, besides those that its settings name")
     ] = None

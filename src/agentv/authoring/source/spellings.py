@@ -284,7 +284,19 @@ TEMPLATE = Spellings(
 
 TARGET = Spellings(
     canonical=frozenset(
-        ["name", "provider", "judge", "env", "workers", "timeout_s", "retry", "rate", "allow_empty", "fingerprint"]
+        [
+            "name",
+            "provider",
+            "judge",
+            "env",
+            "workers",
+            "timeout_s",
+            "retry",
+            "rate",
+            "allow_empty",
+            "thoughts",
+            "fingerprint",
+        ]
     ),
     older={
         "id": "name",

@@ -13,7 +13,7 @@ _KEYS = frozenset({"name", USE_TARGET, "hooks"})
 _SETTINGS = frozenset({"provider", "id", "config"})
 """Keys of a mapping that is a target of its own."""
 
-_DECIDING = frozenset({"provider", "judge", "env", "allow_empty"})
+_DECIDING = frozenset({"provider", "judge", "env", "allow_empty", "thoughts"})
 """Keys of a target without which an answer or its verdict may be another."""
 
 

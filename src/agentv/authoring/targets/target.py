@@ -128,6 +128,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         workers=authored.workers,
         timeout_s=authored.timeout_s,
         allow_empty=authored.allow_empty,
+        thoughts=authored.thoughts,
         secrets=frozenset(secrets),
         public={**_recorded_provider(provider), **mask(shown), **dict.fromkeys(hidden, MASK)},
         fingerprint=_fingerprint(provider, without_keys(shown), settings, files, reading),

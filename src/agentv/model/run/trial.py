@@ -118,6 +118,8 @@ class TrialResult:
         judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
         notes: what is noteworthy of its model calls, such as that the agent counts them differently.
         context, response_metadata: what the target's reply says besides its output.
+        thoughts: the block that began the answer and was not graded.
+        finish_reason: why the model stopped, in the provider's terms; of the last turn.
     """
 
     trial: Trial
@@ -145,3 +147,5 @@ class TrialResult:
     notes: tuple[str, ...] = ()
     context: tuple[RetrievedText, ...] = ()
     response_metadata: JsonObject = field(default=EMPTY)
+    thoughts: str = ""
+    finish_reason: str | None = None

@@ -95,6 +95,7 @@ class Redactor:
             metadata=self._object(answer.metadata),
             context=self._context(answer.context),
             ignored=tuple(map(self.redact, answer.ignored)),
+            thoughts=self.redact(answer.thoughts),
         )
 
     def redact_result(self, result: TrialResult) -> TrialResult:
@@ -113,6 +114,8 @@ class Redactor:
             turns=tuple(self.redact_answer(answer) for answer in result.turns),
             retries=self._attempts(result.retries),
             notes=tuple(map(self.redact, result.notes)),
+            thoughts=self.redact(result.thoughts),
+            finish_reason=self._maybe(result.finish_reason),
         )
 
     def redact_json(self, value: Json) -> Json:
@@ -151,6 +154,7 @@ class Redactor:
             case=replace(
                 case,
                 id=self.redact(case.id),
+                vars=self._object(case.vars),
                 prompt_id=self._maybe(case.prompt_id),
                 cluster_key=self._maybe(case.cluster_key),
                 cluster=self._maybe(case.cluster),

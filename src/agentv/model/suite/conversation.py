@@ -103,7 +103,7 @@ def answer_messages(answer: TargetResponse, messages: Sequence[Message]) -> tupl
     """
     reported = answer.messages
     if not reported:
-        return (Message("assistant", answer.output or ""),)
+        return (Message("assistant", answer.said),)
     begins = len(reported) > len(messages) and all(
         _same(one, two) for one, two in zip(reported, messages, strict=False)
     )

@@ -89,6 +89,7 @@ class TargetSpec:
 
     Attributes:
         settings: the provider's own options, an instance of its settings dataclass, an `agentv.ports.Connectable`.
+        thoughts: whether a thought block that begins an answer is part of the output that is graded.
         secrets: values that must never reach a file, a log or a report.
         fingerprint: sha256 of the settings without secrets, and of the target's own file where it has one.
         span: where it is named; None on a command line, and for one made in Python.
@@ -111,6 +112,7 @@ class TargetSpec:
     workers: int | None = None
     timeout_s: float | None = None
     allow_empty: bool = False
+    thoughts: Literal["strip", "keep"] = "strip"
     secrets: frozenset[str] = frozenset()
     public: JsonObject = field(default=EMPTY)
     fingerprint: str = ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message
 from agentv.model.values.retrieved import RetrievedText
+from agentv.model.values.thoughts import split_thoughts
 from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
@@ -111,6 +112,7 @@ class TargetResponse:
         attempts: the failed attempts before this answer.
         earlier: it was paid for earlier, by another run or in an older row of this one: no call was made.
         trace: what an agent did before it answered; None: it reports no trace.
+        thoughts: a thought block that began the answer and was taken off `output`, with the white space around it.
         metered: the gateway counted what it took, call by call, so that nothing else counts it.
         logs: name of a file → what an agent's program printed; kept beside the trace, not in the journal.
     """
@@ -130,3 +132,14 @@ class TargetResponse:
     logs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     context: tuple[RetrievedText, ...] = ()
     ignored: tuple[str, ...] = ()
+    thoughts: str = ""
+
+    def without_thoughts(self) -> TargetResponse:
+        """The answer with a thought block that begins it moved to `thoughts`; `messages` keep it."""
+        split = split_thoughts(self.output or "")
+        return replace(self, output=split.answer, thoughts=split.thoughts) if split.thoughts else self
+
+    @property
+    def said(self) -> str:
+        """The whole text of the answer, as a transcript shows it."""
+        return self.thoughts + (self.output or "")

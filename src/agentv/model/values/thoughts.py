@@ -24,11 +24,8 @@ def split_thoughts(text: str) -> SplitText:
     Thoughts are blocks of `<think>`, `<thinking>` or `<reasoning>`. An unclosed block continues to the end of the text.
     Some chat templates put the opening tag into the prompt; then a line with `</think>` alone ends the thoughts.
     """
-    end = 0
+    closing = _CLOSING_LINE.search(text) if "</think>" in text else None
+    end = 0 if closing is None or "<think>" in text[: closing.start()] else closing.end()
     while block := _BLOCK.match(text, end):
         end = block.end()
-    if not end and "</think>" in text:
-        closing = _CLOSING_LINE.search(text)
-        if closing is not None and "<think>" not in text[: closing.start()]:
-            end = closing.end()
     return SplitText(text[:end], text[end:])

@@ -114,6 +114,9 @@ class _ResultRow(StoredRow, gc=False, kw_only=True):
     notes: tuple[str, ...] = ()
     context: tuple[Any, ...] = ()
     response_metadata: Mapping[str, Any] = EMPTY
+    thoughts: str = ""
+    vars: Mapping[str, Any] = EMPTY
+    finish_reason: str | None = None
     stopped: SamplingStop | None = None
     sandbox: SandboxName | None = None
     agent_version: str | None = None
@@ -172,6 +175,8 @@ def _result(row: _ResultRow, root: str) -> TrialResult:
         notes=row.notes,
         context=read_context(row.context),
         response_metadata=row.response_metadata,
+        thoughts=row.thoughts,
+        finish_reason=row.finish_reason,
         stopped=row.stopped,
         stored=_stored(row),
     )
@@ -191,8 +196,10 @@ def _turn(row: TurnRow) -> TargetResponse:
         row.token_usage,
         row.cost_usd,
         row.duration_ms,
+        row.finish_reason or None,
         metadata=row.response_metadata or EMPTY,
         context=read_context(row.context or ()),
+        thoughts=row.thoughts or "",
     )
 
 
@@ -204,6 +211,7 @@ def _trial(row: _ResultRow, root: str) -> Trial:
         expected_output=_reference(row.expected_output),
         tags=row.tags,
         metadata=row.metadata,
+        vars=row.vars,
         prompt_id=row.prompt_id,
         sha256=row.case_sha256,
         conversation_id=row.conversation_id,

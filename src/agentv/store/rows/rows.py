@@ -3,15 +3,17 @@
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
 `aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `alpha`, `stopped`,
 `expected_output`, `cluster_key`, `cluster`, `variant`, `sandbox`, `agent_version`, `trace_path`, `diff_path`,
-`native_path`, `workspace_path`, `notes`, `context` and `response_metadata` that say something: totals are computed from
-rows alone, and so are views. A score ends with `error` where it errored, with
+`native_path`, `workspace_path`, `notes`, `context`, `response_metadata` and `thoughts` that say something: totals are
+computed from rows alone, and so are views. A score ends with `error` where it errored, with
 `judge` where a judge gave it. `input` and `output` of a conversation are its
 transcript; `turns` says what each call gave. `context` is what the target retrieved, `response_metadata` what else it
-says of its reply; `metadata` is the case's, which a target cannot change.
+says of its reply; `thoughts` a block that began the answer and was not graded; `metadata` is the case's, which a target
+cannot change.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
@@ -28,6 +30,9 @@ from agentv.model.values.response import Attempt, CallFailure, Failure, TargetRe
 from agentv.model.values.retrieved import context_json
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
+
+LONGEST_VARIABLE = 2000
+"""Characters of a variable that a row holds."""
 
 _NOTHING: dict[str, Any] = {}
 
@@ -85,6 +90,8 @@ class TurnRow(Struct, gc=False):
     messages: Sequence[Mapping[str, Any]] | UnsetType = UNSET
     context: Sequence[Any] | UnsetType = UNSET
     response_metadata: Mapping[str, Any] | UnsetType = UNSET
+    thoughts: str | UnsetType = UNSET
+    finish_reason: str | UnsetType = UNSET
 
 
 class StoppedRow(Struct, gc=False):
@@ -105,6 +112,8 @@ class Row(Struct, gc=False):
     eval_path: str | None
     target: str
     prompt_id: str | None
+    vars: JsonObject
+    finish_reason: str | None
     sample: int
     timestamp: str
     status: Status
@@ -148,6 +157,7 @@ class Row(Struct, gc=False):
     notes: Sequence[str] | UnsetType = UNSET
     context: Sequence[Any] | UnsetType = UNSET
     response_metadata: Mapping[str, Any] | UnsetType = UNSET
+    thoughts: str | UnsetType = UNSET
 
 
 class RelativePaths(dict[str, str]):
@@ -173,6 +183,8 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         places[suite.path] if suite.path else None,
         trial.target.name,
         case.prompt_id,
+        _shown_vars(case.vars) if case.vars else _NOTHING,
+        result.finish_reason,
         trial.sample,
         result.timestamp,
         result.status,
@@ -213,6 +225,8 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         row.context = context_json(result.context)
     if result.response_metadata:
         row.response_metadata = result.response_metadata
+    if result.thoughts:
+        row.thoughts = result.thoughts
     if result.stored is not None:
         _add_work(row, result.stored)
     return row
@@ -253,6 +267,8 @@ def _turn_row(answer: TargetResponse) -> TurnRow:
         [_message_row(message) for message in answer.messages] or UNSET,
         context_json(answer.context) or UNSET,
         answer.metadata or UNSET,
+        answer.thoughts or UNSET,
+        answer.finish_reason or UNSET,
     )
 
 
@@ -288,6 +304,16 @@ def _message_row(message: Message) -> JsonObject:
     if message.name is None and not message.tool_calls and isinstance(message.content, str):
         return {"role": message.role, "content": message.content}
     return message.as_json()
+
+
+def _shown_vars(values: JsonObject) -> dict[str, Any]:
+    """The variables, those that are long cut to their beginning, with their length."""
+    shown: dict[str, Any] = {}
+    for name, value in values.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        long = len(text) > LONGEST_VARIABLE
+        shown[name] = f"{text[:LONGEST_VARIABLE]}… ({len(text):,} characters)" if long else value
+    return shown
 
 
 def _merged(authored: JsonObject, answered: JsonObject) -> Mapping[str, Any]:

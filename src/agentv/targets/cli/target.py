@@ -35,7 +35,7 @@ from agentv.targets.cli.attached_files import arguments_of, format_issues
 from agentv.targets.cli.confined import confined
 from agentv.targets.cli.mcp_config import mcp_config
 from agentv.targets.cli.placeholders import MCP_CONFIG, CommandPlan, command_issues, plan_command
-from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_object, from_text, is_answer, parsed
+from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_reply, parsed
 from agentv.targets.http.healthcheck import Healthcheck
 from agentv.targets.http.once import Once, timed
 from agentv.targets.promptfoo.calls import context_of, options_of
@@ -209,12 +209,9 @@ def _answer(ended: Finished | Failure, output_file: str | None) -> TargetRespons
     text = decoded(data) if isinstance(data, bytes) else data
     if isinstance(text, Failure):
         return text
+    text = text.removesuffix("\n").removesuffix("\r")
     value = parsed(text) if text.lstrip().startswith("{") else text
-    if isinstance(value, Failure):
-        return value
-    if isinstance(value, Mapping) and is_answer(value):
-        return from_object(value)
-    return from_text(text.removesuffix("\n").removesuffix("\r"))
+    return value if isinstance(value, Failure) else from_reply(text, value)
 
 
 def _with_logs(answer: TargetResponse | Failure, ended: Finished | Failure) -> TargetResponse | Failure:

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from agentv.model.values.json_memory import MOST_MEMORY, takes_too_much
 from agentv.model.values.message import Message, messages_from_json
@@ -81,6 +81,37 @@ def is_answer(value: Json) -> bool:
 
 def _are_messages(value: Json) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, Mapping) and "role" in one for one in value)
+
+
+def error_in(value: Json) -> Failure | None:
+    """The failure that an error body reports; None for any other value.
+
+    An error body is an object with `error`, or with `status: error`, that otherwise has only keys that describe it.
+    """
+    if not isinstance(value, Mapping) or not value.keys() <= _OF_ERRORS:
+        return None
+    said = value.get("error")
+    if not said and value.get("status") != "error":
+        return None
+    if isinstance(said, Mapping):
+        said = said.get("message") or said
+    elif not isinstance(said, str) or not said:
+        said = value.get("message") or value.get("detail") or value
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return Failure("target-error", f"{text[:_SHOWN_ERROR]} (an error body; {WHOLE})")
+
+
+def from_reply(text: str, value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Failure:
+    """The answer in a whole reply: an answer object, else its text.
+
+    Args:
+        text: of the reply.
+        value: its JSON value; the text itself if it is not JSON.
+        beside: other keys of the answer object, such as `context`.
+    """
+    if is_answer(value):
+        return from_object({**cast("JsonObject", value), **beside})
+    return error_in(value) or from_value(value if isinstance(value, str) else text, beside)
 
 
 def from_value(value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Failure:
@@ -219,6 +250,15 @@ _OF_PROMPTFOO = (
 """Keys of promptfoo's ProviderResponse, which a provider may set for it."""
 
 _KNOWN = frozenset(("output", "text", "error", *_READERS, *_OF_PROMPTFOO))
+
+_OF_ERRORS = frozenset(
+    {"error", "status", "code", "type", "message", "detail", "details", "status_code", "statusCode", "error_code"}
+    | {"success", "ok", "request_id", "requestId", "trace_id", "timestamp", "path"}
+)
+"""Keys of the bodies with which servers and programs report an error."""
+
+_SHOWN_ERROR = 500
+"""Characters of an error that are reported."""
 
 _SHOWN_IGNORED = 8
 """Ignored keys that a note lists."""

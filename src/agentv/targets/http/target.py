@@ -17,7 +17,7 @@ from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
 from agentv.registry.types import ProviderSettings
-from agentv.targets.http.answers import TOO_MANY_VALUES, decoded, from_object, from_value, is_answer, parsed
+from agentv.targets.http.answers import TOO_MANY_VALUES, decoded, from_reply, from_value, parsed
 from agentv.targets.http.connection import Connection, HttpReply
 from agentv.targets.http.model_calls import names_user
 from agentv.targets.http.response_transform import ResponseTransform
@@ -219,9 +219,10 @@ class _Http:
         if self._path is not None:
             found = _at(self._path, value, text)
             return found if isinstance(found, Failure) else from_value(found, beside)
-        if isinstance(value, Mapping) and is_answer(value):
-            return from_object({**value, **beside})
-        return from_value(value if isinstance(value, str) else text, beside)
+        if value is text and _is_page(reply, text):
+            message = f"the server sent an HTML page: {head(reply.body)}"
+            return Failure("bad-answer", f"{message}; if the page is the answer, write 'transform: text'")
+        return from_value(None, beside) if value in (None, {}) else from_reply(text, value, beside)
 
     def _found_beside(self, value: Json, text: str) -> dict[str, Json] | Failure:
         """Retrieved texts and metadata, where their paths are given."""
@@ -244,6 +245,12 @@ class _Http:
         await self._connection.close()
         if self._transform is not None:
             await self._transform.close()
+
+
+def _is_page(reply: HttpReply, text: str) -> bool:
+    """Whether a reply is an HTML document by its type and its first tag, as proxies and servers send with errors."""
+    kind = next((value for name, value in reply.headers.items() if name.lower() == "content-type"), "")
+    return "html" in kind.lower() and text.lstrip()[:9].lower().startswith(("<!doctype", "<html"))
 
 
 def _parsed(path: str | None) -> json_path.JsonPath | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.finish_reasons import is_cut
 from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
@@ -99,7 +100,7 @@ class OpenAITarget:
         found = read(reply.body)
         if isinstance(found, Failure):
             return replace(found, limits=limits) if isinstance(found, CallFailure) and limits is not None else found
-        if found.output is None and not found.messages and not self._spec.allow_empty and _cut(found.finish_reason):
+        if found.output is None and not found.messages and not self._spec.allow_empty and is_cut(found.finish_reason):
             return _all_spent(found.token_usage)
         cost = self._cost(reply.body, found.token_usage)
         found = with_calls_as_output(found, reply.body) if self._settings.tool_calls_as_output else found
@@ -166,10 +167,6 @@ def _joined(one: Embeddings, more: Embeddings) -> Embeddings:
     usage = one.token_usage + more.token_usage if one.token_usage and more.token_usage else None
     cost = None if one.cost_usd is None or more.cost_usd is None else one.cost_usd + more.cost_usd
     return Embeddings(one.vectors + more.vectors, usage, cost)
-
-
-def _cut(finish: str | None) -> bool:
-    return finish in ("length", "max_output_tokens")
 
 
 def _all_spent(usage: TokenUsage | None) -> CallFailure:

@@ -36,6 +36,7 @@ _KEPT = {
     "duration_ms": "duration_ms",
     "context": "context",
     "response_metadata": "metadata",
+    "finish_reason": "finish_reason",
 }
 """Keys of a row that are of the answer → those of an answer object."""
 _ANY_SAMPLE = 0
@@ -305,7 +306,11 @@ def _opened(path: str) -> Lines:
 
 
 def _answer(row: dict[str, Any]) -> TargetResponse | Failure:
-    return from_object({ours: row[name] for name, ours in _KEPT.items() if name in row})
+    found = from_object({ours: row[name] for name, ours in _KEPT.items() if name in row})
+    thoughts = row.get("thoughts")
+    if not isinstance(thoughts, str) or isinstance(found, Failure):
+        return found
+    return replace(found, output=thoughts + (found.output or ""))  # as it was answered: the target strips them or not
 
 
 def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:

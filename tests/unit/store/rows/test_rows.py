@@ -29,6 +29,8 @@ SECTION_13 = [
     "eval_path",
     "target",
     "prompt_id",
+    "vars",
+    "finish_reason",
     "sample",
     "timestamp",
     "status",
@@ -73,8 +75,9 @@ def test_a_row_is_what_section_13_says():
         token_usage=TokenUsage(3, 5, 8),
         cost_usd=0.25,
         attempts=2,
-        trial=trial("refund-1", metadata={"area": "refunds"}),
+        trial=trial("refund-1", metadata={"area": "refunds"}, vars={"area": "refunds"}),
         metadata={"model": "m"},
+        finish_reason="stop",
     )
     row = written(result)
     assert list(row) == SECTION_13
@@ -84,6 +87,8 @@ def test_a_row_is_what_section_13_says():
         "eval_path": "evals/refund.eval.yaml",
         "target": "gpt",
         "prompt_id": None,
+        "vars": {"area": "refunds"},
+        "finish_reason": "stop",
         "sample": 1,
         "timestamp": "2026-11-21T14:03:22.123Z",
         "status": "passed",
@@ -116,6 +121,23 @@ def test_a_row_is_what_section_13_says():
         "key": "refunds/refund-1@gpt#1",
         "schema_version": 1,
     }
+
+
+def test_a_long_variable_is_cut_with_its_length():
+    values = {"short": "a" * 2000, "text": "a" * 2001, "list": ["a" * 2000], "number": 1}
+    row = written(finished(trial=trial("refund-1", vars=values)))
+    assert row["vars"]["short"] == "a" * 2000
+    assert row["vars"]["text"] == "a" * 2000 + "… (2,001 characters)"
+    assert row["vars"]["list"] == '["' + "a" * 1998 + "… (2,004 characters)"
+    assert row["vars"]["number"] == 1
+
+
+def test_thoughts_stand_at_the_end():
+    answer = TargetResponse("42", thoughts="<think>41</think>", finish_reason="length")
+    row = written(finished(thoughts="<think>41</think>\n", turns=(answer,)))
+    assert list(row) == [*SECTION_13, "turns", "thoughts"]
+    assert row["thoughts"] == "<think>41</think>\n"
+    assert list(row["turns"][0].items())[-2:] == [("thoughts", "<think>41</think>"), ("finish_reason", "length")]
 
 
 def test_what_a_target_says_of_its_reply_never_changes_the_metadata_of_the_case():

@@ -166,10 +166,43 @@ def test_an_answer_object_is_read_without_a_path(server):
         ('"quoted"', "quoted"),
         ("[1]", "[1]"),
         ("", ""),
+        ("null", None),
+        ("{}", None),
+        ('{"error": null, "order": "A-42"}', '{"error": null, "order": "A-42"}'),
+        ('{"error": "none", "order": "A-42"}', '{"error": "none", "order": "A-42"}'),
+        ('{"output": "{\\"error\\": 1}"}', '{"error": 1}'),
+        ("<html>42</html>", "<html>42</html>"),
     ],
 )
 def test_any_other_reply_is_the_answer_as_it_stands(server, body, output):
     assert answer(replying(server, body)).output == output
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error": "no such model"}, "no such model"),
+        ({"error": {"message": "over capacity", "code": 503}}, "over capacity"),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "Overloaded"),
+        ({"error": True, "message": "internal"}, "internal"),
+        ({"status": "error", "message": "internal"}, "internal"),
+        ({"error": ["a", "b"]}, '{"error": ["a", "b"]}'),
+    ],
+)
+def test_an_error_body_is_no_answer(server, body, message):
+    found = answer(replying(server, body))
+    assert found.code == "target-error"
+    assert found.message.startswith(f"{message} (an error body; ")
+
+
+def test_an_html_page_is_no_answer_unless_a_transform_takes_it(server):
+    page = "<!DOCTYPE html><h1>502 Bad Gateway</h1>"
+    url = server.url(f"json?type=text/html&body={quote(page)}")
+    found = answer(Http(url))
+    assert found.code == "bad-answer"
+    assert found.message.startswith(f"the server sent an HTML page: {page}")
+    assert answer(Http(url, transform=Transform("expression", "text"))).output == page
+    assert answer(Http(server.url(f"json?type=text/html&body={quote('<b>42</b>')}"))).output == "<b>42</b>"
 
 
 @pytest.mark.parametrize(
