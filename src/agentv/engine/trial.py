@@ -199,8 +199,9 @@ async def ask(
                 agents.end(trial)
         if work is not None:
             work.note(answer)
-    strips = trial.target.thoughts == "strip" and isinstance(answer, TargetResponse)
-    return answer.without_thoughts() if strips else answer
+    if isinstance(answer, Failure) or trial.target.thoughts == "keep":
+        return answer
+    return answer.without_thoughts()
 
 
 def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = None) -> TargetRequest:

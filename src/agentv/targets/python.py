@@ -204,7 +204,8 @@ def _is_cancelled() -> bool:
 
 def _answer(name: str, value: object) -> TargetResponse | Failure:
     if isinstance(value, str):
-        error = error_in(parsed(value)) if value.startswith("{") else None
+        found = parsed(value) if value.startswith("{") else value
+        error = found if isinstance(found, Failure) else error_in(found)
         return error or from_text(value)
     if value is None:
         return TargetResponse(None)
