@@ -33,7 +33,7 @@ from agentv.store.team.postgresql import PostgresDatabase
 from agentv.store.team.replica import Replica
 from agentv.store.team.sessions import Sessions
 from agentv.store.team.tokens import Tokens
-from agentv.store.team.uploaded import RowBatch, RunName, UploadConflictError, UploadRefusedError
+from agentv.store.team.uploaded import OtherTokenError, RowBatch, RunName, UploadConflictError, UploadRefusedError
 from agentv.store.team.uploads import Uploads
 from agentv.web.team.serving import copying
 from agentv.web.team.state import TeamState
@@ -264,13 +264,51 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     index = replica.root("support") / ".agentv/results" / RUN_ID / "index.jsonl"
     assert replica.update() == 1
     assert index.read_bytes() == first + third
+    assert json.loads((index.parent / "run.json").read_bytes())["replaced"]["rows"] == 2
     uploads.add_rows(NAME, batch(0, b"", generation=2, replace=True))
     replica.update()
+    said = json.loads((index.parent / "run.json").read_bytes())["replaced"]
+    assert (said["rows"], said["by"], said["generations"]) == (5, "tester", 2)
+    earlier = [b"".join(uploads.earlier_rows(NAME, generation, 0)[0]) for generation in (1, 2, 3)]
+    assert earlier == [first + second, first + third, b""]
+    assert uploads.earlier_rows(NAME, 1, len(first)) == ([row("c"), row("d")], None)
     assert (index.read_bytes(), uploads.state(NAME).batches) == (b"", ())
     uploads.delete(NAME)
     assert replica.update() == 1
     assert not index.parent.exists()
     replica.close()
+
+
+def test_earlier_rows_come_in_parts_each_once(uploads, monkeypatch):
+    lines = [row(f"case {number}") for number in range(40)]
+    uploads.put_record(NAME, RECORD, writing=False)
+    for number, line in enumerate(lines):
+        uploads.add_rows(NAME, batch(sum(map(len, lines[:number])), line))
+    uploads.add_rows(NAME, batch(sum(map(len, lines[:30])), row("new"), replace=True))
+    uploads.add_rows(NAME, batch(sum(map(len, lines[:7])), row("newer"), generation=2, replace=True))
+    monkeypatch.setattr("agentv.store.team.uploads._AT_ONCE", 300)
+    for generation, expected in ((1, lines), (2, [*lines[:30], row("new")])):
+        found, after = [], 0
+        while after is not None:
+            some, after = uploads.earlier_rows(NAME, generation, after)
+            found += some
+        assert found == expected
+
+
+def test_runs_of_an_older_database_belong_to_who_began_them(database):
+    project, record = Tokens(database).create_project, RECORD
+    project("support", "tester")
+    uploads = Uploads(database)
+    uploads.put_record(NAME, record, writing=False)
+    with database.transaction() as transaction:
+        transaction.run("DROP TABLE replaced_rows")
+        transaction.run("DROP TABLE replacements")
+        transaction.run("ALTER TABLE runs DROP COLUMN begun_by")
+        transaction.run("DELETE FROM migrations WHERE number = 6")
+    assert migrate(database) == ("0006 replaced",)
+    with pytest.raises(OtherTokenError, match="was begun by tester"):
+        uploads.put_summary(replace(NAME, actor="other"), None, writing=True)
+    assert uploads.put_summary(NAME, None, writing=True)
 
 
 def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path):

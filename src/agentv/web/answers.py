@@ -83,9 +83,13 @@ def encoded(value: Any) -> bytes:
         return to_json(msgspec.to_builtins(value)).encode()
 
 
-def error_response(status: int, code: str, message: str, retry_s: float | None = None) -> Response:
-    """The answer to a request that failed."""
+def error_response(
+    status: int, code: str, message: str, retry_s: float | None = None, *, close: bool = False
+) -> Response:
+    """The answer to a request that failed. `close`: no other request is read from this connection."""
     headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
+    if close:
+        headers["Connection"] = "close"
     answer = encoded(ErrorAnswer(Problem(code, safe(without_directories(message)))))
     return Response(answer, status, headers, media_type="application/json")
 

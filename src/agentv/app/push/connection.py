@@ -207,14 +207,20 @@ def _refusal(response: httpx.Response) -> PushError:
         return RemoteError(f"{text}: it redirects to {one_line(response.headers['location'][:_LONGEST_MESSAGE])}")
     if status in _AGAIN or status >= 500:
         return RemoteError(text, passing=True)
-    return RemoteError(text) if status in _OF_SENDER else PushError(text)
+    is_of_run = _error(response).get("code") == "other-token"
+    return RemoteError(text) if status in _OF_SENDER and not is_of_run else PushError(text)
 
 
 def _message(response: httpx.Response) -> str:
+    found = _error(response).get("message")
+    return response.reason_phrase or "it gave no reason" if found is None else one_line(str(found)[:_LONGEST_MESSAGE])
+
+
+def _error(response: httpx.Response) -> dict[str, Any]:
     try:
-        return one_line(str(msgspec.json.decode(response.content)["error"]["message"])[:_LONGEST_MESSAGE])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
-        return response.reason_phrase or "it gave no reason"
+        return msgspec.json.decode(response.content, type=dict[str, dict[str, Any]])["error"]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+        return {}
 
 
 def _retry_after(response: httpx.Response) -> float:

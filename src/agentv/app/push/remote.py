@@ -55,4 +55,10 @@ class Remote:
     @property
     def is_exposed(self) -> bool:
         """Whether the token travels unencrypted over a network."""
-        return self.is_unencrypted and urlsplit(self.address).hostname not in _LOOPBACK
+        return is_exposed(self.address)
+
+
+def is_exposed(address: str) -> bool:
+    """Whether what is sent to an address travels unencrypted over a network."""
+    parts = urlsplit(address)
+    return parts.scheme == "http" and parts.hostname not in _LOOPBACK

@@ -40,7 +40,7 @@ class DatabaseRuns:
             DatabaseUnavailableError: the database cannot be reached.
         """
         given = checked_name(name)
-        if not self._uploads.give_name(RunName(self._project, run_id, person), given):
+        if not self._uploads.give_name(RunName(self._project, run_id, person, is_admin=True), given):
             raise NoSuchRunError("this project has no such run; it may have been deleted")
         _wait(lambda: self._has_name(run_id, given))
         return NamedRun(run_id, given)
@@ -51,7 +51,7 @@ class DatabaseRuns:
         Raises:
             DatabaseUnavailableError: the database cannot be reached.
         """
-        name = RunName(self._project, run_id, person)
+        name = RunName(self._project, run_id, person, is_admin=True)
         if (self._copies / run_id).is_dir() and is_being_written(self._copies / run_id):
             raise UsageError("the run is still being uploaded", "wait until it ends")
         if not self._uploads.delete(name):

@@ -101,6 +101,7 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
         missing = missing_extra(module, "server", "agentv serve")
         if missing is not None:
             raise UsageError(missing.message, missing.hint)
+    from agentv.app.push.remote import is_exposed
     from agentv.app.team.opening import open_team_database
     from agentv.reports.text.escaping import one_line
     from agentv.web.team.openid.opening import opened_provider
@@ -122,6 +123,8 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
         for step in applied:
             click.echo(f"database: applied migration {step}", err=True)
         click.echo(f"{addresses[0]}/")
+        for one in filter(is_exposed, addresses):
+            click.echo(f"warning: {one} is http://: tokens, sessions and runs are not encrypted on their way", err=True)
         if openid is not None:
             from agentv.web.team.sign_in import CALLBACK
 

@@ -14,7 +14,7 @@ from agentv.reports.html.work import ShownWork
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.matrix import matrix_data
 
-TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned")
+TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned", "replaced")
 """What the page shows of `run.json`, beside the settings that shaped the run."""
 
 SETTINGS = ("paths", "targets", "judge", "repeat", "threshold", "filter", "tags", "exclude_tags", "limit", "sample")

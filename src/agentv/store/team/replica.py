@@ -24,7 +24,7 @@ from agentv.store.labels.label_files import label_line, labels_directory, labels
 from agentv.store.rows.reading import key_of_row
 from agentv.store.team.database import Database
 from agentv.store.team.labels import TeamLabels
-from agentv.store.team.uploaded import with_name
+from agentv.store.team.uploaded import Replaced, copied_record
 from agentv.store.team.uploads import silent_since
 from agentv.user_code.os_errors import store_error
 
@@ -221,13 +221,19 @@ class Replica:
         with self._database.reading() as transaction:
             documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
             files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
+            query = "SELECT rows, time, actor FROM replacements WHERE run = :id ORDER BY generation"
+            ended = transaction.rows(query, id=source.id)
         if not documents:
             return None
         ((record, given, summary),) = documents
         path.mkdir(mode=0o700, exist_ok=True)
         size, journal = self._copy_rows(path, source, before)
         self._copy_files(path, source.project, files)
-        write_private(path / RUN, with_name(record, given))
+        replaced = None
+        if ended:
+            _, time, actor = ended[-1]
+            replaced = Replaced(sum(rows for rows, _, _ in ended), time, actor, len(ended))
+        write_private(path / RUN, copied_record(record, given, replaced))
         copied = _Copied(source.revision, source.generation, size, journal)
         return _Unsummed(copied, None if source.writing else summary)
 

@@ -27,6 +27,8 @@ _RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MOST_FILES = 1_000_000
 _LONGEST_PATH = 1_000
+"""Bytes of the path of an artifact."""
+
 _LONGEST_NAME = 255
 """Bytes of the name of a file."""
 
@@ -39,6 +41,10 @@ Line = tuple[int, str, bytes]
 
 class UploadRefusedError(StoreError):
     """An upload that is wrong in itself: sending it again changes nothing."""
+
+
+class OtherTokenError(UploadRefusedError):
+    """A change of a run that somebody else began, by who is no admin."""
 
 
 class UploadConflictError(StoreError):
@@ -83,11 +89,16 @@ class Received(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RunName:
-    """A run of a project, and who uploads it, as the audit log names them."""
+    """A run of a project, and who uploads it, as the audit log names them.
+
+    Attributes:
+        is_admin: it may change what others began.
+    """
 
     project: str
     run: str
     actor: str
+    is_admin: bool = False
 
     @property
     def lock(self) -> str:
@@ -213,9 +224,36 @@ def name_in(record: bytes) -> Any:
     return object_in(record, "run.json").get("name") or ""
 
 
-def with_name(record: bytes, given: str | None) -> bytes:
-    """A stored `run.json` with the name that the run was given on the server; None: as it is."""
-    return record if given is None else msgspec.json.encode({**object_in(record, "run.json"), "name": given})
+class Replaced(Struct, frozen=True):
+    """Rows of a run that were replaced.
+
+    Attributes:
+        rows: how many, in all generations that ended.
+        time: when the last ones were.
+        by: who replaced those, as the audit log names them.
+        generations: that ended; the first is 1.
+    """
+
+    rows: int
+    time: str
+    by: str
+    generations: int
+
+
+def copied_record(record: bytes, given: str | None, replaced: Replaced | None) -> bytes:
+    """A stored `run.json` with what only the server knows.
+
+    Args:
+        record: as it was pushed.
+        given: the name that the run was given on the server; None: none.
+        replaced: its rows that were; None: none were.
+    """
+    pushed = object_in(record, "run.json")
+    found = pushed if given is None else {**pushed, "name": given}
+    found = {key: value for key, value in found.items() if key != "replaced"}
+    if replaced is not None:
+        found["replaced"] = replaced
+    return record if found == pushed else msgspec.json.encode(found)
 
 
 def check_files(files: Mapping[str, str]) -> None:
@@ -228,8 +266,11 @@ def check_files(files: Mapping[str, str]) -> None:
         raise UploadRefusedError(f"a run may have {_MOST_FILES:,} artifacts at most")
     for path, digest in files.items():
         parts = PurePosixPath(path).parts
-        plain = path == "/".join(parts) and len(path) <= _LONGEST_PATH and "\0" not in path
-        if not plain or len(parts) < 2 or parts[0] != ARTIFACTS or ".." in parts:
+        if not path.isprintable():
+            raise UploadRefusedError(f"the name of an artifact has a character that cannot be printed: {path!a:.200}")
+        if len(path.encode()) > _LONGEST_PATH:
+            raise UploadRefusedError(f"the path of an artifact may have {_LONGEST_PATH:,} bytes at most")
+        if path != "/".join(parts) or len(parts) < 2 or parts[0] != ARTIFACTS or ".." in parts:
             raise UploadRefusedError(f"an artifact must lie below {ARTIFACTS}/")
         if any(len(part.encode()) > _LONGEST_NAME for part in parts):
             raise UploadRefusedError(f"the name of an artifact may have {_LONGEST_NAME} bytes at most")

@@ -15,6 +15,7 @@ from agentv.store.team.audit import record as audit
 from agentv.store.team.database import Database, Transaction, now, time_text
 from agentv.store.team.uploaded import (
     Line,
+    OtherTokenError,
     Received,
     RowBatch,
     RunName,
@@ -35,8 +36,15 @@ SILENT_S = 120
 """Seconds without an upload after which a run does not count as running any more."""
 
 
+_AT_ONCE = 4 << 20
+"""Bytes of earlier rows that are read at once."""
+
+
 class Uploads:
-    """The runs of a database, as pushers see them."""
+    """The runs of a database, as pushers see them. Who began a run, and admins, may change it.
+
+    Every change of a run raises `OtherTokenError` for anybody else.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -89,9 +97,10 @@ class Uploads:
             if changed:
                 # a name from where the run lies replaces an earlier one from here
                 given = run.given if name_in(record) == name_in(run.record) else None
-                self._touch(transaction, run, record=record, writing=int(writing), given=given)
+                _touch(transaction, name, run, record=record, writing=int(writing), given=given)
                 audit(transaction, name.actor, "run.json updated", name.project, name.run)
             elif writing:
+                _check_owner(name, run)
                 transaction.run("UPDATE runs SET pushed = :now WHERE id = :id", now=now(), id=run.id)
             return changed
 
@@ -114,13 +123,13 @@ class Uploads:
                 raise UploadConflictError(f"the rows begin at byte {batch.start}, and the server has {run.size} bytes")
             generation = run.generation
             if batch.start != run.size:
-                _drop(transaction, run, batch.start)
+                _drop(transaction, name, run, batch.start)
                 generation += 1
             _store(transaction, run, batch, rows)
             size = batch.start + len(batch.lines)
             if not rows and generation == run.generation:
                 return Received(generation, size, changed=False)
-            self._touch(transaction, run, generation=generation, size=size)
+            _touch(transaction, name, run, generation=generation, size=size)
             what = "rows added" if generation == run.generation else "rows replaced"
             audit(transaction, name.actor, what, name.project, f"{name.run}: {len(rows)} from byte {batch.start}")
             return Received(generation, size, changed=True)
@@ -139,7 +148,7 @@ class Uploads:
                 raise UploadConflictError(f"the run {name.run} was not begun: upload its run.json first")
             changed = run.summary != summary or bool(run.writing) != writing
             if changed:
-                self._touch(transaction, run, summary=summary, writing=int(writing))
+                _touch(transaction, name, run, summary=summary, writing=int(writing))
                 audit(transaction, name.actor, "summary.json updated", name.project, name.run)
             return changed
 
@@ -173,7 +182,7 @@ class Uploads:
                 "ON CONFLICT (run, path) DO UPDATE SET sha256 = excluded.sha256",
                 ({"run": run.id, "path": path, "sha256": digest} for path, digest in new.items()),
             )
-            self._touch(transaction, run)
+            _touch(transaction, name, run)
             audit(transaction, name.actor, "artifacts added", name.project, f"{name.run}: {len(new)} files")
         return []
 
@@ -201,7 +210,7 @@ class Uploads:
                 return False
             before = name_in(run.record) if run.given is None else run.given
             if before != given:
-                self._touch(transaction, run, given=given)
+                _touch(transaction, name, run, given=given)
                 audit(transaction, name.actor, "run named", name.project, f"{name.run}: {given}")
         return True
 
@@ -223,6 +232,38 @@ class Uploads:
             transaction.notify()
         return True
 
+    def earlier_rows(self, name: RunName, generation: int, after: int) -> tuple[list[bytes], int | None]:
+        """Rows of a generation that ended, from a byte on, in their order; and where the next ones begin, if any do."""
+        stop, found = after + _AT_ONCE, list[tuple[int, bytes]]()
+        with self._database.reading() as transaction:
+            ended = transaction.rows(
+                "SELECT replacements.run, replacements.generation, replacements.start FROM replacements "
+                "JOIN runs ON runs.id = replacements.run WHERE runs.project = :project AND runs.name = :run "
+                "AND replacements.generation >= :generation ORDER BY replacements.generation",
+                project=name.project,
+                run=name.run,
+                generation=generation,
+            )
+            if not ended or ended[0][1] != generation:
+                return [], None
+            run = ended[0][0]
+            query = "SELECT MAX(start) FROM replaced_rows WHERE run = :run AND generation = :generation"
+            ((last,),) = transaction.rows(query, run=run, generation=generation)
+            more = last is not None and last >= stop
+            for _, number, start in ended:
+                found += transaction.rows(
+                    "SELECT start, line FROM replaced_rows WHERE run = :run AND generation = :generation "
+                    "AND start >= :after AND start < :stop",
+                    run=run,
+                    generation=number,
+                    after=after,
+                    stop=stop,
+                )
+                stop = min(stop, start)
+            query = "SELECT start, line FROM rows WHERE run = :run AND start >= :after AND start < :stop"
+            found += transaction.rows(query, run=run, after=after, stop=stop)
+        return [line for _, line in sorted(found)], after + _AT_ONCE if more else None
+
     def count_trials(self, name: RunName) -> int:
         """How many trials of a run have a row."""
         with self._database.reading() as transaction:
@@ -240,19 +281,12 @@ class Uploads:
         with self._database.transaction() as transaction:
             transaction.lock(name.lock)
             found = transaction.rows(
-                "SELECT id, revision, generation, size, writing, record, summary, given FROM runs "
+                "SELECT id, revision, generation, size, writing, record, summary, given, begun_by FROM runs "
                 "WHERE project = :project AND name = :run",
                 project=name.project,
                 run=name.run,
             )
             yield transaction, _StoredRun(*found[0]) if found else None
-
-    def _touch(self, transaction: Transaction, run: _StoredRun, **columns: Any) -> None:
-        """Change columns of a run, and let every server know."""
-        changed = {**columns, "revision": run.revision + 1, "pushed": now()}
-        settings = ", ".join(f"{column} = :{column}" for column in changed)
-        transaction.run(f"UPDATE runs SET {settings} WHERE id = :id", id=run.id, **changed)  # noqa: S608  # names of columns
-        transaction.notify()
 
 
 class _StoredRun(Struct, frozen=True):
@@ -264,6 +298,28 @@ class _StoredRun(Struct, frozen=True):
     record: bytes
     summary: bytes | None
     given: str | None
+    begun_by: str | None
+
+
+def _check_owner(name: RunName, run: _StoredRun) -> None:
+    if not name.is_admin and name.actor != run.begun_by:
+        raise OtherTokenError(
+            f"the run {name.run} was begun by {run.begun_by or 'somebody else'}: push it with that token, or with one "
+            "that has the scope 'admin'"
+        )
+
+
+def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: Any) -> None:
+    """Change columns of a run, and let every server know.
+
+    Raises:
+        OtherTokenError: who uploads may not; the transaction changes nothing then.
+    """
+    _check_owner(name, run)
+    changed = {**columns, "revision": run.revision + 1, "pushed": now()}
+    settings = ", ".join(f"{column} = :{column}" for column in changed)
+    transaction.run(f"UPDATE runs SET {settings} WHERE id = :id", id=run.id, **changed)  # noqa: S608  # names of columns
+    transaction.notify()
 
 
 def _store(transaction: Transaction, run: _StoredRun, batch: RowBatch, rows: list[Line]) -> None:
@@ -279,8 +335,25 @@ def _store(transaction: Transaction, run: _StoredRun, batch: RowBatch, rows: lis
     )
 
 
-def _drop(transaction: Transaction, run: _StoredRun, start: int) -> None:
-    """Delete the rows from a place on."""
+def _drop(transaction: Transaction, name: RunName, run: _StoredRun, start: int) -> None:
+    """Delete the rows from a place on, and keep them as those of this generation."""
+    kept = transaction.run(
+        "INSERT INTO replaced_rows (run, generation, start, line) "
+        "SELECT run, :generation, start, line FROM rows WHERE run = :run AND start >= :start",
+        run=run.id,
+        generation=run.generation,
+        start=start,
+    )
+    transaction.run(
+        "INSERT INTO replacements (run, generation, start, rows, time, actor) "
+        "VALUES (:run, :generation, :start, :rows, :time, :actor)",
+        run=run.id,
+        generation=run.generation,
+        start=start,
+        rows=kept,
+        time=now(),
+        actor=name.actor,
+    )
     for table in ("rows", "batches"):
         statement = f"DELETE FROM {table} WHERE run = :run AND start >= :start"  # noqa: S608  # constants
         transaction.run(statement, run=run.id, start=start)
@@ -313,14 +386,15 @@ def _has_content(transaction: Transaction, project: str, digest: str) -> bool:
 
 def _insert(transaction: Transaction, name: RunName, record: bytes, *, writing: bool) -> None:
     transaction.run(
-        "INSERT INTO runs (id, project, name, revision, generation, size, writing, pushed, record) "
-        "VALUES (:id, :project, :name, 1, 1, 0, :writing, :pushed, :record)",
+        "INSERT INTO runs (id, project, name, revision, generation, size, writing, pushed, record, begun_by) "
+        "VALUES (:id, :project, :name, 1, 1, 0, :writing, :pushed, :record, :begun_by)",
         id=randbits(62),
         project=name.project,
         name=name.run,
         writing=int(writing),
         pushed=now(),
         record=record,
+        begun_by=name.actor,
     )
 
 

@@ -20,7 +20,7 @@ from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import without_directories
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.tokens import Scope
-from agentv.store.team.uploaded import UploadConflictError
+from agentv.store.team.uploaded import OtherTokenError, UploadConflictError
 from agentv.web.answers import RefusedError
 from agentv.web.team.identity import checked_identity
 from agentv.web.team.requests import SMALL_BODY, TeamCall, read_body
@@ -111,13 +111,19 @@ def failed(state: TeamState, error: Exception) -> Response:
         return _error(state, error.status, error.code, str(error), error.retry_s)
     if isinstance(error, DatabaseUnavailableError):
         return _error(state, 503, "database-unavailable", "the server cannot reach its database", RETRY_S)
-    if isinstance(error, UploadConflictError):
-        return _error(state, 409, "conflict", str(error))
-    if isinstance(error, AgentvError):
-        return _error(state, 422, "refused", str(error))
-    if isinstance(error, msgspec.ValidationError):
-        return _error(state, 400, "bad-request", str(error))
+    for kind, (status, code) in _PROBLEMS.items():
+        if isinstance(error, kind):
+            return _error(state, status, code, str(error))
     return _error(state, 500, "internal-error", f"this is a bug in agentv: {type(error).__name__}")
+
+
+_PROBLEMS: dict[type[Exception], tuple[int, str]] = {
+    UploadConflictError: (409, "conflict"),
+    OtherTokenError: (403, "other-token"),
+    AgentvError: (422, "refused"),
+    msgspec.ValidationError: (400, "bad-request"),
+}
+"""Exception → the status and the code of its answer; the first that fits."""
 
 
 def _error(state: TeamState, status: int, code: str, message: str, retry_s: float | None = None) -> Response:

@@ -1,9 +1,10 @@
-"""Health and metrics, which need no token: they name nothing."""
+"""Health, which needs no token, and metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
@@ -14,6 +15,7 @@ from agentv.errors import StoreError
 from agentv.version import __version__
 from agentv.web.answers import RefusedError
 from agentv.web.team.endpoints import RETRY_S, failed, json_response
+from agentv.web.team.identity import checked_identity
 from agentv.web.team.state import TeamState
 
 _METRICS = (
@@ -28,6 +30,7 @@ _WITHIN_S = 0.8
 """Seconds for the database: whoever watches a server must not wait longer, whatever others do there."""
 
 _Query = tuple[str, str, str]
+_T = TypeVar("_T")
 
 
 class _Numbers:
@@ -39,6 +42,7 @@ class _Numbers:
     def __init__(self, state: TeamState) -> None:
         self._state = state
         self._threads = CapacityLimiter(2)
+        self._checking = CapacityLimiter(2)
         self._running: dict[tuple[_Query, ...], asyncio.Task[list[tuple[str, str, float]]]] = {}
 
     async def of(self, wanted: tuple[_Query, ...]) -> list[tuple[str, str, float]]:
@@ -51,15 +55,30 @@ class _Numbers:
         running = self._running.get(wanted)
         if running is None or running.done():
             running = asyncio.create_task(self._read(wanted))
-            running.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may wait any more
             self._running[wanted] = running
-        try:
-            return await asyncio.wait_for(asyncio.shield(running), _WITHIN_S)
-        except TimeoutError as error:
-            raise DatabaseBusyError from error
+        return await _in_time(running)
+
+    async def check_sender(self, request: Request) -> None:
+        """Refuse a request without a token.
+
+        Raises:
+            RefusedError: it has none, or a wrong one.
+            DatabaseBusyError, StoreError: as `of`.
+        """
+        check = to_thread.run_sync(checked_identity, self._state, request, None, None, limiter=self._checking)
+        await _in_time(asyncio.create_task(check))
 
     async def _read(self, wanted: tuple[_Query, ...]) -> list[tuple[str, str, float]]:
         return await to_thread.run_sync(_numbers, self._state, wanted, limiter=self._threads)
+
+
+async def _in_time(running: asyncio.Task[_T]) -> _T:
+    """What a task returns that waits for the database. A late one goes on: a thread cannot be ended."""
+    running.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may wait any more
+    try:
+        return await asyncio.wait_for(asyncio.shield(running), _WITHIN_S)
+    except TimeoutError as error:
+        raise DatabaseBusyError from error
 
 
 class DatabaseBusyError(RefusedError):
@@ -81,22 +100,20 @@ def health_routes(state: TeamState) -> list[Route]:
             return failed(state, error)
         return json_response(state, 200, {"status": "ok", "version": __version__})
 
-    async def metrics(request: Request) -> Response:  # noqa: ARG001  # as above
+    async def metrics(request: Request) -> Response:
+        try:
+            await numbers.check_sender(request)
+            found = await numbers.of(_METRICS)
+        except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
+            return failed(state, error)
         lines = [
             "# HELP agentv_answers_total Requests that were answered.",
             "# TYPE agentv_answers_total counter",
             *(f'agentv_answers_total{{status="{status}"}} {n}' for status, n in sorted(state.answered.items())),
         ]
-        up = 1
-        try:
-            found = list(await numbers.of(_METRICS))
-        except (StoreError, DatabaseBusyError):
-            found, up = [], 0
         if state.copied:
-            found.append(
-                ("agentv_copied_seconds", "Seconds since the copies were complete.", time.time() - state.copied)
-            )
-        found.append(("agentv_database_up", "Whether the database answers in time.", up))
+            copied = time.time() - state.copied
+            found = [*found, ("agentv_copied_seconds", "Seconds since the copies were complete.", copied)]
         for name, purpose, value in found:
             lines += [f"# HELP {name} {purpose}", f"# TYPE {name} gauge", f"{name} {value:g}"]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
 from agentv.store.team.uploaded import LARGEST_BATCH, Received, RowBatch, RunName, UploadState
@@ -32,6 +33,19 @@ class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     replace: bool = False
 
 
+class EarlierQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`after`: `next` of the answer before; 0: from the first row on."""
+
+    after: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class EarlierRows(Struct, frozen=True):
+    """Rows before they were replaced. `next`: pass it as `after` for those that follow; null: none do."""
+
+    rows: list[msgspec.Raw]
+    next: int | None
+
+
 class Changed(Struct, frozen=True):
     """Whether a request changed anything."""
 
@@ -52,7 +66,8 @@ def existing_project(state: TeamState, call: TeamCall) -> str:
 
 
 def _name(state: TeamState, call: TeamCall) -> RunName:
-    return RunName(existing_project(state, call), call.names["run"], call.actor)
+    is_admin = call.identity.allows("admin", call.of_project)
+    return RunName(existing_project(state, call), call.names["run"], call.actor, is_admin)
 
 
 def _state(state: TeamState, call: TeamCall) -> UploadState:
@@ -67,6 +82,14 @@ def _add_rows(state: TeamState, call: TeamCall) -> Received:
     query: RowsQuery = call.query
     batch = RowBatch(query.start, query.generation, call.body, query.sha256, query.replace)
     return state.uploads.add_rows(_name(state, call), batch)
+
+
+def _earlier_rows(state: TeamState, call: TeamCall) -> EarlierRows:
+    generation = call.names["generation"]
+    if not generation.isdecimal() or len(generation) > 15:
+        raise RefusedError(404, "no-such-generation", "a generation is a number from 1")
+    lines, following = state.uploads.earlier_rows(_name(state, call), int(generation), call.query.after)
+    return EarlierRows([msgspec.Raw(line) for line in lines if not line.isspace()], following)
 
 
 def _put_summary(state: TeamState, call: TeamCall) -> Changed:
@@ -88,6 +111,14 @@ def _delete(state: TeamState, call: TeamCall) -> Changed:
 
 ENDPOINTS = (
     TeamEndpoint("GET", _UPLOAD, "What the server has of a run.", "push", _state),
+    TeamEndpoint(
+        "GET",
+        f"{_UPLOAD}/generations/{{generation}}",
+        "Rows of a run before they were replaced; run.json says how many generations ended.",
+        "read",
+        _earlier_rows,
+        EarlierQuery,
+    ),
     TeamEndpoint(
         "PUT",
         f"{_UPLOAD}/record",

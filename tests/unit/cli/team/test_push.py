@@ -53,6 +53,39 @@ def test_tokens_from_the_command_line(project, capsys):
     assert serve("create", "ci", "--project", "a", "--all-projects")[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("address", "warns"),
+    [("http://evals.example.org", True), ("https://evals.example.org", False), ("http://127.0.0.1:4290", False)],
+)
+def test_a_server_that_is_reached_without_tls_warns(project, capsys, monkeypatch, address, warns):
+    def serve_team(state, data, listening, started, problem):
+        started()
+        listening.close()
+        state.database.close()
+
+    monkeypatch.setattr("agentv.web.team.serving.serve_team", serve_team)
+    assert run(["serve", "--port", "0", "--address", address]) == 0
+    said = f"warning: {address} is http://: tokens, sessions and runs are not encrypted on their way"
+    assert (said in capsys.readouterr().err) == warns
+
+
+def test_a_run_of_another_token_is_not_pushed_and_others_are(project, capsys, monkeypatch):
+    with team_server_in(project / "server") as server:
+        run_id = "20261121T140322Z-0001"
+        write_run(project, row(1), run_id=run_id)
+        monkeypatch.setenv("AGENTV_TOKEN", server.token("push"))
+        assert run(["push", run_id, "--remote", server.address]) == 0
+        monkeypatch.setenv("AGENTV_TOKEN", server.token("push"))
+        assert run(["push", run_id, "--remote", server.address]) == 0  # it has nothing to change
+        write_run(project, row(1), row(2), run_id=run_id)
+        write_run(project, row(1))
+        capsys.readouterr()
+        assert run(["push", "--all", "--remote", server.address]) == 3
+        said = capsys.readouterr().err
+    assert "push it with that token, or with one that has the scope 'admin'" in said
+    assert "1 of 2 runs were not pushed" in said
+
+
 def test_push_says_what_it_did_and_names_runs_that_failed(project, capsys, monkeypatch):
     write_run(project, row(1), row(2))
     other = write_run(project, row(1), run_id="20261121T140323Z-0000")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import socket
 import time
 import zlib
 from hashlib import sha256
@@ -39,11 +40,11 @@ def code(response):
     return response.status_code, response.json()["error"]["code"]
 
 
-def test_every_address_but_health_and_metrics_needs_a_token_with_its_scope(server):
+def test_every_address_but_health_needs_a_token_with_its_scope(server):
     open_addresses = set()
     scoped = server.token("read")
     for route in team_routes(server.state):
-        path = route.path.format(project="support", run=RUN_ID, sha256="0" * 64, token="x")
+        path = route.path.format(project="support", run=RUN_ID, sha256="0" * 64, token="x", generation="1")
         for method in route.methods - {"HEAD"}:
             if path.startswith("/sign-"):
                 continue  # test_sign_in.py
@@ -53,10 +54,11 @@ def test_every_address_but_health_and_metrics_needs_a_token_with_its_scope(serve
                 continue
             assert code(without) == (401, "no-token"), path
             given = httpx.request(method, server.root + path, headers={"Authorization": f"Bearer {scoped}"})
-            readable = path in ("/api/projects", "/api/openapi.json")
-            readable = readable or (method, path) == ("GET", "/projects/support/api/labels/lines")
+            readable = path in ("/api/projects", "/api/openapi.json", "/metrics")
+            reads = ("labels/lines", f"uploads/{RUN_ID}/generations/1")
+            readable = readable or (method == "GET" and path.removeprefix("/projects/support/api/") in reads)
             assert given.status_code == (200 if readable else 403), path
-    assert open_addresses == {"/health", "/metrics"}
+    assert open_addresses == {"/health"}
 
 
 def test_bodies_that_are_cut_or_too_large_or_bombs_change_nothing(client, server):
@@ -181,14 +183,13 @@ def test_a_database_that_is_away_gives_503_and_a_time_to_try_again(server, clien
     assert client.get("/../../health").json()["status"] == "ok"
     monkeypatch.setattr(server.state, "database", Away())
     monkeypatch.setattr(server.state, "tokens", TeamState(Away()).tokens)
-    for path in (f"{server.address}/api/uploads/{RUN_ID}", f"{server.root}/health"):
+    for path in (f"{server.address}/api/uploads/{RUN_ID}", f"{server.root}/health", f"{server.root}/metrics"):
         answer = client.get(path)
         assert code(answer) == (503, "database-unavailable")
         assert "hunter2" not in answer.text
         assert answer.headers["retry-after"] == "3"
-    metrics = client.get(f"{server.root}/metrics").text
-    assert "agentv_database_up 0\n" in metrics
-    assert 'agentv_answers_total{status="503"} 2\n' in metrics
+    monkeypatch.undo()
+    assert 'agentv_answers_total{status="503"} 3\n' in client.get(f"{server.root}/metrics").text
 
 
 def test_people_add_labels_of_their_own_and_those_who_push_add_any(server, client):
@@ -246,3 +247,91 @@ def test_a_run_with_a_name_that_could_not_be_given_is_not_stored(client):
         answer = client.put(f"api/uploads/{RUN_ID}/record", content=record)
         assert code(answer) == (422, "refused"), name
         assert "200 characters at most" in answer.text
+
+
+SECOND_ID = "20261122T140322Z-0001"
+
+
+def test_only_who_began_a_run_and_admins_change_it(server):
+    """As an outsider with a push token of their own does it: whatever changes is refused, and changes nothing."""
+    own, other, admin = (server.token(scope) for scope in ("push", "push", "admin"))
+
+    def sent(token, method, what, content=b"", **query):
+        address = f"{server.address}/api/uploads/{SECOND_ID}{what}"
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.request(method, address, params=query, content=content, headers=headers)
+
+    def rows(token, lines, **query):
+        return sent(token, "POST", "/rows", lines, sha256=sha256(lines).hexdigest(), **query)
+
+    record = json.dumps({"schema_version": 1, "run_id": SECOND_ID, "started": "2026"}).encode()
+    renamed = json.dumps({"schema_version": 1, "run_id": SECOND_ID, "started": "2026", "name": "x"}).encode()
+    summary = json.dumps({"run_id": SECOND_ID}).encode()
+    failed, passed = row(1, "failed"), row(1, "passed!")
+    assert sent(own, "PUT", "/record", record, writing=True).status_code == 200
+    assert sent(other, "PUT", "/record", record, writing=True).json()["error"]["code"] == "other-token"
+    assert rows(own, failed, start=0, generation=1).status_code == 200
+    assert sent(own, "PUT", "/summary", summary).status_code == 200
+    empty = sha256(b"").hexdigest()
+    sent_content = httpx.put(
+        f"{server.address}/api/contents/{empty}", headers={"Authorization": f"Bearer {own}"}, content=b""
+    )
+    assert sent_content.status_code == 200
+    files = json.dumps({"artifacts/x/y": empty}).encode()
+    before = sent(own, "GET", "").json()
+    for attempt in (
+        sent(other, "PUT", "/record", renamed),
+        sent(other, "PUT", "/record", record, writing=True),
+        rows(other, passed, start=0, generation=1, replace=True),
+        rows(other, passed, start=len(failed), generation=1),
+        rows(other, b"", start=0, generation=1, replace=True),
+        sent(other, "PUT", "/summary"),
+        sent(other, "PUT", "/summary", summary, writing=True),
+        sent(other, "POST", "/files", files),
+    ):
+        assert code(attempt) == (403, "other-token")
+        assert "push it with that token, or with one that has the scope 'admin'" in attempt.text
+    assert code(sent(other, "DELETE", "")) == (403, "missing-scope")
+    assert sent(own, "GET", "").json() == before
+    # what the server has already may be sent by everybody
+    assert sent(other, "PUT", "/record", record).json() == {"changed": False}
+    assert rows(other, failed, start=0, generation=1).json()["changed"] is False
+    assert rows(admin, passed, start=0, generation=1, replace=True).json()["generation"] == 2
+    assert rows(own, failed, start=0, generation=2, replace=True).json()["generation"] == 3
+    kept = [sent(admin, "GET", f"/generations/{one}").json() for one in (1, 2, 3, "x")]
+    assert [one.get("rows") for one in kept] == [[json.loads(failed)], [json.loads(passed)], [], None]
+    assert sent(admin, "DELETE", "").json() == {"changed": True}
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/projects/support/api/tokens"])
+def test_a_request_with_two_lengths_closes_the_connection(server, path):
+    """A proxy may go by the other one, and take a part of this body for the next request."""
+    host, port = server.root.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 10) as connection:
+        connection.sendall(
+            f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+            f"0\r\n\r\nGET /health HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
+        )
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert received.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "artifacts/x/\n",
+        "artifacts/\x1b[2J/x",
+        "artifacts/x/\u202etxt.exe",
+        "artifacts/x/\x7f",
+        "artifacts/" + "d/" * 500,
+        "artifacts/" + "ü" * 120 + "/" + "ü" * 120 + "/" + "ü" * 120 + "/" + "ü" * 120 + "/" + "ü" * 120,
+        "artifacts/" + "x" * 256,
+    ],
+)
+def test_names_of_artifacts_are_bounded_and_printable(client, path):
+    assert client.put(f"/api/uploads/{RUN_ID}/record", content=RECORD).status_code == 200
+    answer = client.post(f"/api/uploads/{RUN_ID}/files", content=json.dumps({path: "0" * 64}).encode())
+    assert code(answer) == (422, "refused")
+    assert answer.json()["error"]["message"].isprintable()
+    assert client.delete(f"/api/uploads/{RUN_ID}").json() == {"changed": True}

@@ -1,6 +1,6 @@
 // The first page: what the run came to, how sure that is, what needs a look, and where it is good or bad.
 
-import { count, percent } from "../data/numbers.js";
+import { count, moment, percent } from "../data/numbers.js";
 import { certainty, EARLY, ifFailed } from "../data/rates.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { intervalDrawing, scoresDrawing } from "../dom/charts.js";
@@ -53,6 +53,11 @@ function metWords({ summary }) {
 function ruleWords({ repeat, aggregate, threshold }) {
   if (aggregate === "mean") return `mean ≥ ${threshold} of ${repeat} samples`;
   return `${{ pass_any: "any", pass_all: "all", majority: "most" }[aggregate]} of ${repeat} samples ≥ ${threshold}`;
+}
+
+// Rows of a run that was pushed to a team's server were replaced there.
+function replacedWords({ rows, time, by }) {
+  return `${count(rows, "row")} of this run ${rows === 1 ? "was" : "were"} replaced on the server, last by ${by} on ${moment(time)}. The earlier rows are kept.`;
 }
 
 // The first heading of a page is its title; where a comparison has that, the run's own totals come under it.
@@ -128,6 +133,7 @@ function verdict(state) {
       ? element("p", { class: "warning" }, "This run is incomplete: the numbers cover the finished trials.")
       : null,
     run.problem ? element("p", { class: "warning" }, inline(run.problem)) : null,
+    run.facts.replaced ? element("p", { class: "warning" }, inline(replacedWords(run.facts.replaced))) : null,
     holdsAll(run)
       ? null
       : element(
