@@ -56,6 +56,11 @@ class AsWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class FromFile:
+    """Marks text that may be a file: `file://words.txt` is what the file contains; in a list, each of its lines."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExistingFile:
     """Marks a path that is resolved as SPEC section 5 says and must exist; the value is absolute."""
 
@@ -222,6 +227,8 @@ class PromptCode:
 
 
 Text: TypeAlias = Annotated[str, AsWritten()]
+FileText: TypeAlias = Annotated[str, AsWritten(), Nonempty(), FromFile()]
+FileTexts: TypeAlias = Annotated[tuple[FileText, ...], Nonempty()]
 Texts: TypeAlias = Annotated[tuple[Text, ...], Nonempty()]
 FilePath: TypeAlias = Annotated[str, ExistingFile()]
 FileOrDirectoryPath: TypeAlias = Annotated[str, ExistingPath()]

@@ -23,6 +23,7 @@ from agentv.registry.fields import (
     Declared,
     DeclaredAssertion,
     Doc,
+    FileTexts,
     Fraction,
     Issue,
     Nonempty,
@@ -206,7 +207,7 @@ class ToolCallF1(DeclaredAssertion):
     """The agent called the right tools and no others: the F1 of precision and recall over their names."""
 
     value: Annotated[
-        Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()],
+        FileTexts | Annotated[Text, Nonempty()],
         Doc("the tools to call, as a list or separated by commas; order and number of calls are ignored"),
     ]
     threshold: Annotated[Fraction, Doc("minimum F1 to pass")] = 1.0

@@ -17,10 +17,21 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.message import ToolCall
 from agentv.model.values.values import Json, JsonObject
-from agentv.registry.fields import Alias, Count, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
+from agentv.registry.fields import (
+    Alias,
+    Count,
+    Declared,
+    DeclaredAssertion,
+    Doc,
+    FileTexts,
+    Issue,
+    Nonempty,
+    Text,
+    Texts,
+)
 
 Name = Annotated[Text, Nonempty(), Alias(("pattern",)), Doc("its name; * matches any characters, ? matches one")]
-Names = Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()]
+Names = FileTexts | Annotated[Text, Nonempty()]
 Match = Annotated[
     Literal["all", "any"], Doc("all: all of a list must be used; any: any of them; with not-, any forbids all of them")
 ]

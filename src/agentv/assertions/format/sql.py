@@ -23,12 +23,12 @@ from agentv.matching.patterns import PatternError, compiled
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text
+from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, FileTexts, Issue, Text
 
 DEFAULT_DIALECT = "mysql"
 """The default dialect, as in promptfoo."""
 
-Names = Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()]
+Names = FileTexts
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from agentv.assertions.format.markup import TooManyTagsError, tags
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
-from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text
+from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, FileTexts, Issue, Nonempty, Text
 
 MOST_FRAGMENTS = 10_000
 """Fragments of one answer that are read."""
@@ -22,7 +22,7 @@ MOST_FRAGMENTS = 10_000
 _MOST_READ = 20_000_000
 """Characters that are read in all: a fragment that is not well-formed is read again by its parts."""
 
-Paths = Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()]
+Paths = FileTexts
 
 
 @dataclass(frozen=True, slots=True)

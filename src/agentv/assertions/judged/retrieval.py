@@ -22,7 +22,7 @@ from agentv.model.suite.assertion import Transform
 from agentv.model.values.response import Failure
 from agentv.model.values.retrieved import context_texts
 from agentv.model.values.values import JsonObject
-from agentv.registry.fields import Alias, Doc, Issue, Nonempty, Text
+from agentv.registry.fields import Alias, Doc, FileText, FileTexts, Issue, Nonempty, Text
 
 MOST_PIECES = 500
 """Maximum number of sentences per question; with more, a judge loses count."""
@@ -33,7 +33,7 @@ NOTHING_RETRIEVED = (
 )
 
 Context = Annotated[
-    Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
+    FileText | FileTexts | None,
     Doc("the retrieved text, or a list of texts; default: the variable `context`, else what the target returned"),
 ]
 ContextTransform = Annotated[

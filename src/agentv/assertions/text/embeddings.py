@@ -13,7 +13,7 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, TOLERANCE, Check, Grade
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.response import Embeddings, Failure
-from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Issue, Nonempty, Text
+from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, FileText, FileTexts, Issue
 
 Vector = Sequence[float]
 Measure = Literal["cosine", "dot", "euclidean"]
@@ -38,7 +38,7 @@ class Similar(DeclaredAssertion):
     """The meaning of the answer is similar to that of a reference: their embeddings are close."""
 
     value: Annotated[
-        Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
+        FileText | FileTexts | None,
         Doc("the reference, or several of which the closest counts; default: the expected output"),
     ] = None
     threshold: Annotated[float, Between(0), Doc("minimum similarity to pass; euclidean: maximum distance")] = 0.75

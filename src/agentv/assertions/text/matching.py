@@ -21,10 +21,17 @@ from agentv.matching.patterns import (
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.values import Json, JsonObject
-from agentv.registry.fields import AsWritten, Count, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text
-
-Needle: TypeAlias = Annotated[str, AsWritten(), Nonempty()]
-Needles: TypeAlias = Annotated[tuple[Needle, ...], Nonempty()]
+from agentv.registry.fields import (
+    Count,
+    Declared,
+    DeclaredAssertion,
+    Doc,
+    FileText,
+    FileTexts,
+    FromFile,
+    Issue,
+    Text,
+)
 
 DEFAULT_EDITS = 5
 """Default number of edits for `levenshtein`, as in promptfoo."""
@@ -39,7 +46,7 @@ TOO_LONG = Grade.errored("too-long", "the answer is too long to search for this 
 class _OneText(DeclaredAssertion):
     """Base class of the types that look for one text."""
 
-    value: Annotated[Needle, Doc("the text to find")]
+    value: Annotated[FileText, Doc("the text to find")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -52,7 +59,7 @@ class _OneText(DeclaredAssertion):
 class _SomeTexts(DeclaredAssertion):
     """Base class of the types that look for several texts."""
 
-    value: Annotated[Needles, Doc("the texts to find")]
+    value: Annotated[FileTexts, Doc("the texts to find")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -195,7 +202,10 @@ class EndsWith(_Edge):
 class Equals(DeclaredAssertion):
     """The answer equals a text (trimmed, unless `trim: false`), or is JSON that equals an object or list."""
 
-    value: Annotated[Text | JsonObject | tuple[Json, ...], Doc("the text, object or list that the answer must equal")]
+    value: Annotated[
+        Annotated[Text, FromFile()] | JsonObject | tuple[Json, ...],
+        Doc("the text, object or list that the answer must equal"),
+    ]
     trim: Trim = True
 
     of_text_alone: ClassVar[bool] = True
@@ -219,7 +229,7 @@ class Equals(DeclaredAssertion):
 class Regex(DeclaredAssertion):
     """A regular expression matches anywhere in the answer. Python's syntax, with a time limit of 2 s."""
 
-    value: Annotated[Needle, Doc("the pattern")]
+    value: Annotated[FileText, Doc("the pattern")]
     flags: Annotated[Text, Doc("letters: i ignore case, m ^ and $ at lines, s dot matches newlines, x verbose")] = ""
 
     limit_s: ClassVar[float] = TIMEOUT_S

@@ -12,7 +12,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Grade, reaches
 from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Between, DeclaredAssertion, Doc, Fraction, Issue, Nonempty, Text
+from agentv.registry.fields import Between, DeclaredAssertion, Doc, FileText, FileTexts, Fraction, Issue
 
 if TYPE_CHECKING:
     from regex import Pattern
@@ -25,7 +25,7 @@ GLEU_ORDER = 4
 """The longest runs of words that GLEU counts."""
 
 References = Annotated[
-    Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
+    FileText | FileTexts | None,
     Doc("the reference, or several of which the closest counts; default: the expected output"),
 ]
 

@@ -22,10 +22,15 @@ from agentv.authoring.fields.kinds import (
     NODE,
     NOTHING,
     PLAIN,
+    TEXT,
     AsNode,
     FieldType,
+    looks_like_path,
+    names_file,
     refuse,
     value_is,
+    with_content,
+    with_lines,
 )
 from agentv.authoring.fields.prompt_code import PromptCommand, prompt_code_type
 from agentv.authoring.fields.reading import NO_EXTRA_KEYS, SHOWN_KEYS, ExtraKeys, Reading, place_in_file
@@ -369,24 +374,35 @@ _LISTED_PARTS = 10
 """Parts of a text with commas that a hint spells out as a list."""
 
 
-def _as_list(node: Node) -> str:
-    """A lone value as the list that it was probably meant to be: `a, b` as two texts."""
+def _list_hint(node: Node, *, of_texts: bool) -> str:
+    """A lone value as the list that it was probably meant to be: `a, b` as two texts, a path as a file."""
+    if of_texts and isinstance(node, Scalar) and looks_like_path(node.text):
+        return f"to read the texts from a file, one a line, write file://{node.text.strip()}"
     parts = [part.strip() for part in node.text.split(",")] if isinstance(node, Scalar) else []
     several = len(parts) > 1 and all(parts) and len(parts) <= _LISTED_PARTS and not any("'" in part for part in parts)
-    return str(parts) if several else f"[{kind_of(node)}]"
+    return f"write {parts if several else f'[{kind_of(node)}]'}"
 
 
 def _sequence(item: FieldType) -> FieldType:
     wanted = "a list" if item is JSON else f"a list of {_several(item.wanted)}"
+    of_texts = item.wanted == TEXT.wanted
 
     def read(node: Node, reading: Reading, key: str) -> Any:
-        if not isinstance(node, ListNode):
+        filled = with_lines(node, reading, key, inside=item.from_file) if of_texts else node
+        if filled is None:
+            return INVALID
+        if not isinstance(filled, ListNode):
             alone = isinstance(node, Scalar) and item.accepts(node)
-            return refuse(node, reading, key, wanted, f"write {_as_list(node)}" if alone else None)
-        values = [item.read(one, reading, f"{key}[{place}]") for place, one in enumerate(node.items)]
+            return refuse(node, reading, key, wanted, _list_hint(node, of_texts=of_texts) if alone else None)
+        # what came out of a file is not the name of another one
+        kind = TEXT if filled is not node else item
+        values = [kind.read(one, reading, f"{key}[{place}]") for place, one in enumerate(filled.items)]
         return INVALID if any(value is INVALID for value in values) else tuple(values)
 
-    return FieldType(wanted, lambda node: isinstance(node, ListNode), read, verbatim=item.verbatim)
+    def accepts(node: Node) -> bool:
+        return isinstance(node, ListNode) or (of_texts and names_file(node))
+
+    return FieldType(wanted, accepts, read, verbatim=item.verbatim)
 
 
 def _several(wanted: str) -> str:
@@ -466,6 +482,14 @@ def _nonempty(kind: FieldType, _marker: declared.Nonempty) -> FieldType:
     return FieldType(kind.wanted, kind.accepts, read, kind.verbatim)
 
 
+def _from_file(kind: FieldType, _marker: declared.FromFile) -> FieldType:
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        filled = with_content(node, reading, key)
+        return INVALID if filled is None else kind.read(filled, reading, key)
+
+    return FieldType(kind.wanted, kind.accepts, read, kind.verbatim, kind.hint, from_file=True)
+
+
 def _renamed(kind: FieldType, older: declared.ValueAlias) -> FieldType:
     def read(node: Node, reading: Reading, key: str) -> Any:
         if isinstance(node, Scalar) and node.text in older.values:
@@ -491,6 +515,7 @@ BY_ANNOTATION: dict[Any, FieldType] = {**PLAIN, **CODE, declared.PromptCode: pro
 _ENTRIES = FieldType("a list of assertions", lambda node: isinstance(node, ListNode), _read_entries, verbatim=True)
 _REFINEMENTS: dict[type, Callable[[FieldType, Any], FieldType]] = {
     declared.Between: _bounded,
+    declared.FromFile: _from_file,
     declared.Nonempty: _nonempty,
     declared.ValueAlias: _renamed,
     declared.CallTimeTemplate: _unrendered,

@@ -35,6 +35,9 @@ TEXT: Schema = {"type": ["string", "number", "boolean"]}
 NAME: Schema = {"type": "string", "pattern": r"\S"}
 """Text that must hold something."""
 
+LINES: Schema = {"type": "string", "pattern": r"^\s*file://\s*\S"}
+"""Stands beside a list of texts: a file that contains one a line."""
+
 _WORD: Schema = {"type": "string"}
 _COMMAND: Schema = {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]}
 _PROMPT_COMMAND: Schema = {
@@ -197,14 +200,18 @@ def _base(base: Any, markers: Sequence[Any], *, rendered: bool) -> Schema:
     if origin is Literal and all(isinstance(choice, str) for choice in arguments):
         return {"enum": list(arguments)}
     if origin is tuple:
-        own = arguments[0] is AssertionEntry
-        return ASSERTIONS if own else {"type": "array", "items": schema_for(arguments[0], rendered=rendered)}
+        return ASSERTIONS if arguments[0] is AssertionEntry else _array(schema_for(arguments[0], rendered=rendered))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         inner = schema_for(arguments[1], rendered=rendered)
         return {"type": "object", **({"additionalProperties": inner} if inner else {})}
     if is_dataclass(base) and isinstance(base, type):
         return object_of(base)
     raise TypeError(f"no JSON Schema is known for an option declared as {base!r}")
+
+
+def _array(items: Schema) -> Schema:
+    array: Schema = {"type": "array", "items": items}
+    return {"anyOf": [array, LINES]} if items.get("type") == TEXT["type"] else array
 
 
 def _any_of(members: Sequence[Schema]) -> Schema:
@@ -230,6 +237,8 @@ def _types(schema: Schema) -> list[str]:
 
 def _nonempty(schema: Schema) -> Schema:
     """The schema without null and what else is empty."""
+    if schema == LINES:
+        return schema
     keywords: Mapping[str, Schema] = {
         "string": {"pattern": r"\S"},
         "array": {"minItems": 1},
@@ -246,7 +255,7 @@ def _takes_text(schema: Schema) -> bool:
     """Whether any text with a placeholder in it is right already."""
     if "anyOf" in schema:
         return any(_takes_text(member) for member in schema["anyOf"])
-    return not schema or schema == ASSERTIONS or ("string" in _types(schema) and schema != _FUNCTION)
+    return not schema or schema == ASSERTIONS or ("string" in _types(schema) and schema not in (_FUNCTION, LINES))
 
 
 def _default(value: object) -> Schema:

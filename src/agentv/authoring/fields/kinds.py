@@ -15,7 +15,7 @@ from agentv.authoring.fields.trust import refuses_template
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.git_files import GIT_URL
 from agentv.authoring.source.globs import files_of_globs
-from agentv.authoring.source.nodes import ListNode, Node, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
 from agentv.authoring.source.scalars import resolve
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -43,6 +43,7 @@ class FieldType:
         accepts: whether a node has this kind; selects the member of a union.
         verbatim: placeholders in it are not rendered at load.
         hint: the likely fix of an invalid node.
+        from_file: `file://…` is the text of a file.
     """
 
     wanted: str
@@ -50,6 +51,7 @@ class FieldType:
     read: Read
     verbatim: bool = False
     hint: Hint = _no_hint
+    from_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,64 @@ def looks_like_path(text: str) -> bool:
     begins = text.startswith(("./", "../", "file://")) and "\n" not in text
     hosted = GIT_URL.match(text) is not None and len(text.split()) == 1
     return begins or hosted or _PATH_LIKE.fullmatch(text) is not None
+
+
+FILE_MARK: Final = "file://"
+_LINE_END = lazy_pattern(r"\r\n|\r|\n")
+
+
+def names_file(node: Node) -> bool:
+    """Whether a text is a file that is read in its place."""
+    return isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip().startswith(FILE_MARK)
+
+
+def with_content(node: Node, reading: Reading, key: str) -> Node | None:
+    """The node, or the text of the file that it names, without the last line end; None: not readable, and reported."""
+    if not isinstance(node, Scalar) or not names_file(node):
+        return node
+    found = reading.find(node, "file")
+    text = reading.text_of(found, node) if found else None
+    if text is not None and not text.strip():
+        reading.report.error("missing-value", node, f"'{key}' refers to '{node.text}', which is empty")
+        return None
+    return Scalar(text[: -len(_ended(text)) or None], text, node.at) if text is not None else None
+
+
+def _ended(text: str) -> str:
+    """The line end at the end of a text."""
+    return next((one for one in ("\r\n", "\n", "\r") if text.endswith(one)), "")
+
+
+def with_lines(node: Node, reading: Reading, key: str, *, inside: bool) -> Node | None:
+    """The node, or a list of the texts in the file that it names; None: not readable, and reported.
+
+    A file of text has one text a line; blank lines are passed over. A JSON or YAML file contains a list.
+
+    Args:
+        node: a list, or the name of a file.
+        reading: of the suite.
+        key: of the list, for messages.
+        inside: items of a list may name files too.
+    """
+    if isinstance(node, ListNode) and inside and any(map(names_file, node.items)):
+        lists = [with_lines(one, reading, key, inside=False) for one in node.items]
+        parts = [one.items if isinstance(one, ListNode) else [one] for one in lists if one is not None]
+        return ListNode([one for part in parts for one in part], node.at) if None not in lists else None
+    if not isinstance(node, Scalar) or not names_file(node):
+        return node
+    if node.value.strip().endswith((".json", ".yaml", ".yml")):
+        loaded = _read_loaded(node, reading, key)
+        listed = node_of(loaded.value, node.at) if loaded is not INVALID else None
+        if listed is None or (isinstance(listed, ListNode) and listed.items and not any(map(is_empty, listed.items))):
+            return listed
+        message = f"'{key}' refers to '{node.text}', which must contain a list of texts, none of them empty"
+        reading.report.error("bad-value", node, message)
+        return None
+    content = with_content(node, reading, key)
+    if not isinstance(content, Scalar):
+        return None
+    lines = [line.strip() for line in _LINE_END.split(content.value)]
+    return ListNode([Scalar(line, line, node.at) for line in lines if line], node.at)
 
 
 def _read_document(node: Node, reading: Reading, key: str) -> Any:

@@ -138,7 +138,7 @@ def _bare(name: str) -> str:
 
 
 def _value(name: str, text: str, at: Span, report: Report) -> Node:
-    if name in LIST_TYPES:
+    if name in LIST_TYPES and not text.startswith("file://"):
         items = (item.strip() for item in text.split(","))
         return ListNode([Scalar(item, item, at) for item in items], at)
     if name in DOCUMENTS and text.startswith(("{", "[")):
