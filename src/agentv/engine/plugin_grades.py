@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -32,7 +33,8 @@ async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> G
     except ForeignError as error:
         return Grade.errored(error.failure.code, error.failure.message)
     if isinstance(given, Grade):
-        return given
+        denied = not given.passed and given.error is None
+        return replace(given, has_own_threshold=True) if denied else given  # its own no counts 0 (SPEC section 10)
     return Grade.errored("bad-result", f"{entry.type} must return a Grade, and returned {type(given).__name__}")
 
 

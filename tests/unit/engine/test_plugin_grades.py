@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,8 +59,14 @@ def graded(assertion, **settings) -> Grade:
 @pytest.mark.parametrize("kind", [Plain, Async, Later])
 def test_every_way_to_grade_is_taken(kind):
     assert graded(kind(PASSED)) == PASSED
-    assert graded(kind(FAILED)) == FAILED
+    assert graded(kind(FAILED)) == replace(FAILED, has_own_threshold=True)
     assert graded(kind(FAILED), negate=True).passed
+
+
+def test_the_no_of_a_plugin_counts_0():
+    denied = Grade(0.9, False)
+    assert (graded(Plain(denied)).score, graded(Plain(denied)).counted) == (0.9, 0.0)
+    assert graded(Plain(denied), negate=True).counted == 1.0
 
 
 @pytest.mark.parametrize("kind", [Plain, Async, Later])

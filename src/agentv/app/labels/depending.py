@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 
 from agentv.app.labels.answers import JUDGED, graded_answer
 from agentv.app.labels.checked_answers import CheckedAnswer
@@ -16,9 +15,6 @@ from agentv.model.run.verdict import combined, counts
 
 _ASKING = (*JUDGED, "select-best")
 """How the types begin that ask a judge."""
-
-_MOST_FRACTIONS = 8
-"""Scores between 0 and 1 in one trial, of which rows do not say whether the score counted or the verdict."""
 
 SEVERAL = "the verdicts of trials depend on several judged assertions at once"
 NESTED = "a judge grades within an assert-set or picks the best answer, which cannot be labelled"
@@ -117,28 +113,13 @@ def _outcomes(result: TrialResult, labelled: Sequence[int]) -> tuple[bool, bool]
 
     A label that says what the judge says leaves the judge's grade, and any other one is a score of 0 or 1.
     """
-    threshold = result.trial.threshold
-    scores = next(_as_counted(result), None)
-    if scores is None:
+    scores, threshold = result.scores, result.trial.threshold
+    found = combined(scores, threshold)
+    same = result.score is not None and abs(found.score - result.score) <= TOLERANCE
+    if not same or found.passed != (result.status == "passed"):
         return None
     failing, passing = (_labelled(scores, labelled, verdict) for verdict in (False, True))
     return combined(failing, threshold).passed, combined(passing, threshold).passed
-
-
-def _as_counted(result: TrialResult) -> Iterator[list[Score]]:
-    """The scores as they counted for the verdict: rows do not say whether a type has a threshold of its own."""
-    scores, threshold = list(result.scores), result.trial.threshold
-    fractions = [place for place, score in enumerate(scores) if counts(score) and 0 < score.grade.score < 1]
-    if len(fractions) > _MOST_FRACTIONS:
-        return
-    for own in product((False, True), repeat=len(fractions)):
-        tried = list(scores)
-        for place, has_own in zip(fractions, own, strict=True):
-            tried[place] = _with_grade(tried[place], replace(tried[place].grade, has_own_threshold=has_own))
-        found = combined(tried, threshold)
-        same = result.score is not None and abs(found.score - result.score) <= TOLERANCE
-        if same and found.error is None and found.passed == (result.status == "passed"):
-            yield tried
 
 
 def _labelled(scores: Sequence[Score], labelled: Sequence[int], verdict: bool) -> list[Score]:

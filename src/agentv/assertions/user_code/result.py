@@ -25,13 +25,17 @@ LIKE_PASS = ("ok", "success", "correct", "valid")
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A verdict with nothing left open: the score is finite and within 0..1."""
+    """A verdict with nothing left open: the score is finite and within 0..1.
+
+    `denied`: it says `pass: false` itself, so that its score counts 0 (SPEC section 10).
+    """
 
     passed: bool
     score: float
     checks: tuple[Check, ...] = ()
     reason: str | None = None
     details: JsonObject = field(default=EMPTY)
+    denied: bool = False
 
 
 def grade_of(value: object, subject: str) -> Grade:
@@ -49,7 +53,9 @@ def grade_of(value: object, subject: str) -> Grade:
     if isinstance(settled, Failure):
         return Grade.errored(settled.code, f"{subject} {settled.message}")
     checks = settled.checks or (Check(subject, settled.passed, settled.reason),)
-    return Grade(settled.score, settled.passed, checks, settled.reason, settled.details)
+    return Grade(
+        settled.score, settled.passed, checks, settled.reason, settled.details, has_own_threshold=settled.denied
+    )
 
 
 def settle(value: object) -> Settled | Failure:
@@ -86,7 +92,7 @@ class _WrongError(Exception):
 
 def _settle(value: object) -> Settled:
     if isinstance(value, bool):
-        return Settled(value, float(value))
+        return Settled(value, float(value), denied=not value)
     if isinstance(value, int | float):
         score = _score(value, "a number")
         return Settled(score >= PASS_MARK, score)
@@ -110,6 +116,7 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
         checks=checks,
         reason=_reason(fields, has_verdict=passed is not None),
         details=_optional(fields, "details", _details) or EMPTY,
+        denied=passed is False,
     )
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
-from agentv.assertions.user_code.result import BAD_RESULT, grade_of
+from agentv.assertions.user_code.result import BAD_RESULT, grade_of, settle
 from agentv.model.run.grade import Grade, reaches
 from agentv.model.values.formatting import shorten
 from agentv.model.values.json_memory import takes_too_much
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
 from agentv.user_code.excerpts import last_error
 from agentv.user_code.processes.processes import OUTPUT_LIMIT, Finished
@@ -44,10 +49,10 @@ def read_verdict(ended: Finished, threshold: float) -> Grade:
     exits with another status than 0 gives no verdict, nor does what prints text or nothing.
     """
     try:
-        found, _ = _find_object(ended.stdout.decode(errors="replace").strip())
+        found, problem = _find_object(ended.stdout.decode(errors="replace").strip())
     except _UnclearError:
-        found = None
-    if ended.status != 0 or found is None or "verdict" not in found:
+        found, problem = None, None
+    if ended.status != 0 or problem is not None or found is None or "verdict" not in found:
         grade = read_output(ended)
     else:
         grade = grade_of(_with_pass(found), "aggregator")
@@ -56,7 +61,7 @@ def read_verdict(ended: Finished, threshold: float) -> Grade:
     if found is None or not found.keys() & {"score", "pass", "passed", "verdict"}:
         return Grade.errored(BAD_RESULT, "the aggregator printed no JSON object with a 'score'")
     if found.keys() & {"pass", "passed", "verdict"}:
-        return replace(grade, has_own_threshold=not grade.passed)  # a fail that is said outright is no share of a pass
+        return grade
     return replace(grade, passed=reaches(grade.score, threshold))
 
 
@@ -74,13 +79,12 @@ def _grade(ended: Finished) -> Grade:
     if status < 0 or status in _SIGNALS:
         signal = -status if status < 0 else status - 128
         return Grade.errored(FAILED, _with_error(f"script was killed by signal {signal}", stderr_message))
-    verdict, twice = _find_object(printed)
+    verdict, problem = _find_object(printed)
     if status and (stderr_message or verdict is not None):
         after = " after it printed a verdict" if verdict is not None else ""
         return Grade.errored(FAILED, _with_error(f"script exited with {status}{after}", stderr_message))
-    if verdict is not None:
-        message = f"script printed an object with the duplicate key {twice!r:.80}"
-        return grade_of(verdict, "script") if twice is None else Grade.errored(BAD_RESULT, message)
+    if verdict is not None or problem is not None:
+        return grade_of(verdict, "script") if problem is None else Grade.errored(BAD_RESULT, problem)
     if printed.startswith("{"):
         return Grade.errored(BAD_RESULT, f"script did not print a JSON object: {shorten(printed, 200)}")
     if status == 0 and _is_other_json(printed):
@@ -90,60 +94,84 @@ def _grade(ended: Finished) -> Grade:
 
 
 _MOST_READ = 2 * OUTPUT_LIMIT
-"""Characters that are read in all to find the object that an output ends with, which may begin at any of its lines."""
+"""Characters that are read in all to find objects in an output, which may begin at any of its lines."""
+
+_BEGIN = lazy_pattern(r"^[ \t]*(?=\{)", re.MULTILINE)
+_VERDICT_KEYS = frozenset({"score", "pass", "passed", "verdict", "assertions", "checks", "hits", "misses"})
 
 
-def _find_object(printed: str) -> tuple[Mapping[str, Json] | None, str | None]:
-    """The JSON object that the output ends with; lines before it are what libraries print while they load.
+class _Found(NamedTuple):
+    """The object that an output ends with, and why it is no verdict, if it is none."""
 
-    With it comes a key that stands twice in it, or in an object inside it, if there is one.
+    object: Mapping[str, Json] | None
+    problem: str | None = None
+
+
+def _find_object(printed: str) -> _Found:
+    """The JSON object that an output ends with. Lines before it are what libraries print while they load.
 
     Raises:
         _UnclearError: it could be among what is not read.
     """
-    left = _MOST_READ
-    for start in _line_starts(printed, "{"):
-        left -= len(printed) - start
+    objects = [*_objects(printed)]
+    verdicts = [_said(found) for found, _, _ in objects if found.keys() & _VERDICT_KEYS]
+    last, duplicate, end = objects[-1] if objects else (None, None, 0)
+    if last is None or printed[end:].strip():
+        late = "script printed text after its verdict; print the verdict last"
+        return _Found(None, late if verdicts else None)
+    if any(one != verdicts[0] for one in verdicts):
+        return _Found(last, f"script printed {len(verdicts)} verdicts that disagree; print one")
+    return _Found(last, duplicate and f"script printed an object with the duplicate key {duplicate!r:.80}")
+
+
+def _objects(printed: str) -> Iterator[tuple[Mapping[str, Json], str | None, int]]:
+    """The JSON objects that begin a line or follow another one, each with a duplicate key in it if any, and its end."""
+    left, begin = _MOST_READ, _BEGIN.search(printed)
+    if begin is not None and takes_too_much(printed[begin.end() :]):
+        raise _UnclearError
+    while begin is not None:
+        twice: list[str] = []
+        try:
+            found, end = json.JSONDecoder(object_pairs_hook=partial(_as_object, twice)).raw_decode(printed, begin.end())
+        except json.JSONDecodeError as error:
+            left -= error.pos - begin.start() + 1
+            begin = _BEGIN.search(printed, begin.end() + 1)
+        except RecursionError:
+            left -= len(printed) - begin.start()
+            begin = _BEGIN.search(printed, begin.end() + 1)
+        else:
+            yield found, twice[0] if twice else None, end
+            begin = _NEXT.match(printed, end) or _BEGIN.search(printed, end)
         if left < 0:
             raise _UnclearError
-        twice: list[str] = []
-        found = _parse(printed[start:], twice)
-        if isinstance(found, Mapping):
-            return found, twice[0] if twice else None
-    return None, None
 
 
-def _line_starts(text: str, begin: str) -> Iterator[int]:
-    at = 0 if text.startswith(begin) else text.find("\n" + begin) + 1 or -1
-    while at >= 0:
-        yield at
-        at = text.find("\n" + begin, at) + 1 or -1
+_NEXT = lazy_pattern(r"[ \t]*(?=\{)")
 
 
-def _parse(text: str, twice: list[str]) -> Json:
-    """The JSON value that a text is, else None. Keys that stand twice in an object are put into the list."""
+def _as_object(twice: list[str], pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """The object of these pairs. Keys that stand twice are put into the list."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice.extend(name for name in row if counts[name] > 1)
+    return row
 
-    def as_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-        row = dict(pairs)
-        if len(row) < len(pairs):
-            counts = Counter(name for name, _ in pairs)
-            twice.extend(name for name in row if counts[name] > 1)
-        return row
 
-    if takes_too_much(text):
-        raise _UnclearError
-    try:
-        found: Json = json.loads(text, object_pairs_hook=as_object)
-    except (ValueError, RecursionError):
-        return None
-    return found
+def _said(found: Mapping[str, Json]) -> object:
+    """What a verdict comes to: equal for two that agree."""
+    settled = settle(_with_pass(found) if "verdict" in found else found)
+    return settled.message if isinstance(settled, Failure) else (settled.passed, settled.score)
 
 
 def _is_other_json(printed: str) -> bool:
     """Whether the output is a JSON value that is neither an object nor `true`."""
     if printed == "null" or takes_too_much(printed):
         return True
-    found = _parse(printed, [])
+    try:
+        found = json.loads(printed)
+    except (ValueError, RecursionError):
+        return False
     return found is not None and found is not True
 
 

@@ -55,7 +55,8 @@ class Grade:
     An errored grade has `error` set; its score and verdict mean nothing and are never averaged.
 
     Attributes:
-        has_own_threshold: the type has its own threshold, so `passed` counts instead of `score`.
+        has_own_threshold: the type has its own threshold, or the grader itself said that the answer fails, so `passed`
+            counts instead of `score`.
         threshold_checks: number of checks, at the end, that only say whether the score reaches a threshold.
         cost_usd: what the judge or script spent on this grade, in US dollars.
         undecided: it fails because the judge's reply has no verdict, so its negation fails too.

@@ -267,7 +267,15 @@ def _grade(row: ScoreRow) -> Grade:
         return Grade.errored(row.error.code, row.error.message, details=row.details)
     asked = None if row.judge is UNSET else row.judge
     checks = tuple(row.assertions)
-    return Grade(row.score or 0.0, row.passed or False, checks, row.reason, row.details, asked_judge=asked)
+    return Grade(
+        row.score or 0.0,
+        row.passed or False,
+        checks,
+        row.reason,
+        row.details,
+        has_own_threshold=row.counted is not UNSET,
+        asked_judge=asked,
+    )
 
 
 def _span(source: str | None, root: str) -> Span | None:

@@ -4,8 +4,8 @@ Beyond the keys of SPEC section 13, in their order, a row ends with those of `ta
 `aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `alpha`, `stopped`,
 `expected_output`, `cluster_key`, `cluster`, `variant`, `sandbox`, `agent_version`, `trace_path`, `diff_path`,
 `native_path`, `workspace_path`, `notes`, `context`, `response_metadata` and `thoughts` that say something: totals are
-computed from rows alone, and so are views. A score ends with `error` where it errored, with
-`judge` where a judge gave it. `input` and `output` of a conversation are its
+computed from rows alone, and so are views. A score ends with `error` where it errored, with `judge` where a judge gave
+it, and with `counted` where another number than its `score` counts. `input` and `output` of a conversation are its
 transcript; `turns` says what each call gave. `context` is what the target retrieved, `response_metadata` what else it
 says of its reply; `thoughts` a block that began the answer and was not graded; `metadata` is the case's, which a target
 cannot change.
@@ -63,7 +63,10 @@ class RetryRow(Struct, gc=False):
 
 
 class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
-    """The grade of one assertion. `score` and `passed` are None where it errored."""
+    """The grade of one assertion. `score` and `passed` are None where it errored.
+
+    `counted`: what the case's score is made of, where that is not `score`.
+    """
 
     name: str
     type: str
@@ -78,6 +81,7 @@ class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
     source: str | None = None
     error: ErrorRow | UnsetType = UNSET
     judge: AskedJudge | UnsetType = UNSET
+    counted: float | UnsetType = UNSET
 
 
 class TurnRow(Struct, gc=False):
@@ -294,8 +298,11 @@ def _score_rows(scores: Sequence[Score], places: RelativePaths) -> list[ScoreRow
         if grade.error is not None:
             row.score = row.passed = None
             row.error = ErrorRow(grade.error.code, grade.error.message)
-        elif grade.asked_judge is not None:
-            row.judge = grade.asked_judge
+        else:
+            if grade.asked_judge is not None:
+                row.judge = grade.asked_judge
+            if grade.has_own_threshold and grade.counted != grade.score:
+                row.counted = grade.counted
         rows.append(row)
     return rows
 

@@ -25,12 +25,10 @@ def check(passed, score=None, **settings):
 
 
 def rated(*scores, threshold=0.8, **given):
-    """A trial as its row says it: without the thresholds that types have for themselves."""
     verdict = combined(scores, threshold)
-    stored = [replace(one, grade=replace(one.grade, has_own_threshold=False)) for one in scores]
     subject = replace(trial(), threshold=threshold)
     status = "passed" if verdict.passed else "failed"
-    return rated_trial(finished(status, trial=subject, scores=stored, score=verdict.score, **given), "run")
+    return rated_trial(finished(status, trial=subject, scores=scores, score=verdict.score, **given), "run")
 
 
 @pytest.mark.parametrize(

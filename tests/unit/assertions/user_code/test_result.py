@@ -44,13 +44,11 @@ NumpyLike.__module__ = "numpy"
         ({"passed": False}, False, 0.0),
         ({"score": 0.5}, True, 0.5),
         ({"score": 0.2}, False, 0.2),
-        ({"pass": False, "score": 0.67}, False, 0.67),
         ({"pass": True, "score": 0.1}, True, 0.1),
         ({"pass": True, "passed": True}, True, 1.0),
         ({"pass": None, "score": 1}, True, 1.0),
         (AssertionScore(passed=True), True, 1.0),
         (AssertionScore(score=0.3), False, 0.3),
-        (AssertionScore(passed=False, score=0.9), False, 0.9),
         ({"assertions": [{"text": "a", "passed": True}, {"text": "b", "passed": False}]}, True, 0.5),
         ({"assertions": [{"text": "a", "passed": False}]}, False, 0.0),
         ({"checks": [{"text": "a", "passed": True}], "misses": ["b", "c"]}, False, 1 / 3),
@@ -62,6 +60,13 @@ def test_a_verdict_is_read_as_it_was_given(value, passed, score):
     grade = grade_of(value, "mine")
     assert (grade.passed, grade.score, grade.error) == (passed, score, None)
     assert grade.counted == score
+
+
+@pytest.mark.parametrize("value", [{"pass": False, "score": 0.9}, AssertionScore(passed=False, score=0.9)])
+def test_a_no_of_the_grader_counts_0_whatever_its_score(value):
+    grade = grade_of(value, "mine")
+    assert (grade.passed, grade.score, grade.counted) == (False, 0.9, 0.0)
+    assert (grade.negated().passed, grade.negated().score, grade.negated().counted) == (True, 0.1, 1.0)
 
 
 @pytest.mark.parametrize(

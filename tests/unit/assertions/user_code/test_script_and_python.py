@@ -72,7 +72,13 @@ def test_output_and_exit_status_decide(line, passed, score, text):
         ("""echo "{'pass': False}" """, "bad-result", "not print a JSON object"),
         ("""printf '{"pass": fal' """, "bad-result", "not print a JSON object"),
         ("""printf '{"pass": fal'; exit 1""", "bad-result", "not print a JSON object"),
-        ("""printf '{"pass": true}\\nDone.' """, "bad-result", "not print a JSON object"),
+        ("""printf '{"pass": true}\\nDone.' """, "bad-result", "printed text after its verdict"),
+        ("""printf 'loading\\n{"score": 0}\\nDone.' """, "bad-result", "printed text after its verdict"),
+        ("""printf '{"score": 0}\\n{"score": 1}' """, "bad-result", "printed 2 verdicts that disagree"),
+        ("""printf '{"score": 0} {"score": 1}' """, "bad-result", "printed 2 verdicts that disagree"),
+        ("""printf 'a\\n{\\n"pass": false}\\nb\\n  {"score": 1}' """, "bad-result", "printed 2 verdicts that disagree"),
+        ("""printf '{"score": "n/a"}\\n{"score": 1}' """, "bad-result", "printed 2 verdicts that disagree"),
+        ("""printf '{"score": 1}\\n{"level": "info"}' """, "bad-result", "none of 'pass', 'score' and 'assertions'"),
         ("echo false", "bad-result", "printed false and exited with 0"),
         ("echo null", "bad-result", "printed null and exited with 0"),
         ("echo 0.2", "bad-result", "printed 0.2 and exited with 0"),
@@ -100,7 +106,7 @@ def test_what_is_no_verdict_is_an_error(line, code, said):
     ("made", "said"),
     [
         (
-            '"x\\n{" + "\\n{" * 10_000 + "\\n" + "x" * 100_000 + "\\n{\\"pass\\": false}"',
+            '"x\\n" + "{\\"a\\":\\n" * 100_000 + "{\\"pass\\": false}"',
             "script printed too much before its verdict; print less",
         ),
         (
