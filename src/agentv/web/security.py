@@ -80,13 +80,13 @@ class Guard:
 
     def _refused(self, scope: Message) -> Response | None:
         headers, method = Headers(scope=scope), scope["method"]
+        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may read another request in it
+            what = "a request has either Content-Length or Transfer-Encoding"
+            return error_response(400, "bad-request", what, close=True)
         if headers.get("host", "").lower() not in self._hosts and not self._is_health(scope):
             return error_response(403, "wrong-host", self._wrong_host())
         if method not in self._methods:
             return error_response(405, "wrong-method", f"{method} is not supported")
-        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may read another request in it
-            what = "a request has either Content-Length or Transfer-Encoding"
-            return error_response(400, "bad-request", what, close=True)
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or (self._token is not None and int(length[:12]) > LONGEST_BODY):
             return error_response(413, "too-large", f"a request may have {LONGEST_BODY:,} bytes at most")

@@ -211,6 +211,8 @@ def checked_record(run: str, record: bytes) -> Any:
     name = found.get("name") or ""
     if not isinstance(name, str) or len(name) > LONGEST_NAME:
         raise UploadRefusedError(f"the name of the run is no text of {LONGEST_NAME} characters at most; name it again")
+    if not name.replace("\u200d", "").isprintable():  # which joins emoji
+        raise UploadRefusedError("the name of the run has a character that cannot be printed; name it again")
     return found.get("started")
 
 

@@ -251,6 +251,8 @@ class Uploads:
             ((last,),) = transaction.rows(query, run=run, generation=generation)
             more = last is not None and last >= stop
             for _, number, start in ended:
+                if start >= stop:
+                    continue
                 found += transaction.rows(
                     "SELECT start, line FROM replaced_rows WHERE run = :run AND generation = :generation "
                     "AND start >= :after AND start < :stop",

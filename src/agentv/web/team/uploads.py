@@ -89,7 +89,7 @@ def _earlier_rows(state: TeamState, call: TeamCall) -> EarlierRows:
     if not generation.isdecimal() or len(generation) > 15:
         raise RefusedError(404, "no-such-generation", "a generation is a number from 1")
     lines, following = state.uploads.earlier_rows(_name(state, call), int(generation), call.query.after)
-    return EarlierRows([msgspec.Raw(line) for line in lines if not line.isspace()], following)
+    return EarlierRows([msgspec.Raw(line.strip()) for line in lines if not line.isspace()], following)
 
 
 def _put_summary(state: TeamState, call: TeamCall) -> Changed:

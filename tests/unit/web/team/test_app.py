@@ -247,6 +247,9 @@ def test_a_run_with_a_name_that_could_not_be_given_is_not_stored(client):
         answer = client.put(f"api/uploads/{RUN_ID}/record", content=record)
         assert code(answer) == (422, "refused"), name
         assert "200 characters at most" in answer.text
+    for name in ("\x1b[31mred", "two\nlines", "\u202etxt.exe"):
+        record = json.dumps({**json.loads(RECORD), "name": name}).encode()
+        assert code(client.put(f"api/uploads/{RUN_ID}/record", content=record)) == (422, "refused"), name
 
 
 SECOND_ID = "20261122T140322Z-0001"
@@ -304,12 +307,13 @@ def test_only_who_began_a_run_and_admins_change_it(server):
 
 
 @pytest.mark.parametrize("path", ["/", "/health", "/projects/support/api/tokens"])
-def test_a_request_with_two_lengths_closes_the_connection(server, path):
+@pytest.mark.parametrize("named", [None, "evil.example.org"])
+def test_a_request_with_two_lengths_closes_the_connection(server, path, named):
     """A proxy may go by the other one, and take a part of this body for the next request."""
     host, port = server.root.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), 10) as connection:
         connection.sendall(
-            f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: {named or f'{host}:{port}'}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
             f"0\r\n\r\nGET /health HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
         )
         received = b"".join(iter(lambda: connection.recv(65536), b""))
