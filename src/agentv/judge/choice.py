@@ -6,26 +6,23 @@ Arena, 2023, section 3.3, who ask in both orders and take a choice that changes 
 
 from __future__ import annotations
 
-import json
 import random
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from agentv.judge.confirmed import objects_with
 from agentv.judge.delimiter import CONFIRM, Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
 from agentv.judge.question import built_in
+from agentv.judge.reply import verdicts_in
 from agentv.judge.shapes import UnreadableError
+from agentv.judge.typed_shapes import TEXT, closed
+from agentv.judge.votes import UsageTotal
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import MAX_CHARS, Choice
 from agentv.model.values.message import Message
-from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject
-
-LONGEST = 20_000
-"""Characters of a reply that are read."""
+from agentv.model.values.values import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +51,8 @@ class ChoiceQuestion:
     @property
     def schema(self) -> JsonObject:
         """JSON Schema of the reply."""
-        properties: dict[str, Json] = {
-            "reason": {"type": "string"},
-            "best": {"type": "string", "enum": list(self.places)},
-            CONFIRM: {"type": "string"},
-        }
-        required: list[Json] = list(properties)
-        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        best: JsonObject = {"type": "string", "enum": list(self.places)}
+        return closed({"reason": TEXT, "best": best, CONFIRM: TEXT})
 
     def again(self, reply: str, problem: str) -> ChoiceQuestion:
         """Follow-up request after an unreadable reply, with a new confirmation word."""
@@ -70,18 +62,13 @@ class ChoiceQuestion:
         messages = (*self.messages, *previous, Message("user", request))
         return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
 
-    def read(self, reply: str) -> tuple[int, str | None]:
-        """The place of the answer that is chosen, and why. Where choices carry the word, no others count.
+    def read(self, said: str) -> tuple[int, str | None]:
+        """The place of the answer that is chosen, and why.
 
         Raises:
             UnreadableError: there is no choice, one of no answer, or several that differ.
         """
-        marked = [row for row, _ in objects_with(self.mark, reply) if "best" in row]
-        if not marked and len(reply) > LONGEST:
-            raise UnreadableError(f"it is {len(reply):,} characters long")
-        rows = marked or [row for row in _objects(reply) if "best" in row]
-        if not rows:
-            raise UnreadableError("it contains no JSON object with the key 'best'")
+        rows, _ = verdicts_in(said, "best", self.mark)
         chosen = {f"{row['best']}" for row in rows}
         if not chosen <= self.places.keys():
             raise UnreadableError(f"'best' must be one of {', '.join(self.places)}")
@@ -101,20 +88,13 @@ class OrderedChoice:
 
     best: int
     reason: str | None
-    token_usage: TokenUsage | None = None
-    cost_usd: float | None = None
+    usage: UsageTotal
 
 
 def joined(one: OrderedChoice, other: OrderedChoice) -> Choice:
     """Combine the choices of both orders."""
-    usages = [each.token_usage for each in (one, other) if each.token_usage is not None]
-    costs = [each.cost_usd for each in (one, other) if each.cost_usd is not None]
-    return Choice(
-        best=(one.best, other.best),
-        reasons=(one.reason, other.reason),
-        token_usage=sum(usages[1:], start=usages[0]) if usages else None,
-        cost_usd=sum(costs) if costs else None,
-    )
+    usage = one.usage.plus(other.usage)
+    return Choice((one.best, other.best), (one.reason, other.reason), usage.token_usage, usage.cost_usd)
 
 
 def choice_questions(criteria: str, contexts: Sequence[AssertionContext]) -> tuple[ChoiceQuestion, ChoiceQuestion]:
@@ -144,18 +124,3 @@ def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequen
         task += f"The metadata of the case:\n{delimiter.around('metadata', metadata)}\n\n"
     task += f"The criteria:\n{rubric}\n\nThe answers:\n{shown}"
     return ChoiceQuestion((Message("system", rules), Message("user", task)), places, delimiter.token, mark)
-
-
-def _objects(text: str) -> Iterator[JsonObject]:
-    decoder, start = json.JSONDecoder(), text.find("{")
-    while start >= 0:
-        try:
-            value, end = decoder.raw_decode(text, start)
-        except RecursionError:
-            raise UnreadableError("its objects are nested too deep") from None
-        except ValueError:
-            end = start + 1
-        else:
-            if isinstance(value, dict):
-                yield value
-        start = text.find("{", end)

@@ -11,8 +11,8 @@ from pathlib import Path
 from agentv.judge.delimiter import Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
 from agentv.judge.material import delimited, is_shown, material_of, transcript_of
-from agentv.judge.modes import MODES
 from agentv.judge.quotation import ShownTexts, texts_of
+from agentv.judge.typed_shapes import MODES
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
@@ -51,7 +51,9 @@ class RubricQuestion:
     def again(self, reply: str, problem: str) -> RubricQuestion:
         """The request that follows an unreadable reply: all that was said, what was wrong with it, and a new word."""
         mark = new_word()
-        request = render_text(built_in("repair"), Scope({"problem": problem, "mark": mark}, _NO_ENV))
+        request = render_text(
+            built_in("repair"), Scope({"problem": problem, "confirm": _confirm(self.rubric.mode, mark)}, _NO_ENV)
+        )
         previous = (Message("assistant", reply),) if reply.strip() else ()
         messages = (*self.messages, *previous, Message("user", request))
         return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))

@@ -40,43 +40,30 @@ class ShownTexts:
         self._texts = tuple(dict.fromkeys(texts))
         self._key = _skeleton(key)
 
-    def has(self, words: str, row: JsonObject) -> bool:
-        """Whether words with a JSON object in them, or all that the object says, stand in one of the texts.
+    def has(self, row: JsonObject) -> bool:
+        """Whether one of the texts says all that a JSON object says, in JSON or in lines of `key: value`.
 
         Spaces, quotes and unseen marks make no difference, nor do the order of keys, keys that are left out or empty,
         and how a number is written: a judge that copies may write what it copies again.
         """
         if not self._skeletons:
             return False
-        wanted = (_skeleton(words), _skeleton(json.dumps(row, ensure_ascii=False)))
+        wanted = _skeleton(json.dumps(row, ensure_ascii=False))
         fields = dict.fromkeys(_fields(row))  # what stands twice is looked for once
-        if any(one in shown.text for one in wanted for shown in self._skeletons):
+        if any(wanted in shown.text for shown in self._skeletons):
             return True
         return bool(fields) and any(all(map(shown.mentions, fields)) for shown in self._skeletons)
 
-    def decides(self, stance: JsonObject) -> bool:
-        """Whether one of the texts gives the same verdict, whatever its reasons, in JSON or in lines of `key: value`.
-
-        Args:
-            stance: what decides in a verdict, without its reasons.
-        """
-        fields = dict.fromkeys(_fields(stance))
-        return bool(fields) and any(all(map(shown.mentions, fields)) for shown in self._skeletons)
-
-    def has_points(self, points: int) -> bool:
+    def has_points(self, points: int, reason: str | None = None) -> bool:
         """Whether one of the texts says `SCORE=` and these points, however it is written.
 
-        A line that begins so cannot be told from a quotation, whatever stands behind it.
+        Args:
+            points: of the line. One that begins so cannot be told from a quotation, whatever stands behind it.
+            reason: what has to stand behind it.
         """
         sign = "-" if points < 0 else r"\+?"
-        pattern = re.compile(rf"score={sign}0*{abs(points)}")
-        return any(pattern.search(letters) for letters in self._letters)
-
-    def has_line(self, points: int, reason: str) -> bool:
-        """Whether one of the texts says `SCORE=` with these points and just this reason, or begins so."""
-        sign = "-" if points < 0 else r"\+?"
-        pattern = re.compile(rf"score={sign}0*{abs(points)}(?:confirm=\w*?)?reason={re.escape(_letters(reason))}")
-        return any(pattern.search(letters) for letters in self._letters)
+        behind = "" if reason is None else rf"(?:confirm=\w*?)?reason={re.escape(_letters(reason))}"
+        return any(re.search(rf"score={sign}0*{abs(points)}{behind}", letters) for letters in self._letters)
 
     @cached_property
     def _letters(self) -> tuple[str, ...]:

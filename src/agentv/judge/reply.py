@@ -1,160 +1,116 @@
-"""The verdict in a judge's reply, if exactly one is certainly the judge's own."""
+"""The verdict in a judge's reply, if exactly one is certainly the judge's own (SPEC section 9)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Iterator
 
-from agentv.judge.confirmed import DECODER, objects_with
 from agentv.judge.delimiter import CONFIRM
-from agentv.judge.modes import MODES
 from agentv.judge.question import RubricQuestion
 from agentv.judge.quotation import PLACES_SHOWN
 from agentv.judge.scale import read_scale
-from agentv.judge.shapes import ReadVerdict, UnreadableError, VerdictShape
-from agentv.lazy_dataclass import dataclass
+from agentv.judge.shapes import ReadVerdict, UnreadableError
+from agentv.judge.typed_shapes import MODES
+from agentv.model.values.finish_reasons import is_cut
+from agentv.model.values.response import TargetResponse
+from agentv.model.values.thoughts import MOST_BROKEN, spoken
 from agentv.model.values.values import Json, JsonObject
 
 _LONGEST = 100_000
 """Characters of a reply: a verdict takes a few hundred."""
 
-_MOST_IN_VAIN = 1_000_000
-"""Characters parsed from braces that turned out to begin no JSON: enough for quoted code, some 20 ms of work."""
-
-_START = 100
-"""What a start in vain costs beside its characters, in characters."""
-
-_DEEPEST = 32
-"""Levels of objects and lists: a verdict has three."""
-
-_TOO_DEEP = "its objects are nested too deep"
+_OBJECT_LINE = re.compile(r"^[ \t]*(?:```\w*[ \t]*)?(?=\{)", re.MULTILINE)
+_LINE_END = re.compile(r"[ \t]*(?:```)?[ \t]*\r?$", re.MULTILINE)
+_FENCE = re.compile(r"```[\w-]*\s(.*)```", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """An object of a reply that has the key of a verdict, and the text of the outermost object around it."""
-
-    row: JsonObject
-    source: str
-
-    def is_copy(self, question: RubricQuestion) -> bool:
-        """Whether the whole verdict, except the confirmation word, also appears in what the judge was shown."""
-        row = {key: value for key, value in self.row.items() if key != CONFIRM}
-        return question.shown.has(self.source, row)
-
-    def is_shown(self, question: RubricQuestion, shape: VerdictShape) -> bool:
-        """Whether the same verdict, with any reasons, also appears in what the judge was shown."""
-        return self.is_copy(question) or question.shown.decides(shape.stance_in(self.row))
-
-
-def read_reply(reply: str, question: RubricQuestion) -> ReadVerdict:
-    """The verdict of a reply.
-
-    Verdicts that carry the question's word are surely the judge's: where there are such, no others count, and they
-    need no more than something of its own. Of a reply without the word, text between the question's markers and
-    repetitions of the question are passed over; all verdicts in what is left must agree, and one of them at least
-    must not stand in what the judge was shown.
+def said_in(response: TargetResponse) -> str:
+    """What a judge says, without its thoughts and without one code fence around all of it.
 
     Raises:
-        UnreadableError: there is no such verdict.
+        UnreadableError: it says nothing, was cut at its length limit, or is longer than a verdict can be.
     """
-    if not reply.strip():
-        raise UnreadableError("it is empty")
+    if is_cut(response.finish_reason):
+        why = f"it was cut off at its length limit (finish reason '{response.finish_reason}')"
+        raise UnreadableError(f"{why}; raise 'max_tokens' of the judge")
+    said = spoken(response.output or "").strip().lstrip("\ufeff")
+    if not said:
+        thought = (response.output or "").strip()
+        raise UnreadableError("it contains thoughts and nothing else" if thought else "it is empty")
+    if len(said) > _LONGEST:
+        raise UnreadableError(f"it is {len(said):,} characters long; {_LONGEST:,} is the most that is read")
+    fenced = _FENCE.fullmatch(said)
+    return said if fenced is None or "```" in fenced[1] else fenced[1].strip()
+
+
+def read_reply(said: str, question: RubricQuestion) -> ReadVerdict:
+    """The verdict in what a judge says.
+
+    Raises:
+        UnreadableError: there is none, several disagree, or it may be a quotation of what the judge was shown.
+    """
     if question.rubric.mode == "scale":
-        return read_scale(reply, lambda: _own_words(reply, question), question)
-    shape = MODES[question.rubric.mode]
-    marked = [one for one in objects_with(question.mark, reply) if shape.key in one[0]]
-    if marked:
-        return _confirmed([_Candidate(row, source) for row, source in marked], shape, question)
-    return _own(list(_candidates(_own_words(reply, question), shape.key)), shape, question)
-
-
-def _confirmed(candidates: list[_Candidate], shape: VerdictShape, question: RubricQuestion) -> ReadVerdict:
-    for one in candidates:
-        _check_depth(one.row)
-    agreed = _agreed([shape.read(one.row, question.rubric) for one in candidates])
-    if all(one.is_copy(question) for one in candidates):
-        raise UnreadableError(f"all of it also appears in {PLACES_SHOWN}, and nothing in your own words")
-    return agreed
-
-
-def _own(candidates: list[_Candidate], shape: VerdictShape, question: RubricQuestion) -> ReadVerdict:
-    readings, own = [], None
-    for one in candidates:
-        quoted = one.is_shown(question, shape)
-        try:
-            reading = shape.read(one.row, question.rubric)
-        except UnreadableError:
-            if quoted:  # the answer may hold JSON of its own with such a key
-                continue
-            raise
-        readings.append(reading)
-        own = own if quoted else reading
-    if not readings:
-        raise UnreadableError(f"it contains no JSON object with the key '{shape.key}'")
-    _agreed(readings)
-    if own is None:
-        raise UnreadableError(f"its verdict also appears in {PLACES_SHOWN}, so it may be a quotation")
-    return own
-
-
-def _agreed(readings: list[ReadVerdict]) -> ReadVerdict:
-    if any(one.stance != readings[0].stance for one in readings):
-        raise UnreadableError("it contains several verdicts that disagree")
+        return read_scale(said, question)
+    shape, shown = MODES[question.rubric.mode], question.shown
+    rows, confirmed = verdicts_in(said, shape.key, question.mark)
+    try:
+        readings = [shape.read(row, question.rubric) for row in rows]
+        if any(one.stance != readings[0].stance for one in readings):
+            raise UnreadableError("it contains several verdicts that disagree")
+        if confirmed and all(shown.has({key: row[key] for key in row if key != CONFIRM}) for row in rows):
+            raise UnreadableError(f"all of it also appears in {PLACES_SHOWN}, and nothing in your own words")
+        if not confirmed and shown.has(shape.stance_in(rows[0])):
+            raise UnreadableError(f"its verdict also appears in {PLACES_SHOWN}, so it may be a quotation")
+    except RecursionError:
+        raise UnreadableError("its objects are nested too deep") from None
     return readings[-1]
 
 
-def _own_words(reply: str, question: RubricQuestion) -> str:
-    if len(reply) > _LONGEST:
-        raise UnreadableError(f"it is {len(reply):,} characters long; {_LONGEST:,} is the most that is read")
-    for message in question.messages:
-        if message.role != "assistant" and message.text in reply:
-            reply = reply.replace(message.text, " ")
-    return question.delimiter.outside(reply)
+def verdicts_in(said: str, key: str, word: str) -> tuple[list[JsonObject], bool]:
+    """The objects with the key of a verdict, and whether they carry the call's word.
+
+    Those with the word count where they stand on lines of their own; without it, one that is the whole reply does.
+
+    Raises:
+        UnreadableError: there is none.
+    """
+    confirmed = [row for row in _with_word(said, word) if key in row]
+    if confirmed:
+        return confirmed, True
+    try:
+        row = _DECODER.decode(said)
+    except (ValueError, RecursionError):
+        row = None
+    if isinstance(row, dict) and key in row:
+        return [row], False
+    if f'"{key}"' not in said:
+        raise UnreadableError(f"it contains no JSON object with the key '{key}'")
+    raise UnreadableError(f"its verdict is not the whole reply, and does not carry the word for '{CONFIRM}'")
 
 
-def _candidates(text: str, key: str) -> Iterator[_Candidate]:
-    for value, source in _objects(text):
-        for row in _rows_in(value):
-            if key in row:
-                yield _Candidate(row, source)
-
-
-def _rows_in(value: Json) -> Iterator[JsonObject]:
-    """An object and all objects within it: a verdict may be wrapped, and one must not hide inside another."""
-    level: list[Json] = [value]
-    for _ in range(_DEEPEST):
-        yield from (one for one in level if isinstance(one, dict))
-        level = [inner for one in level for inner in _inside(one)]
-        if not level:
-            return
-    raise UnreadableError(_TOO_DEEP)
-
-
-def _check_depth(row: JsonObject) -> None:
-    for _ in _rows_in(row):
-        pass
-
-
-def _inside(value: Json) -> Iterable[Json]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
-def _objects(text: str) -> Iterator[tuple[Json, str]]:
-    """Every outermost JSON object in a text, with its own text, in their order."""
-    in_vain = 0
-    start = text.find("{")
-    while start >= 0:
+def _with_word(said: str, word: str) -> Iterator[JsonObject]:
+    """Every outermost object on lines of its own whose key `confirm` holds the word, in their order."""
+    last = said.lower().rfind(word)  # a model may write a word in other letters
+    end = broken = 0
+    for found in _OBJECT_LINE.finditer(said, 0, max(0, last)):
+        if found.end() < end or broken == MOST_BROKEN:
+            continue
         try:
-            value, end = DECODER.raw_decode(text, start)
-        except RecursionError:
-            raise UnreadableError(_TOO_DEEP) from None
-        except ValueError as error:  # that of a number with thousands of digits has no position
-            end = start + 1
-            in_vain += getattr(error, "pos", len(text)) - start + _START
-            if in_vain > _MOST_IN_VAIN:
-                raise UnreadableError("it is full of braces that begin no JSON") from None
-        else:
-            yield value, text[start:end]
-        start = text.find("{", end)
+            row, end = _DECODER.raw_decode(said, found.end())
+        except (ValueError, RecursionError, UnreadableError):
+            broken += 1
+            continue
+        given = row.get(CONFIRM)
+        if isinstance(given, str) and given.strip().lower() == word and _LINE_END.match(said, end) is not None:
+            yield row
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise UnreadableError("a key appears twice in one of its objects")
+    return row
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)

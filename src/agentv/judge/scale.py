@@ -6,9 +6,8 @@ The line that counts is read strictly, all that merely looks like one loosely: w
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable
 
+from agentv.judge.confusables import as_ascii
 from agentv.judge.question import RubricQuestion
 from agentv.judge.quotation import PLACES_SHOWN
 from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
@@ -23,40 +22,39 @@ _LINE = re.compile(
 )
 """The whole line is the verdict; a model may set it in bold, or as code."""
 
-_MENTION = re.compile(r"score\s*=\s*(?P<points>[+-]?\d{1,9}(?:[.,/]\d+)?)")
+_MENTION = re.compile(r"score\s*=\s*([+-]?\d{1,9}(?:[.,/]\d+)?)")
 
 
-def read_scale(reply: str, own_words: Callable[[], str], question: RubricQuestion) -> ReadVerdict:
-    """The verdict in what a judge said of its own.
+class UnconfirmedError(UnreadableError):
+    """A verdict on a scale that may be a draft: it stands beside other words, and does not carry the call's word."""
+
+
+def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
+    """The verdict in what a judge says.
 
     Lines that carry the word of the question are surely the judge's, so where there are such, no others count.
 
-    Args:
-        reply: all of it.
-        own_words: gives the reply without what stands between the question's markers.
-        question: that was replied to; its rubric has a scale.
-
     Raises:
+        UnconfirmedError: the line may be a draft.
         UnreadableError: no line is a verdict, they disagree, the points are off the scale, or the line may be a
             quotation of what the judge was shown: the same points stand there or, of a line with the word, the same
             points and reason.
     """
-    marked = [line for line in _LINE.finditer(reply) if question.mark in _words_of(line)]
-    lines = marked or list(_LINE.finditer(own_words()))
-    if not lines:
+    every = list(_LINE.finditer(said))
+    marked = [line for line in every if question.mark in _words_of(line)]
+    if not every:
         raise UnreadableError("it contains no line 'SCORE=<whole number> REASON=<sentence>'")
-    found = {int(line["points"]) for line in lines}
-    mentions = () if marked else _mentions(own_words())
-    if len(found) > 1 or any(one not in {str(points) for points in found} for one in mentions):
+    found = {int(line["points"]) for line in marked or every}
+    mentions = [] if marked else _MENTION.findall(as_ascii(said).casefold())
+    if len(found) > 1 or any(_plain(one) not in {str(points) for points in found} for one in mentions):
         raise UnreadableError("it contains several scores that disagree")
-    points, reason = found.pop(), speakable(lines[-1]["reason"].strip())
+    points, reason = found.pop(), speakable((marked or every)[-1]["reason"].strip())
     reading = _reading(points, reason, question)
+    if not marked and _LINE.sub("", said).strip():
+        raise UnconfirmedError("its line 'SCORE=' stands beside other words, and does not carry the word for CONFIRM")
     shown = question.shown
-    if (
-        all(shown.has_line(points, _unmarked(line["reason"])) for line in marked)
-        if marked
-        else shown.has_points(points)
-    ):
+    copied = all(shown.has_points(points, _unmarked(line["reason"])) for line in marked)
+    if copied if marked else shown.has_points(points):
         raise UnreadableError(f"SCORE={points} also appears in {PLACES_SHOWN}, so it may be a quotation")
     return reading
 
@@ -89,16 +87,6 @@ def _reading(points: int, reason: str, question: RubricQuestion) -> ReadVerdict:
         passed=passed,
         details={"points": points, "scale": [low, high], "pass_threshold": rubric.pass_threshold},
     )
-
-
-def _mentions(text: str) -> list[str]:
-    """Whatever stands behind `SCORE=`, however it is written; whole numbers without sign and zeros that say nothing."""
-    seen = "".join(one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) not in _UNSEEN)
-    return [_plain(one["points"]) for one in _MENTION.finditer(seen.casefold())]
-
-
-_UNSEEN = frozenset({"Cf", "Mn", "Me"})
-"""Zero-width and direction marks, and accents that stand alone."""
 
 
 def _plain(number: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentv.judge.delimiter import CONFIRM
-from agentv.judge.typed_shapes import TEXT, YES_OR_NO, typed_keys
+from agentv.judge.typed_shapes import TEXT, YES_OR_NO, closed, typed_keys
 from agentv.model.run.rubric import Rubric
 from agentv.model.values.values import Json, JsonObject
 
@@ -38,21 +38,17 @@ def schema_of(rubric: Rubric) -> JsonObject | None:
             return None
         case mode:
             keys = typed_keys(mode)
-    return _closed({**keys, CONFIRM: _WORD})
+    return closed({**keys, CONFIRM: _WORD})
 
 
 def _freeform() -> JsonObject:
-    check = _closed({"text": TEXT, "passed": YES_OR_NO, "evidence": _or_null(TEXT)})
+    check = closed({"text": TEXT, "passed": YES_OR_NO, "evidence": _or_null(TEXT)})
     return {"score": _SHARE, "reason": _or_null(TEXT), "assertions": _or_null({"type": "array", "items": check})}
 
 
 def _items(rubric: Rubric, key: str, value: JsonObject) -> JsonObject:
-    check = _closed({"id": _one_of(item.id for item in rubric.items), key: value, "reasoning": _or_null(TEXT)})
+    check = closed({"id": _one_of(item.id for item in rubric.items), key: value, "reasoning": _or_null(TEXT)})
     return {"checks": {"type": "array", "items": check}, "overall_reasoning": _or_null(TEXT)}
-
-
-def _closed(keys: JsonObject) -> JsonObject:
-    return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
 
 
 def _or_null(schema: JsonObject) -> JsonObject:

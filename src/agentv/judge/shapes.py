@@ -76,7 +76,7 @@ def _freeform(row: JsonObject, _rubric: Rubric) -> ReadVerdict:
 
 
 def _checklist(row: JsonObject, rubric: Rubric) -> ReadVerdict:
-    answers = _answers(row, rubric.items, "satisfied", _satisfied)
+    answers = flagged(row, rubric.items, "checks", "satisfied")
     checks = tuple(Check(item.outcome, *answers[item.id]) for item in rubric.items)
     met = {item.id for item in rubric.items if answers[item.id][0]}
     satisfied = all(item.id in met for item in rubric.items if item.required)
@@ -86,7 +86,7 @@ def _checklist(row: JsonObject, rubric: Rubric) -> ReadVerdict:
 
 
 def _score_ranges(row: JsonObject, rubric: Rubric) -> ReadVerdict:
-    answers = _answers(row, rubric.items, "score", _points)
+    answers = _answers(row, rubric.items, "checks", "score", _points)
     points = {item.id: answers[item.id][0] for item in rubric.items}
     return ReadVerdict(
         score=weighted_mean((item.weight, points[item.id] / MOST_POINTS) for item in rubric.items),
@@ -149,12 +149,6 @@ def _notes(row: JsonObject, key: str, *, passed: bool) -> Iterator[Check]:
             yield Check(speakable(note), passed)
 
 
-def _satisfied(value: Json) -> bool:
-    if not isinstance(value, bool):
-        raise UnreadableError("each of 'checks' must have an 'id', and a 'satisfied' that is true or false")
-    return value
-
-
 def _points(value: Json) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -164,15 +158,27 @@ def _points(value: Json) -> int:
     return value
 
 
+def flagged(row: JsonObject, items: tuple[RubricItem, ...], key: str, name: str) -> dict[str, tuple[bool, str | None]]:
+    """As `_answers`, of values that are true or false."""
+
+    def read(value: Json) -> bool:
+        if not isinstance(value, bool):
+            raise UnreadableError(f"each of '{key}' must have an 'id', and a '{name}' that is true or false")
+        return value
+
+    return _answers(row, items, key, name, read)
+
+
 def _answers(
-    row: JsonObject, items: tuple[RubricItem, ...], key: str, read: Callable[[Json], T]
+    row: JsonObject, items: tuple[RubricItem, ...], lines: str, key: str, read: Callable[[Json], T]
 ) -> dict[str, tuple[T, str | None]]:
     """What the judge says of each item: id → (what stands under `key`, reasoning), just the ids of the rubric."""
     answers: dict[str, tuple[T, str | None]] = {}
-    for line in _rows(row, "checks"):
-        identity, value = identity_in(line), read(line.get(key))
+    for line in _rows(row, lines):
+        found, value = line.get("id"), read(line.get(key))
+        identity = str(found) if isinstance(found, int) and not isinstance(found, bool) else found  # as a model may
         if not isinstance(identity, str):
-            raise UnreadableError(f"each of 'checks' must have an 'id', found {_shown(identity)}")
+            raise UnreadableError(f"each of '{lines}' must have an 'id', found {_shown(identity)}")
         if answers.setdefault(identity, (value, _text(line, "reasoning")))[0] != value:
             raise UnreadableError(f"it has two results for the '{key}' of item {_shown(identity)}")
     known = {item.id for item in items}
@@ -183,12 +189,6 @@ def _answers(
     if missing:
         raise UnreadableError(f"it has no result for item {_shown(missing[0])}")
     return answers
-
-
-def identity_in(line: JsonObject) -> Json:
-    """The id of a line; a model may write one that is a whole number as such."""
-    found = line.get("id")
-    return str(found) if isinstance(found, int) and not isinstance(found, bool) else found
 
 
 def _rows(row: JsonObject, key: str) -> list[JsonObject]:

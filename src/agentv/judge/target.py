@@ -12,7 +12,8 @@ from agentv.judge.asked import asked_judge
 from agentv.judge.choice import ChoiceQuestion, OrderedChoice, choice_questions, joined
 from agentv.judge.delimiter import without
 from agentv.judge.question import RubricQuestion
-from agentv.judge.reply import read_reply
+from agentv.judge.reply import read_reply, said_in
+from agentv.judge.scale import UnconfirmedError
 from agentv.judge.schemas import schema_of
 from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
@@ -110,12 +111,12 @@ class TargetJudge:
                 return self._failed(response, reply, usage)
             usage, reply = usage.plus(response), speakable(response.output or "")
             try:
-                best, reason = question.read(reply)
+                best, reason = question.read(said_in(response))
             except UnreadableError as error:
                 problem = str(error)
                 question = question.again(reply, problem)
             else:
-                return OrderedChoice(best, reason, usage.token_usage, usage.cost_usd)
+                return OrderedChoice(best, reason, usage)
         return self._unreadable(reply, problem, usage)
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
@@ -155,10 +156,11 @@ class TargetJudge:
                 return self._failed(response, reply, usage)
             usage, reply = usage.plus(response), speakable(response.output or "")
             try:
-                return _verdict(read_reply(reply, question), reply, usage, question)
+                return _verdict(read_reply(said_in(response), question), reply, usage, question)
             except UnreadableError as error:
                 problem = str(error)
-            if question.rubric.mode == "scale":
+                unconfirmed = isinstance(error, UnconfirmedError)
+            if question.rubric.mode == "scale" and (attempt == _REQUESTS or not unconfirmed):
                 return _undecided(reply, problem, usage, question)
             question = question.again(reply, problem)
         return self._unreadable(without(question.nonces, reply, "…"), problem, usage)

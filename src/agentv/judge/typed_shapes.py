@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from agentv.judge.shapes import ReadVerdict, UnreadableError, VerdictShape, _rows, _shown, _text, identity_in
+from agentv.judge.shapes import SHAPES, ReadVerdict, UnreadableError, VerdictShape, _rows, _shown, _text, flagged
 from agentv.model.run.grade import Check, weighted_mean
 from agentv.model.run.rubric import Rubric, RubricMode
 from agentv.model.values.values import Json, JsonObject
@@ -57,19 +57,7 @@ def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) ->
 
 def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> ReadVerdict:
     """A list that the judge was given: just its lines, each once."""
-    answers: dict[str, tuple[bool, str | None]] = {}
-    for line in _rows(row, key):
-        identity, satisfied = identity_in(line), line.get(flag)
-        if not isinstance(identity, str) or not isinstance(satisfied, bool):
-            raise UnreadableError(f"each of '{key}' must have an 'id', and a '{flag}' that is true or false")
-        if answers.setdefault(identity, (satisfied, _text(line, "reasoning")))[0] is not satisfied:
-            raise UnreadableError(f"it calls {_shown(identity)} both {flag} and not")
-    names = [item.id for item in rubric.items]
-    for identity in answers.keys() - set(names):
-        raise UnreadableError(f"there is no {_shown(identity)} among the lines to be judged")
-    missing = next((name for name in names if name not in answers), None)
-    if missing is not None:
-        raise UnreadableError(f"it says nothing of {_shown(missing)}")
+    answers = flagged(row, rubric.items, key, flag)
     checks = tuple(Check(item.outcome, *answers[item.id]) for item in rubric.items)
     return _share(checks, flag, tuple(check.passed for check in checks))
 
@@ -80,7 +68,8 @@ def _share(checks: tuple[Check, ...], flag: str, stance: object) -> ReadVerdict:
     return ReadVerdict(score, checks, f"{passed} of {len(checks)} {flag}", stance)
 
 
-TYPED: Mapping[RubricMode, VerdictShape] = {
+MODES: Mapping[RubricMode, VerdictShape] = {
+    **SHAPES,
     "factuality": VerdictShape("category", _category),
     "closed-qa": VerdictShape("criterion_met", partial(_yes_or_no, "criterion_met")),
     "answer-relevance": VerdictShape(
@@ -91,7 +80,7 @@ TYPED: Mapping[RubricMode, VerdictShape] = {
     "context-relevance": VerdictShape("sentences", partial(_numbered, "sentences", "relevant"), ("id", "relevant")),
     "goal-success": VerdictShape("goal_achieved", partial(_yes_or_no, "goal_achieved")),
 }
-"""How a verdict of each of these modes is distinguished from other JSON objects, and read."""
+"""Every mode of a rubric with the shape of its verdicts: those of `llm-rubric`, and those of the types beside it."""
 
 TEXT: JsonObject = {"type": "string"}
 _TEXT_OR_NULL: JsonObject = {"anyOf": [TEXT, {"type": "null"}]}
@@ -105,8 +94,12 @@ def typed_keys(mode: RubricMode) -> Mapping[str, Json]:
 
 def _list_of(name: str, flag: str) -> JsonObject:
     keys: JsonObject = {name: TEXT, flag: YES_OR_NO, "reasoning": _TEXT_OR_NULL}
-    line: JsonObject = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
-    return {"type": "array", "items": line}
+    return {"type": "array", "items": closed(keys)}
+
+
+def closed(keys: JsonObject) -> JsonObject:
+    """Schema of an object with just these keys."""
+    return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
 
 
 _KEYS: Mapping[RubricMode, Mapping[str, Json]] = {

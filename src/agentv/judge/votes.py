@@ -23,7 +23,7 @@ class UsageTotal:
     cost_usd: float | None = None
     unpriced: bool = False
 
-    def plus(self, one: TargetResponse | Verdict | JudgeFailure) -> UsageTotal:
+    def plus(self, one: TargetResponse | Verdict | JudgeFailure | UsageTotal) -> UsageTotal:
         """Total with one more call, or with a verdict and its calls."""
         usage, cost = one.token_usage, one.cost_usd
         if self.token_usage is not None:

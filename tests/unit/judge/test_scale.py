@@ -3,11 +3,13 @@ from time import process_time
 import pytest
 
 from agentv.judge.question import question_about
-from agentv.judge.reply import read_reply
+from agentv.judge.reply import read_reply, said_in
+from agentv.judge.scale import UnconfirmedError
 from agentv.judge.shapes import UnreadableError
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import Rubric
 from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.response import TargetResponse
 from doubles.judges import answered
 
 EVA = Rubric("scale", text="is right", scale=(1, 5), pass_threshold=4)
@@ -15,7 +17,7 @@ WIDE = Rubric("scale", text="is right", scale=(-2, 10), pass_threshold=8)
 
 
 def read(reply, answer="42", rubric=EVA, **known):
-    return read_reply(reply, question_about(rubric, answered(answer, **known)))
+    return read_reply(said_in(TargetResponse(reply)), question_about(rubric, answered(answer, **known)))
 
 
 def problem(reply, answer="42", rubric=EVA, **known):
@@ -43,7 +45,6 @@ def test_points_become_a_score_and_a_verdict(points, score, passed):
         "**SCORE=4** **REASON=fine**",
         "`SCORE=4 REASON=fine`",
         "```\nSCORE=4 REASON=fine\n```",
-        "The answer is right.\nSCORE=4 REASON=fine\nThat is all.",
         "SCORE=4 REASON=fine\r\nSCORE=4 REASON=as I said",
         "SCORE=+4 REASON=fine",
         "SCORE=04 REASON=fine",
@@ -97,7 +98,6 @@ def test_points_off_the_scale_are_none(points):
         "SCORE=1 REASON=bad",
         "score=1",
         "Score = 1",
-        "S\u200bCORE=1 REASON=bad",
         "ＳＣＯＲＥ＝１",
         "SC\u0338ORE=1",  # struck through
         "SCO\u20ddRE=1",  # in a circle
@@ -115,7 +115,22 @@ def test_scores_that_disagree_are_none(other):
 
 
 def test_scores_that_agree_are_one():
-    assert read("SCORE=5 REASON=good, SCORE=5\nscore=05\nSCORE=5 REASON=very good").reason == "very good"
+    assert read("SCORE=5 REASON=good, SCORE=5\n\nSCORE=05 REASON=very good").reason == "very good"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "A right answer would get\nSCORE=5 REASON=right\nbut this one",
+        "SCORE=5 REASON=right\nwould be wrong",
+        "So:\n```\nSCORE=5 REASON=right\n```",
+    ],
+)
+def test_a_line_beside_other_words_counts_only_with_the_word(reply):
+    question = question_about(EVA, answered("42"))
+    with pytest.raises(UnconfirmedError):
+        read_reply(reply, question)
+    assert read_reply(reply.replace(" REASON=", f" CONFIRM={question.mark} REASON="), question).stance == 5
 
 
 @pytest.mark.parametrize(
@@ -191,12 +206,6 @@ def test_negative_points_are_points():
     assert (read("SCORE=-2 REASON=bad", rubric=WIDE).score, read("SCORE=10 REASON=good", rubric=WIDE).score) == (0, 1)
     assert "quotation" in problem("SCORE=-2 REASON=bad", "SCORE = -2", rubric=WIDE)
     assert read("SCORE=2 REASON=bad", "SCORE = -2", rubric=WIDE).stance == 2
-
-
-def test_what_stands_between_the_markers_is_passed_over():
-    question = question_about(EVA, answered("42"))
-    quoted = question.delimiter.around("answer", "SCORE=5 REASON=perfect")
-    assert read_reply(f"{quoted}\nSCORE=2 REASON=bad", question).stance == 2
 
 
 def test_the_judge_is_told_the_scale():

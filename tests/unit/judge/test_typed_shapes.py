@@ -6,13 +6,14 @@ import json
 
 import pytest
 
-from agentv.judge.modes import MODES
 from agentv.judge.question import built_in
 from agentv.judge.schemas import schema_of
-from agentv.judge.shapes import UnreadableError
-from agentv.judge.typed_shapes import CATEGORIES, TYPED, typed_keys
+from agentv.judge.shapes import SHAPES, UnreadableError
+from agentv.judge.typed_shapes import CATEGORIES, MODES, typed_keys
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import Rubric, RubricItem
+
+TYPED = [mode for mode in MODES if mode not in SHAPES]
 
 WORTH = (("A", 0.8), ("B", 0.6), ("C", 1.0), ("D", 0.0), ("E", 0.7))
 LINES = (RubricItem("s1", "Paris is the capital."), RubricItem("s2", "France has wine."))
@@ -96,19 +97,19 @@ def test_claims_in_another_order_are_the_same_verdict():
             {"claims": [{"claim": "A.", "supported": True}, {"claim": "a.", "supported": False}]},
             "both supported and not",
         ),
-        ("context-recall", {"statements": [{"id": "s1", "attributed": True}]}, "says nothing of 's2'"),
+        ("context-recall", {"statements": [{"id": "s1", "attributed": True}]}, "no result for item 's2'"),
         ("context-recall", {"statements": [{"id": True, "attributed": True}]}, "must have an 'id'"),
-        ("context-recall", {"statements": [{"id": 1, "attributed": True}]}, "there is no '1'"),
+        ("context-recall", {"statements": [{"id": 1, "attributed": True}]}, "no item '1'"),
         (
             "context-recall",
             {"statements": [*GOOD["context-recall"]["statements"], {"id": "s3", "attributed": True}]},
-            "no 's3'",
+            "no item 's3'",
         ),
-        ("context-relevance", {"sentences": []}, "says nothing of 's1'"),
+        ("context-relevance", {"sentences": []}, "no result for item 's1'"),
         (
             "context-relevance",
             {"sentences": [*GOOD["context-relevance"]["sentences"], {"id": "s2", "relevant": True}]},
-            "calls 's2' both relevant and not",
+            "two results for the 'relevant' of item 's2'",
         ),
     ],
 )
@@ -125,7 +126,7 @@ def test_the_prompt_asks_for_the_shape_that_is_read(mode):
     )
     keys = typed_keys(mode)
     assert shape.keys() == keys.keys()
-    assert TYPED[mode].key in keys
+    assert MODES[mode].key in keys
     for name, schema in keys.items():
         if schema.get("type") == "array":
             line = schema["items"]

@@ -1,7 +1,7 @@
 """The `triggering` assertion: would a query load a prompt? The judge answers YES or NO (SPEC section 11).
 
-An answer is read strictly: the word has to be the answer, and not one of many. What says both words, or neither, or
-only mentions one, is no answer, and fails whatever was expected.
+An answer is read strictly: the word has to stand on a line of its own. What says both words, or neither, or only
+mentions one, is unreadable, and fails whatever was expected.
 """
 
 from __future__ import annotations
@@ -14,22 +14,20 @@ from agentv.assertions.evidence import LIMIT, NO_OUTPUT, excerpt
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
+from agentv.model.values.finish_reasons import is_cut
+from agentv.model.values.thoughts import spoken
 from agentv.registry.fields import DeclaredAssertion, Doc
 
 LONGEST = 20_000
 """Characters of an answer that is read: one word was asked for, and a judge that reasons first needs no more."""
 
-_ENDS = 100
-"""Characters at either end in which the word has to stand."""
-
 _WORD = re.compile(r"(?<![\w-])(?:yes|no)(?![\w-])")
-_BARE = r"""[\s>#:=()\[\]-]*"""
-_LEAD = r"(?:(?:my |the |final )*(?:answer|verdict)(?: is)?\s*[:=]?)"
-_QUOTED = r"""(?P<mark>["'“‘«])?(?P<word>yes|no)(?(mark)[.!]?["'”’»])"""
-"""In quotation marks of its own; what begins a longer quotation is somebody else's word."""
+_VERDICT = re.compile(
+    r"""[\s>#:=()\[\]-]*(?:(?:my |the |final )*(?:answer|verdict)(?: is)?\s*[:=]?\s*)?"""
+    r"""(?P<mark>["'“‘«])?(?P<word>yes|no)(?(mark)[.!]?["'”’»])[\s.!)\]]*"""
+)
+"""A line that is the answer and nothing else."""
 
-_OPENS = re.compile(rf"{_BARE}{_LEAD}?{_BARE}{_QUOTED}\s*(?:$|[.,;:!?\n()—–-])")
-_CLOSES = re.compile(rf"(?:[\n.!?]|{_LEAD}){_BARE}{_QUOTED}[\s.!?)\]]*$")
 _MARKS = str.maketrans("", "", "*_`~")
 """What Markdown puts around a word."""
 
@@ -54,7 +52,10 @@ class Triggering(DeclaredAssertion):
         output = context.output
         if output is None:
             return NO_OUTPUT
-        text, found = f"answers {_answer_word(self.value)}", read_answer(output)
+        text = f"answers {_answer_word(self.value)}"
+        found = (
+            "unreadable: it was cut off at its length limit" if is_cut(context.finish_reason) else read_answer(output)
+        )
         if isinstance(found, str):
             evidence = f"{found}: {excerpt(output, LIMIT - len(found) - 2)}"
             return Grade(0.0, False, (Check(text, False, evidence),), found, undecided=True)
@@ -64,19 +65,22 @@ class Triggering(DeclaredAssertion):
 def read_answer(text: str) -> bool | str:
     """True for YES, False for NO; else why it is neither of them.
 
-    The word has to open the answer or to close it, as a clause of its own; letter case, quotation marks and Markdown
-    do not matter.
+    What the judge thinks does not count. The word has to be the first or the last line of the rest by itself; letter
+    case, quotation marks and Markdown do not matter.
     """
-    if len(text) > LONGEST:
-        return f"unreadable: {len(text):,} characters instead of one word"
-    words = _plain(text)
+    said = spoken(text)
+    if len(said) > LONGEST:
+        return f"unreadable: {len(said):,} characters instead of one word"
+    words = _plain(said)
     answers = set(_WORD.findall(words))
     if len(answers) > 1:
         return "unreadable: it says YES and NO"
     if not answers:
         return "unreadable: it says neither YES nor NO" if words else "unreadable: it is empty"
-    found = _OPENS.match(words[:_ENDS]) or _CLOSES.search(words[-_ENDS:])
-    return found["word"] == "yes" if found else f"unreadable: it mentions {answers.pop().upper()} without answering"
+    lines = words.splitlines()
+    if any(_VERDICT.fullmatch(line) for line in (lines[0], lines[-1])):
+        return "yes" in answers
+    return f"unreadable: it mentions {answers.pop().upper()} without answering"
 
 
 def _plain(text: str) -> str:

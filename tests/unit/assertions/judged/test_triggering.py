@@ -14,22 +14,22 @@ YES = [
     "YES",
     " yes.\n",
     "**YES**",
-    "Yes, its description names diffs.",
-    "YES - it fits",
     "YES\n\nThe description says so.",
     "The description names diffs.\n\nYES",
-    "It would be loaded. YES.",
     "Answer: YES",
     "**Final answer:** `YES`",
     "The answer is yes.",
     '"YES"',
     "“Yes.”",
+    "<think>NO? It names diffs.</think>YES",
+    "NO at first sight, but</think>\n\nYES",
+    "YES <thinking>or NO",
     "> YES",
     "# YES",
     "Y\u200bES",
     "ＹＥＳ",
 ]
-NO = [answer.replace("YES", "NO").replace("Yes", "No").replace("yes", "no") for answer in YES[:-2]]
+NO = [answer.replace("YES", "NO").replace("Yes", "No").replace("yes", "no") for answer in YES[:-5]]
 UNREADABLE = {
     "": "empty",
     " \n\u200b": "empty",
@@ -39,6 +39,13 @@ UNREADABLE = {
     "YES n\u200bo": "YES and NO",
     "Yes/No": "YES and NO",
     "maybe": "neither",
+    "Yes, its description names diffs.": "mentions YES",
+    "YES - it fits": "mentions YES",
+    "YES, if it asked for a refund.": "mentions YES",
+    "It would be loaded. YES.": "mentions YES",
+    "<think>YES": "empty",
+    "<think>YES</think>": "empty",
+    "<think>It is a </think> tag? NO</think> YES or NO": "YES and NO",
     "<yes/>no</yes>": "YES and NO",
     "yesterday": "neither",
     "a no-brainer": "neither",
@@ -88,6 +95,13 @@ def test_both_directions_never_pass_at_once(answer):
 @pytest.mark.parametrize("answer", ["answer " * 2800, "\n" * LONGEST, ">" * (LONGEST - 3) + " no", "(" * LONGEST])
 def test_a_long_answer_is_read_in_no_time(answer):
     assert read_answer(answer[: LONGEST - 2] + "no") is not True
+
+
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "max_output_tokens"])
+def test_an_answer_that_was_cut_cannot_be_read(reason):
+    grade = Triggering(True).grade(AssertionContext((), "YES", finish_reason=reason))
+    assert (grade.passed, grade.reason) == (False, "unreadable: it was cut off at its length limit")
+    assert Triggering(True).grade(AssertionContext((), "YES", finish_reason="stop")).passed
 
 
 def test_without_an_answer_there_is_nothing_to_read():
