@@ -6,6 +6,7 @@ Arena, 2023, section 3.3, who ask in both orders and take a choice that changes 
 
 from __future__ import annotations
 
+import json
 import random
 import secrets
 from collections.abc import Sequence

@@ -46,13 +46,10 @@ class ShownTexts:
         Spaces, quotes and unseen marks make no difference, nor do the order of keys, keys that are left out or empty,
         and how a number is written: a judge that copies may write what it copies again.
         """
-        if not self._skeletons:
-            return False
-        wanted = _skeleton(json.dumps(row, ensure_ascii=False))
+        wanted = _skeleton(json.dumps(row, ensure_ascii=False)) if self._skeletons else ""
         fields = dict.fromkeys(_fields(row))  # what stands twice is looked for once
-        if any(wanted in shown.text for shown in self._skeletons):
-            return True
-        return bool(fields) and any(all(map(shown.mentions, fields)) for shown in self._skeletons)
+        said = (wanted in shown.text or (fields and all(map(shown.mentions, fields))) for shown in self._skeletons)
+        return any(said)
 
     def has_points(self, points: int, reason: str | None = None) -> bool:
         """Whether one of the texts says `SCORE=` and these points, however it is written.

@@ -31,13 +31,12 @@ def said_in(response: TargetResponse) -> str:
     Raises:
         UnreadableError: it says nothing, was cut at its length limit, or is longer than a verdict can be.
     """
-    if is_cut(response.finish_reason):
-        why = f"it was cut off at its length limit (finish reason '{response.finish_reason}')"
-        raise UnreadableError(f"{why}; raise 'max_tokens' of the judge")
-    said = spoken(response.output or "").strip().lstrip("\ufeff")
+    if is_cut(reason := response.finish_reason):
+        raise UnreadableError(f"it was cut off at its length limit ({reason}); raise the judge's 'max_tokens'")
+    output = (response.output or "").strip().lstrip("\ufeff")
+    said = spoken(output).strip()
     if not said:
-        thought = (response.output or "").strip()
-        raise UnreadableError("it contains thoughts and nothing else" if thought else "it is empty")
+        raise UnreadableError("it contains thoughts and nothing else" if output else "it is empty")
     if len(said) > _LONGEST:
         raise UnreadableError(f"it is {len(said):,} characters long; {_LONGEST:,} is the most that is read")
     fenced = _FENCE.fullmatch(said)

@@ -209,7 +209,7 @@ def test_a_reply_that_was_cut_at_its_length_limit_is_no_verdict(mode, reason):
         outcome, _ = assess(mode, Saying([reply]))
         assert counted(outcome) is None
         said = outcome.message if isinstance(outcome, JudgeFailure) else outcome.reason
-        assert f"it was cut off at its length limit (finish reason '{reason}'); raise 'max_tokens' of the judge" in said
+        assert f"it was cut off at its length limit ({reason}); raise the judge's 'max_tokens'" in said
     for kept in ("stop", "end_turn", "STOP", "completed", None):
         outcome, _ = assess(mode, Saying([TargetResponse(reply_of("«pass»", mode, ""), finish_reason=kept)]))
         assert counted(outcome) == "pass"

@@ -10,6 +10,7 @@ _SAME = {
     "max_tokens": "length",
     "max_output_tokens": "length",
     "model_length": "length",
+    "incomplete": "length",
     "model_context_window_exceeded": "length",
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
