@@ -11,7 +11,7 @@ from msgspec import Struct
 from agentv.errors import UsageError
 from agentv.store.team.audit import record
 from agentv.store.team.database import Database, Transaction, now, sortable_id
-from agentv.store.team.tokens import SCOPES, Scope, check_project_name, create_missing_project
+from agentv.store.team.tokens import SCOPES, Scope, check_project_name, create_missing_project, known_scopes
 
 _EMAIL = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*")
 """ASCII alone: letters of other alphabets look like these, and have more than one lower case."""
@@ -159,7 +159,7 @@ class Members:
             )
         held: dict[str | None, frozenset[Scope]] = {}
         for project, scopes in found:
-            held[project] = held.get(project, frozenset()) | frozenset(_known(scopes))
+            held[project] = held.get(project, frozenset()) | frozenset(known_scopes(scopes))
         return held
 
 
@@ -182,11 +182,7 @@ def _delete(transaction: Transaction, name: MemberName, project: str | None) -> 
 def _members(transaction: Transaction) -> list[Member]:
     found = transaction.rows("SELECT person, issuer, project, scopes, added FROM members")
     made = [
-        Member(MemberName(person, issuer), project, _known(scopes), added)
+        Member(MemberName(person, issuer), project, known_scopes(scopes), added)
         for person, issuer, project, scopes, added in found
     ]
     return sorted(made, key=lambda one: (one.name.person, one.name.issuer, one.project or ""))
-
-
-def _known(scopes: str) -> tuple[Scope, ...]:
-    return tuple(scope for scope in SCOPES if scope in scopes.split())

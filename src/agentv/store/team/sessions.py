@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from secrets import token_urlsafe
 
 from msgspec import Struct
@@ -12,7 +11,7 @@ from msgspec import Struct
 from agentv.store.team.audit import record
 from agentv.store.team.database import Database, time_text
 from agentv.store.team.members import Person
-from agentv.store.team.tokens import Token
+from agentv.store.team.tokens import Token, secret_hash
 
 LONGEST = timedelta(days=7)
 """How long a session lasts at most."""
@@ -56,7 +55,7 @@ class Sessions:
             transaction.run(
                 "INSERT INTO sessions (sha256, token, issuer, subject, email, created, used, expires) "
                 "VALUES (:sha256, :token, :issuer, :subject, :email, :now, :now, :expires)",
-                sha256=_hash(text),
+                sha256=secret_hash(text),
                 token=token,
                 issuer=person.issuer,
                 subject=person.subject,
@@ -69,7 +68,7 @@ class Sessions:
 
     def find(self, text: str) -> Session | None:
         """The session of a browser; None: it has none, or it has ended or expired."""
-        moment, key = self._clock(), _hash(text)
+        moment, key = self._clock(), secret_hash(text)
         with self._database.reading() as transaction:
             found = transaction.rows(
                 "SELECT token, issuer, subject, email, used FROM sessions "
@@ -89,12 +88,7 @@ class Sessions:
     def end(self, text: str, actor: str) -> bool:
         """End a session; whether there was one."""
         with self._database.transaction() as transaction:
-            ended = transaction.run("DELETE FROM sessions WHERE sha256 = :key", key=_hash(text)) > 0
+            ended = transaction.run("DELETE FROM sessions WHERE sha256 = :key", key=secret_hash(text)) > 0
             if ended:
                 record(transaction, actor, "signed out", None, "")
         return ended
-
-
-def _hash(text: str) -> str:
-    """SHA-256 is enough: nobody can guess 256 random bits."""
-    return sha256(text.encode(errors="surrogatepass")).hexdigest()

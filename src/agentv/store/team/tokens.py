@@ -123,7 +123,7 @@ class Tokens:
                 "INSERT INTO tokens (id, sha256, name, project, scopes, created, expires) "
                 "VALUES (:id, :sha256, :name, :project, :scopes, :created, :expires)",
                 id=made.id,
-                sha256=_hash(text),
+                sha256=secret_hash(text),
                 name=name,
                 project=project,
                 scopes=" ".join(ordered),
@@ -136,7 +136,7 @@ class Tokens:
     def find(self, text: str) -> Token | None:
         """The token with a text; whoever asks sees whether it is still valid."""
         with self._database.reading() as transaction:
-            found = transaction.rows(f"SELECT {_COLUMNS} FROM tokens WHERE sha256 = :sha256", sha256=_hash(text))  # noqa: S608  # a constant
+            found = transaction.rows(f"SELECT {_COLUMNS} FROM tokens WHERE sha256 = :sha256", sha256=secret_hash(text))  # noqa: S608  # a constant
         return _token(found[0]) if found else None
 
     def by_id(self, token_id: str) -> Token | None:
@@ -175,12 +175,16 @@ def create_missing_project(transaction: Transaction, name: str, actor: str) -> b
     return new
 
 
-def _hash(text: str) -> str:
-    """SHA-256 is enough: nobody can guess 256 random bits."""
+def known_scopes(stored: str) -> tuple[Scope, ...]:
+    """The scopes in a text of the database; a newer agentv may have written others."""
+    return tuple(scope for scope in SCOPES if scope in stored.split())
+
+
+def secret_hash(text: str) -> str:
+    """The hash of 256 random bits, as the database has it. SHA-256 is enough: nobody can guess them."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _token(row: tuple[str, str, str | None, str, str, str | None, str | None]) -> Token:
     token_id, name, project, scopes, created, expires, revoked = row
-    known = tuple(scope for scope in SCOPES if scope in scopes.split())
-    return Token(token_id, name, project, known, created, expires, revoked)
+    return Token(token_id, name, project, known_scopes(scopes), created, expires, revoked)

@@ -266,17 +266,6 @@ class Uploads:
             found += transaction.rows(query, run=run, after=after, stop=stop)
         return [line for _, line in sorted(found)], after + _AT_ONCE if more else None
 
-    def count_trials(self, name: RunName) -> int:
-        """How many trials of a run have a row."""
-        with self._database.reading() as transaction:
-            ((found,),) = transaction.rows(
-                "SELECT COUNT(DISTINCT rows.trial) FROM rows JOIN runs ON runs.id = rows.run "
-                "WHERE runs.project = :project AND runs.name = :run AND rows.trial <> ''",
-                project=name.project,
-                run=name.run,
-            )
-        return int(found)
-
     @contextmanager
     def _changing(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun | None]]:
         """A transaction that changes one run; other uploads of this run wait."""

@@ -16,12 +16,10 @@ from starlette.routing import Route
 
 from agentv.errors import AgentvError
 from agentv.lazy_dataclass import dataclass
-from agentv.reports.text.escaping import safe
-from agentv.reports.text.paths import without_directories
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.tokens import Scope
 from agentv.store.team.uploaded import OtherTokenError, UploadConflictError
-from agentv.web.answers import RefusedError
+from agentv.web.answers import RefusedError, error_response
 from agentv.web.team.identity import checked_identity
 from agentv.web.team.requests import SMALL_BODY, TeamCall, read_body
 from agentv.web.team.state import TeamState
@@ -71,19 +69,16 @@ def routes_of(state: TeamState, endpoints: Sequence[TeamEndpoint]) -> list[Route
     return [Route(one.path, _handler(state, one), methods=[one.method]) for one in endpoints]
 
 
-def json_response(state: TeamState, status: int, value: Any, headers: dict[str, str] | None = None) -> Response:
+def json_response(state: TeamState, value: Any) -> Response:
     """An answer, which the metrics count."""
-    state.answered[status] += 1
-    found = Response(msgspec.json.encode(value), status, headers, media_type="application/json")
-    found.headers["Cache-Control"] = "no-store"
-    found.headers["X-Content-Type-Options"] = "nosniff"
-    return found
+    state.answered[200] += 1
+    return Response(msgspec.json.encode(value), media_type="application/json")
 
 
 def _handler(state: TeamState, endpoint: TeamEndpoint) -> Callable[[Request], Any]:
     async def handler(request: Request) -> Response:
         try:
-            return json_response(state, 200, await _answered(state, endpoint, request))
+            return json_response(state, await _answered(state, endpoint, request))
         except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
             return failed(state, error)
 
@@ -106,15 +101,19 @@ async def _answered(state: TeamState, endpoint: TeamEndpoint, request: Request) 
 
 
 def failed(state: TeamState, error: Exception) -> Response:
-    """The answer where something raised."""
+    """The answer where something raised, which the metrics count."""
     if isinstance(error, RefusedError):
-        return _error(state, error.status, error.code, str(error), error.retry_s)
-    if isinstance(error, DatabaseUnavailableError):
-        return _error(state, 503, "database-unavailable", "the server cannot reach its database", RETRY_S)
-    for kind, (status, code) in _PROBLEMS.items():
-        if isinstance(error, kind):
-            return _error(state, status, code, str(error))
-    return _error(state, 500, "internal-error", f"this is a bug in agentv: {type(error).__name__}")
+        found = error_response(error.status, error.code, str(error), error.retry_s)
+    elif isinstance(error, DatabaseUnavailableError):
+        found = error_response(503, "database-unavailable", "the server cannot reach its database", RETRY_S)
+    else:
+        bug = f"this is a bug in agentv: {type(error).__name__}"
+        known = (error_response(*said, str(error)) for kind, said in _PROBLEMS.items() if isinstance(error, kind))
+        found = next(known, None) or error_response(500, "internal-error", bug)
+    if found.status_code == 401:
+        found.headers["WWW-Authenticate"] = "Bearer"
+    state.answered[found.status_code] += 1
+    return found
 
 
 _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
@@ -124,12 +123,3 @@ _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     msgspec.ValidationError: (400, "bad-request"),
 }
 """Exception → the status and the code of its answer; the first that fits."""
-
-
-def _error(state: TeamState, status: int, code: str, message: str, retry_s: float | None = None) -> Response:
-    headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return json_response(
-        state, status, {"error": {"code": code, "message": safe(without_directories(message))}}, headers
-    )

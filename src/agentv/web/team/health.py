@@ -98,7 +98,7 @@ def health_routes(state: TeamState) -> list[Route]:
             await numbers.of(_METRICS[-1:])
         except (StoreError, DatabaseBusyError) as error:
             return failed(state, error)
-        return json_response(state, 200, {"status": "ok", "version": __version__})
+        return json_response(state, {"status": "ok", "version": __version__})
 
     async def metrics(request: Request) -> Response:
         try:

@@ -138,7 +138,7 @@ class SignIn:
         if not token.allows("read", token.project):
             scopes = ", ".join(token.scopes)
             raise RefusedError(403, "missing-scope", f"The token lacks the scope 'read'. It has: {scopes}.")
-        response = json_response(self._state, 200, {"to": own_path(wanted.to)})
+        response = json_response(self._state, {"to": own_path(wanted.to)})
         self._begin_session(request, response, token)
         return response
 
@@ -149,7 +149,7 @@ class SignIn:
         attempt = Attempt.begin(wanted.to)
         with self._exchange():
             location = self._state.openid.address(attempt, self._origin(request) + CALLBACK)
-        response = json_response(self._state, 200, {"location": location})
+        response = json_response(self._state, {"location": location})
         set_cookie(response, "sign-in", self._origin(request), attempt.cookie)
         return response
 
@@ -192,7 +192,7 @@ class SignIn:
         if text:
             found = session_identity(self._state, text)
             self._state.sessions.end(text, found.actor if found is not None else "former member")
-        response = json_response(self._state, 200, {"to": SIGN_IN})
+        response = json_response(self._state, {"to": SIGN_IN})
         set_cookie(response, "session", origin, "")
         return response
 
