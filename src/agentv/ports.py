@@ -89,6 +89,14 @@ class Workspace(Protocol):
         """Run a grader's command in the final workspace, confined as the agent was, without the agent's HOME."""
         ...
 
+    async def restore_test_config(self, allowed: Sequence[str]) -> tuple[str, ...] | Failure:
+        """Undo what the agent changed in how tests run, except in files that some globs name; the paths."""
+        ...
+
+    async def run_failing_tests(self, command: WorkspaceCommand) -> FailingTests | Failure | None:
+        """Run a command once more with hidden tests that must fail; None: it loads none that can be made to."""
+        ...
+
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the hooks that come last, and remove it; the path where it is kept."""
         ...
@@ -184,6 +192,18 @@ class ProgramResult:
     status: int
     stdout: bytes
     stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTests:
+    """What a command did with hidden tests that must fail.
+
+    Attributes:
+        names: `module::function` of each that is written in Python.
+    """
+
+    ended: ProgramResult
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

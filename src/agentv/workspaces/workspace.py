@@ -6,28 +6,31 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from tempfile import mkdtemp
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
+from agentv.model.values.path_globs import matches
 from agentv.model.values.response import Failure
-from agentv.ports import ProgramResult, Sandbox
+from agentv.ports import FailingTests, ProgramResult, Sandbox
 from agentv.workspaces.changes.baseline import Baselines
 from agentv.workspaces.changes.diff import shown_path
+from agentv.workspaces.changes.failing_tests import failing, failing_names
 from agentv.workspaces.changes.planted_modules import plants_modules
-from agentv.workspaces.changes.protected import changed_paths, changed_protected, without
-from agentv.workspaces.changes.runner_config import changed_test_config, has_sections, sections
-from agentv.workspaces.changes.snapshot import LINK, Snapshot, content, take
+from agentv.workspaces.changes.protected import changed_paths, changed_protected, matching, without
+from agentv.workspaces.changes.runner_config import changed_test_config, is_in_part, parts, with_parts_of
+from agentv.workspaces.changes.snapshot import LINK, REGULAR, Snapshot, content, take
 from agentv.workspaces.commands import run_confined, run_hooks
 from agentv.workspaces.directories import grading
 from agentv.workspaces.environment import SAFE_PATH
-from agentv.workspaces.files.placing import place_files
+from agentv.workspaces.files.placing import place_files, remove_file, write_file
 from agentv.workspaces.files.removing import make_writable, remove_directory
 from agentv.workspaces.files.without_secrets import remove_secrets
 from agentv.workspaces.quota import Quota
@@ -96,6 +99,7 @@ class LocalWorkspace:
         self._env = env
         self._plants_modules = False
         self._graded = False
+        self._test_config: tuple[bytes, ...] = ()
         self._quota = Quota(places, spec.max_mb, sandbox.end, watched=spec.existing is None)
 
     @property
@@ -119,33 +123,102 @@ class LocalWorkspace:
             now = await asyncio.to_thread(self._final)
         except OSError as error:
             return Failure("workspace-failed", f"the workspace cannot be read: {error.strerror}")
-        self._plants_modules = plants_modules(self._baseline.snapshot, now)
         changes = await self._changes(now)
         if isinstance(changes, Failure):
             return changes
-        config = await self._test_config(now)
+        self._test_config = await self._changed_test_config(now)
+        self._plants_modules = plants_modules(self._baseline.snapshot, now, self._test_config)
         failure = await asyncio.to_thread(place_files, self._spec.hidden, self.path)
-        if failure is not None or not self._spec.hidden:
-            return failure or changes
+        if failure is not None:
+            return failure
         links = await asyncio.to_thread(self._links_to_hidden, now)
-        return replace(changes, protected=tuple(dict.fromkeys((*changes.protected, *links))), test_config=config)
+        return replace(
+            changes,
+            protected=tuple(dict.fromkeys((*changes.protected, *links))),
+            test_config=tuple(map(shown_path, self._test_config)),
+        )
 
-    async def _test_config(self, now: Snapshot) -> tuple[str, ...]:
-        """The files that the agent changed which decide how hidden tests run. They are not copied in yet."""
-        if not self._spec.hidden:
-            return ()
-        before = self._baseline
+    async def _changed_test_config(self, now: Snapshot) -> tuple[bytes, ...]:
+        """The files that the agent changed which decide how hidden and protected tests run."""
+        before = self._baseline.snapshot
+        hidden = [path for one in self._spec.hidden for path in placed_paths(one)]
         found = []
-        for path in changed_test_config(
-            (path for one in self._spec.hidden for path in placed_paths(one)), before.snapshot, now
-        ):
-            if has_sections(path):
-                there = path in before.snapshot.files
-                earlier = await self._storage.baselines.text(before.commit, path) if there else ""
-                if sections(earlier) == sections(await asyncio.to_thread(_text, self.path, path, now)):
+        for path in changed_test_config(hidden, matching(self._spec.protected, before), before, now):
+            if is_in_part(path):
+                earlier = await self._earlier(path)
+                if parts(path, earlier) == parts(path, await asyncio.to_thread(_text, self.path, path, now)):
                     continue
-            found.append(shown_path(path))
+            found.append(path)
         return tuple(found)
+
+    async def _earlier(self, path: bytes) -> str:
+        """The text of a file at the baseline; empty where there was none."""
+        there = path in self._baseline.snapshot.files
+        return await self._storage.baselines.text(self._baseline.commit, path) if there else ""
+
+    async def restore_test_config(self, allowed: Sequence[str]) -> tuple[str, ...] | Failure:
+        """Undo what the agent changed in how tests run, except in files that some globs name; the paths."""
+        restored = []
+        for path in self._test_config:
+            shown = shown_path(path)
+            if any(matches(glob, shown) for glob in allowed):
+                continue
+            earlier, name = await self._earlier(path), os.fsdecode(path)
+            try:
+                await asyncio.to_thread(self._restore, path, name, earlier)
+            except OSError as error:
+                return Failure("workspace-failed", f"cannot restore {shown} before its tests run: {error.strerror}")
+            restored.append(shown)
+        return tuple(restored)
+
+    def _restore(self, path: bytes, name: str, earlier: str) -> None:
+        state, place = self._baseline.snapshot.files.get(path), Path(self.path, name)
+        mode = REGULAR if state is None else state.mode
+        if is_in_part(path) and place.is_file() and not place.is_symlink():
+            text = content(self.path, path).decode(errors="replace")
+            write_file(self.path, name, with_parts_of(path, text, earlier).encode(), mode)
+        elif state is None:
+            remove_file(self.path, name)
+        else:
+            write_file(self.path, name, earlier.encode(), mode)
+
+    async def run_failing_tests(self, command: WorkspaceCommand) -> FailingTests | Failure | None:
+        """Run a command once more with hidden tests that must fail; None: it loads none that can be made to."""
+        mark = f".agentv-{token_hex(8)}"
+        try:
+            names = await asyncio.to_thread(self._place_failing, mark)
+            ended = await self.run(command, replaces_hidden=False) if names is not None else None
+            loaded = await asyncio.to_thread(self._removed_mark, mark, command.cwd)
+        except OSError as error:
+            return Failure("workspace-failed", f"cannot write tests that must fail: {error.strerror}")
+        failure = await asyncio.to_thread(place_files, self._spec.hidden, self.path)
+        if isinstance(ended, Failure):
+            return ended
+        if failure is not None or ended is None:
+            return failure
+        return FailingTests(ended, names or frozenset()) if loaded else None
+
+    def _place_failing(self, mark: str) -> frozenset[str] | None:
+        """Write the failing tests in place of the hidden ones; their names, or None if there are none."""
+        names: set[str] = set()
+        found = False
+        for path in (path for one in self._spec.hidden for path in placed_paths(one)):
+            text = content(self.path, os.fsencode(path)).decode(errors="replace")
+            changed = failing(path, text, mark)
+            if changed is not None:
+                write_file(self.path, path, changed.encode(), "100644")
+                names |= {f"{Path(path).stem}::{name}" for name in failing_names(text)}
+                found = True
+        return frozenset(names) if found else None
+
+    def _removed_mark(self, mark: str, cwd: str) -> bool:
+        """Whether the failing tests were loaded."""
+        hidden = (path for one in self._spec.hidden for path in placed_paths(one))
+        folders = {cwd, *(str(Path(path).parent) for path in hidden)}
+        found = [place for one in folders if (place := Path(self.path, one, mark)).exists()]
+        for place in found:
+            place.unlink()
+        return bool(found)
 
     def _links_to_hidden(self, now: Snapshot) -> tuple[str, ...]:
         """Links of the agent that lead to hidden files: whoever reads them takes the hidden files for its work."""
@@ -159,9 +232,13 @@ class LocalWorkspace:
                     found.append(shown_path(path))
         return tuple(sorted(found))
 
-    async def run(self, command: WorkspaceCommand, stdin: bytes = b"") -> ProgramResult | Failure:
+    async def run(
+        self, command: WorkspaceCommand, stdin: bytes = b"", *, replaces_hidden: bool = True
+    ) -> ProgramResult | Failure:
         """Run a grader's command in the final workspace, confined as the agent was, without the agent's HOME."""
-        if self._graded and self._spec.hidden:  # what an earlier command ran may have written to them
+        if (
+            self._graded and self._spec.hidden and replaces_hidden
+        ):  # what an earlier command ran may have written to them
             failure = await asyncio.to_thread(place_files, self._spec.hidden, self.path)
             if failure is not None:
                 return failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -10,16 +11,27 @@ from pathlib import Path
 
 import pytest
 
-from agentv.model.suite.workspace import CopiedFiles
+from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
+from agentv.ports import FailingTests
 from agentv.workspaces.sandboxes import ending, launcher
-from doubles.opened_workspaces import Place, command_lines, printed
+from agentv.workspaces.workspace import LocalWorkspace
+from agentv.workspaces.workspaces import LocalWorkspaces
+from doubles.opened_workspaces import Place, agent, command_lines, printed
 
 
 def word() -> str:
     """Marks the processes of one test in their command lines."""
     return f"7{os.urandom(4).hex().translate(str.maketrans('abcdef', '123456'))}"
+
+
+def texts_below(directory: str) -> dict[str, str]:
+    """Path → text of the files of a directory."""
+    root = Path(directory)
+    return {
+        str(one.relative_to(root)): one.read_text() for one in root.rglob("*") if one.suffix != ".pyc" and one.is_file()
+    }
 
 
 def is_gone(mark: str) -> bool:
@@ -333,16 +345,6 @@ def test_a_grader_runs_no_monitor_of_the_agents_repository(place: Place) -> None
     assert "ran" not in printed(trial.graded).split()
 
 
-CONFTEST = """
-import pytest
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
-    report.outcome, report.longrepr = "passed", None
-    return report
-"""
-
-
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
@@ -353,6 +355,22 @@ def pytest_runtest_makereport(item, call):
         ("echo '[tool.pytest.ini_options]' >> pyproject.toml", ("pyproject.toml",)),
         ("sed -i s/-q/-x/ tox.ini; echo '[more]' >> pyproject.toml", ("tox.ini",)),
         ("echo '[more]' >> tox.ini; rm pyproject.toml", ()),
+        ("mkdir x.egg-info; echo '[pytest11]' > x.egg-info/entry_points.txt", ("x.egg-info/entry_points.txt",)),
+        ("mkdir x.egg-info; echo '[console_scripts]' > x.egg-info/entry_points.txt", ()),
+        ("mkdir -p venv/lib; echo 'import x' > venv/lib/a.pth", ("venv/lib/a.pth",)),
+        ("mkdir tests; echo > tests/__init__.py; echo > __init__.py", ("__init__.py", "tests/__init__.py")),
+        ("mkdir src; echo > src/__init__.py", ()),
+        ("echo > sitecustomize.py; mkdir _pytest; echo > _pytest/a.py", ("_pytest/a.py", "sitecustomize.py")),
+        ("mkdir src; echo > src/pytest.py", ()),
+        ("echo A=1 > .env", ()),
+        ("echo PYTEST_ADDOPTS=-x > .env", (".env",)),
+        (
+            "echo > jest.config.js; echo > vitest.config.ts; echo > .babelrc",
+            (".babelrc", "jest.config.js", "vitest.config.ts"),
+        ),
+        ("""echo '{"name": "b", "scripts": {"test": "jest"}}' > package.json""", ()),
+        ("""echo '{"name": "a", "scripts": {"test": "exit 0"}}' > package.json""", ("package.json",)),
+        ("""echo '{"scripts": {"test": "jest"}, "jest": {"bail": 1}}' > package.json""", ("package.json",)),
         ("rm tox.ini", ("tox.ini",)),
         ("rm -f pyproject.toml; ln -s /etc/passwd pyproject.toml", ()),
     ],
@@ -360,6 +378,7 @@ def pytest_runtest_makereport(item, call):
 def test_what_configures_hidden_tests_is_named(plain: Place, script: str, expected: tuple[str, ...]) -> None:
     plain.file("template/pyproject.toml", "[project]\nname = 'a'\n")
     plain.file("template/tox.ini", "[pytest]\naddopts = -q\n")
+    plain.file("template/package.json", '{"name": "a", "scripts": {"test": "jest"}}')
     plain.file("hidden/test_it.py", "def test_it(): assert False\n")
     plain.file("hidden/conftest.py", "")
     script = script.replace("cp ../plan", "echo >")
@@ -368,17 +387,78 @@ def test_what_configures_hidden_tests_is_named(plain: Place, script: str, expect
     assert trial.changes.test_config == expected
 
 
-def test_a_conftest_that_reports_every_test_as_passed_fools_the_runner_and_not_the_check(plain: Place) -> None:
-    plain.file("conftest.py", CONFTEST)
-    plain.file("hidden/test_it.py", "def test_it(): assert False\n")
-    command = f"{sys.executable} -m pytest -q -p no:cacheprovider --junit-xml report.xml tests"
-    trial = plain.trial(
-        f"cp {plain.root}/conftest.py conftest.py",
-        hidden=(CopiedFiles(str(plain.root / "hidden"), "tests"),),
-        grade=f"{command}; cat report.xml",
-    )
-    report = printed(trial.graded)
-    assert 'failures="0"' in report
-    assert 'name="test_it"' in report
-    assert isinstance(trial.changes, WorkspaceChanges)
-    assert trial.changes.test_config == ("conftest.py",)
+@pytest.mark.parametrize("allowed", [(), ("*.py", "*.ini", "*.json", ".env")])
+def test_what_configures_tests_is_as_it_was_unless_it_is_allowed(plain: Place, allowed: tuple[str, ...]) -> None:
+    before = {
+        "conftest.py": "x = 1\n",
+        "tox.ini": "[tox]\nenvlist = py\n[pytest]\naddopts = -q\n",
+        "package.json": '{"scripts": {"test": "jest"}}',
+        ".env": "A=1\n",
+    }
+    changed = {
+        "conftest.py": "x = 2\n",
+        "tox.ini": "[pytest]\naddopts = --collect-only\n[tox]\nenvlist = py, mypy\n",
+        "package.json": '{"scripts": {"test": "exit 0", "build": "tsc"}, "jest": {"bail": 1}}',
+        ".env": "A=2\nPYTEST_ADDOPTS=-x\n",
+        "sitecustomize.py": "import os\n",
+    }
+    for name, text in before.items():
+        plain.file(f"template/{name}", text)
+    for name, text in changed.items():
+        plain.file(f"changed/{name}", text)
+    plain.file("hidden/test_it.py", "")
+
+    async def work(workspaces: LocalWorkspaces) -> dict[str, str]:
+        workspace = await workspaces.open(
+            plain.spec(hidden=(CopiedFiles(str(plain.root / "hidden"), "tests"),)), None, {}
+        )
+        assert isinstance(workspace, LocalWorkspace)
+        await agent(workspace, f"cp -r {plain.root}/changed/. .")
+        assert isinstance(await workspace.finish(), WorkspaceChanges)
+        restored = await workspace.restore_test_config(allowed)
+        assert restored == (() if allowed else tuple(sorted(changed)))
+        found = texts_below(workspace.path)
+        await workspace.close(keep=False)
+        return found
+
+    found = plain.run(work)
+    found.pop("tests/test_it.py")
+    if allowed:
+        assert found == changed
+        return
+    assert found.keys() == before.keys()
+    assert found["conftest.py"] == "x = 1\n"
+    assert found["tox.ini"] == "[tox]\nenvlist = py, mypy\n[pytest]\naddopts = -q\n"
+    assert json.loads(found["package.json"]) == {"scripts": {"test": "jest", "build": "tsc"}}
+    assert found[".env"] == "A=2\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "ends"),
+    [
+        ("{python} -m pytest -q -p no:cacheprovider -p no:agentv tests", 1),
+        ("{python} -m pytest -q -p no:cacheprovider -p no:agentv tests/test_it.py::test_it", 1),
+        ("{python} -m unittest discover -s tests", 1),
+        ("true", None),
+    ],
+)
+def test_hidden_tests_that_must_fail_do(plain: Place, command: str, ends: int | None) -> None:
+    test = '"""Doc."""\nfrom __future__ import annotations\nimport unittest\n'
+    test += "def test_it(): return 1\nclass A(unittest.TestCase):\n    def test_it(self): self.assertTrue(1)\n"
+    plain.file("hidden/test_it.py", test)
+    plain.file("hidden/data.json", "{}")
+
+    async def work(workspaces: LocalWorkspaces) -> FailingTests | Failure | None:
+        workspace = await workspaces.open(
+            plain.spec(hidden=(CopiedFiles(str(plain.root / "hidden"), "tests"),)), None, {}
+        )
+        assert isinstance(workspace, LocalWorkspace)
+        await workspace.finish()
+        found = await workspace.run_failing_tests(WorkspaceCommand(shell=command.format(python=sys.executable)))
+        assert texts_below(workspace.path) == {"tests/test_it.py": test, "tests/data.json": "{}"}
+        await workspace.close(keep=False)
+        return found
+
+    found = plain.run(work)
+    assert not isinstance(found, Failure)
+    assert (found and (found.names, found.ended.status)) == (ends and ({"test_it::test_it"}, ends))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -16,17 +18,31 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade
 from agentv.model.suite.workspace import WorkspaceCommand
 from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.path_globs import GlobError, check_glob, is_glob, matches
+from agentv.model.values.path_globs import GlobError, check_glob, is_glob
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
-from agentv.ports import ProgramResult
+from agentv.ports import FailingTests, ProgramResult, Workspace
 from agentv.registry.fields import Between, Command, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
 from agentv.user_code.excerpts import tail
 
 TIMEOUT_S = 600.0
 """Seconds that a command may take where the entry says nothing: it may run the tests of a whole repository."""
 
-_RUNNER = lazy_pattern(r"\b(?:pytest|py\.test|tox|nox|jest|vitest|mocha|playwright|phpunit)\b")
+_RUNNER = lazy_pattern(
+    r"\b(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|playwright|phpunit|node --test"
+    r"|(?:npm|pnpm|yarn|bun|go|cargo)(?: run)? test)\b"
+)
+_NO_TESTS = lazy_pattern(
+    r"^(?:Ran 0 tests in .*|=* ?no tests ran\b.*|No tests? (?:files )?found.*|\s*0 passing\b.*|(?:# |ℹ )tests 0)$",
+    re.MULTILINE,
+)
+_RAN_TESTS = lazy_pattern(
+    r"\bRan [1-9]\d* tests?\b|\b[1-9]\d* (?:passed|passing)\b|^(?:# |ℹ )tests [1-9]", re.MULTILINE
+)
+"""What test runners print at their end: unittest, pytest, jest and vitest, mocha, node."""
+
+DEFEATED = "grader-defeated"
+NO_TEST_RAN = "no-test-ran"
 _MOST_FAILED = 50
 _KEPT = 4_000
 """Characters of each output of a failed command that its row keeps."""
@@ -46,7 +62,7 @@ class CommandPasses(DeclaredAssertion):
     fail_to_pass: Annotated[Texts | None, Doc("tests that must pass now; they failed before the agent's work")] = None
     pass_to_pass: Annotated[Texts | None, Doc("tests that must still pass")] = None
     allow_config: Annotated[
-        Texts, Doc("globs of files that configure tests, such as `conftest.py`, which the agent may add or change")
+        Texts, Doc("globs of files that configure tests, such as `conftest.py`, whose changes by the agent stay")
     ] = ()
 
     short: ClassVar[str | None] = "command"
@@ -77,44 +93,78 @@ class CommandPasses(DeclaredAssertion):
         workspace = context.workspace
         if workspace is None or context.workspace_path is None:
             return NO_WORKSPACE
-        call, directory, path = context.services.executor.call, context.workspace_path, self.path
-        if path is not None and (blocked := await call(lambda: _remove_report(Path(directory), path))):
-            return Grade.of(False, f"the command writes {path}", blocked)
-        ended = await workspace.run(
-            WorkspaceCommand(
-                argv=self.command.argv,
-                shell=self.command.shell,
-                cwd=self.cwd,
-                env=dict(self.env),
-                timeout_s=float("inf"),  # the entry's own limit cancels this
-            )
+        tests = self.parse is not None or _RUNNER.search(str(self.command)) is not None
+        restored = await workspace.restore_test_config(self.allow_config) if tests else ()
+        if isinstance(restored, Failure):
+            return Grade.errored(restored.code, restored.message)
+        command = WorkspaceCommand(
+            argv=self.command.argv,
+            shell=self.command.shell,
+            cwd=self.cwd,
+            env=dict(self.env),
+            timeout_s=float("inf"),  # the entry's own limit cancels this
         )
-        if isinstance(ended, Failure):
-            return Grade.errored(ended.code, ended.message)
-        if path is None:
-            grade = _all_of([*self._outcome(ended)])
-        else:
-            grade = await call(lambda: self._tests(ended, os.path.realpath(directory), path))
-        grade = self._trusted(grade, context)
-        return grade if grade.passed else replace(grade, details={**grade.details, **_printed(ended)})
+        grade, ended = await self._run(context, workspace, command)
+        if tests and grade.passed and self.exit == 0:
+            grade = await self._confirmed(grade, context, workspace, command)
+        details = {**grade.details, **({"restored": list(restored)} if restored else {})}
+        if ended is not None and not grade.passed:
+            details |= _printed(ended)
+        return replace(grade, details=details)
 
-    def _trusted(self, grade: Grade, context: AssertionContext) -> Grade:
-        """The grade; failed where the agent changed what decides how hidden tests run, so that they prove nothing."""
-        changed = context.changes.test_config if context.changes is not None else ()
-        if self.parse is None and _RUNNER.search(str(self.command)) is None:
-            return grade
-        others = tuple(one for one in changed if not any(matches(glob, one) for glob in self.allow_config))
-        if not others:
-            return grade
-        said = f"{listed(others)}; 'allow_config' names what the agent may change"
-        check = Check("the agent did not change how hidden tests run", False, excerpt(said))
-        return replace(grade, score=0.0, passed=False, checks=(check, *grade.checks))
+    async def _run(
+        self, context: AssertionContext, workspace: Workspace, command: WorkspaceCommand
+    ) -> tuple[Grade, ProgramResult | None]:
+        """The grade of a command, and how it ended."""
+        call, directory, path = context.services.executor.call, Path(workspace.path), self.path
+        if path is not None and (blocked := await call(lambda: _remove_report(directory, path))):
+            return Grade.of(False, f"the command writes {path}", blocked), None
+        ended = await workspace.run(command)
+        if isinstance(ended, Failure):
+            return Grade.errored(ended.code, ended.message), None
+        if path is None:
+            return _all_of([*self._outcome(ended)]), ended
+        return await call(lambda: self._tests(ended, os.path.realpath(directory), path)), ended
+
+    async def _confirmed(
+        self, grade: Grade, context: AssertionContext, workspace: Workspace, command: WorkspaceCommand
+    ) -> Grade:
+        """The grade of a command that passed; errored if it passes with tests that must fail, too."""
+        call, root, path = context.services.executor.call, Path(workspace.path), self.path
+        report = b"" if path is None else await call(lambda: _taken_report(root, path))
+        again = await workspace.run_failing_tests(command)
+        how = await call(lambda: self._defeated(again, root)) if isinstance(again, FailingTests) else ""
+        if path is not None:
+            await call(lambda: _put_back(root, path, report))
+        if isinstance(again, Failure):
+            return Grade.errored(again.code, again.message)
+        return Grade.errored(DEFEATED, f"tests that must fail pass, so a pass proves nothing: {how}") if how else grade
+
+    def _defeated(self, again: FailingTests, root: Path) -> str:
+        """How tests that must fail pass; empty: they fail."""
+        ended = again.ended
+        if self.path is None:
+            return f"the command exits with {ended.status}" if ended.status == self.exit else ""
+        data = content(os.path.realpath(root), self.path)
+        try:
+            reported = () if isinstance(data, Unreadable) else read_report(data)
+        except ReportError:
+            reported = ()
+        passing = [one.shown for one in reported if one.outcome == "passed" and _is_one_of(one, again.names)]
+        if passing:
+            return f"the report says that {listed(tuple(passing))} passed"
+        ends_well = not reported and ended.status == self.exit
+        return f"the command exits with {ended.status} and reports no test" if ends_well else ""
 
     def _outcome(self, ended: ProgramResult) -> Iterator[Check]:
         said = _last_lines(ended)
         status = f"exit {ended.status}" if ended.status >= 0 else f"killed by signal {-ended.status}"
         evidence = status if ended.status == self.exit or not said else f"{status}: {said}"
         yield Check(f"exits with {self.exit}", ended.status == self.exit, excerpt(evidence))
+        printed = b"\n".join((ended.stdout, ended.stderr)).decode("utf-8", "replace")
+        none = _NO_TESTS.search(printed)
+        if none is not None and _RAN_TESTS.search(printed) is None:
+            yield Check("runs a test", False, excerpt(none[0].strip()))
         if self.stdout is not None:
             printed = ended.stdout.decode("utf-8", "replace")
             yield Check(
@@ -131,15 +181,23 @@ class CommandPasses(DeclaredAssertion):
             tests = read_report(data)
         except ReportError as error:
             return Grade.of(False, "the command writes a report", f"{path} {error}")
+        ran = [test for test in tests if test.outcome != "skipped"]
+        if not ran:
+            skipped = f"{len(tests)} skipped; " if tests else ""
+            return Grade.errored(NO_TEST_RAN, f"the command ran no test: {skipped}{_status(ended)}")
         if self.fail_to_pass is not None or self.pass_to_pass is not None:
             checks = [_named(name, tests) for name in (*(self.fail_to_pass or ()), *(self.pass_to_pass or ()))]
             if self.stdout is not None:
                 checks += [*self._outcome(ended)][1:]
             return _share(checks)
-        ran = [test for test in tests if test.outcome != "skipped"]
-        if not ran:
-            return Grade.of(False, "the report has a test that ran", f"{len(tests)} skipped; {_status(ended)}")
         return _share([*_each(ran), *self._outcome(ended)])
+
+
+def _is_one_of(test: ReportedTest, names: frozenset[str]) -> bool:
+    """Whether a reported test is one of the functions `module::function`."""
+    function = test.name.partition("[")[0]
+    modules = {*test.classname.split("."), Path(test.file).stem}
+    return any(f"{module}::{function}" in names for module in modules)
 
 
 def _each(tests: Sequence[ReportedTest]) -> Iterator[Check]:
@@ -189,6 +247,19 @@ def _remove_report(workspace: Path, path: str) -> str:
     except OSError as error:
         return f"{path} was there before the command and cannot be removed: {error.strerror}"
     return ""
+
+
+def _taken_report(workspace: Path, path: str) -> bytes:
+    """The content of the report, which is removed."""
+    data = content(os.path.realpath(workspace), path)
+    _remove_report(workspace, path)
+    return b"" if isinstance(data, Unreadable) else data
+
+
+def _put_back(workspace: Path, path: str, report: bytes) -> None:
+    if not _remove_report(workspace, path):
+        with suppress(OSError):
+            (workspace / path).write_bytes(report)
 
 
 def _status(ended: ProgramResult) -> str:

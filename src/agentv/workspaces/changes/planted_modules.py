@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import PurePosixPath
 
 from agentv.workspaces.changes.diff import shown_path
 from agentv.workspaces.changes.protected import changed_paths
 from agentv.workspaces.changes.snapshot import Snapshot
 
-_RUNNERS = frozenset({"_pytest", "coverage", "iniconfig", "nose", "packaging", "pluggy", "pygments", "pytest", "tox"})
+RUNNERS = frozenset(
+    {"_pytest", "coverage", "iniconfig", "nose", "packaging", "pluggy", "pygments", "pytest", "tox"}
+    | {"sitecustomize", "usercustomize"}
+)
+"""Modules of test runners, and those that Python loads when it starts."""
+
 _SUFFIXES = (".py", ".pyc", ".so", ".pyd")
 
 
-def plants_modules(before: Snapshot, now: Snapshot) -> bool:
-    """Whether a file that an agent added or changed has the name of such a module, wherever it lies."""
-    return any(_module(shown_path(path)) in _SHADOWED for path in changed_paths(before, now) if path in now.files)
+def plants_modules(before: Snapshot, now: Snapshot, restored: Collection[bytes] = ()) -> bool:
+    """Whether a file that an agent added or changed has the name of such a module, wherever it lies.
+
+    Args:
+        before: the state of the workspace at the baseline.
+        now: its final state.
+        restored: files that are made as they were before tests run.
+    """
+    changed = (path for path in changed_paths(before, now) if path in now.files and path not in restored)
+    return any(_module(shown_path(path)) in _SHADOWED for path in changed)
 
 
 def _module(path: str) -> str:
@@ -27,4 +40,4 @@ def _module(path: str) -> str:
     return file.parent.name if name == "__init__" else name
 
 
-_SHADOWED = _RUNNERS | sys.stdlib_module_names
+_SHADOWED = RUNNERS | sys.stdlib_module_names

@@ -25,6 +25,13 @@ def changed_protected(globs: Iterable[str], before: Snapshot, now: Snapshot) -> 
     )
 
 
+def matching(globs: Iterable[str], snapshot: Snapshot) -> Iterator[str]:
+    """The paths of a snapshot that some globs name."""
+    patterns = tuple(glob_pattern(glob, below=True, parents=True) for glob in globs)
+    paths = map(shown_path, snapshot.files) if patterns else ()
+    return (path for path in paths if any(pattern.fullmatch(path) for pattern in patterns))
+
+
 def without(globs: Iterable[str], snapshot: Snapshot) -> Snapshot:
     """A snapshot without the files that some globs name."""
     patterns = tuple(glob_pattern(glob, below=True) for glob in globs)

@@ -68,6 +68,7 @@ WITHOUT_EXAMPLE = {
     "bad-picture": "it needs the key of a model API",
     "bad-payload": "it is for assertions that are run by hand",
     "file-changed": "it needs somebody who writes into the file at the right moment",
+    "grader-defeated": "it takes hidden tests, and an agent that cheats",
     "grader-changed": "it needs a target that writes into a file of the project",
     "http-status": "it needs a server",
     "internal-error": "no file leads to it",

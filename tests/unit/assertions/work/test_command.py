@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from agentv.assertions.work.command import CommandPasses
-from agentv.model.values.changes import WorkspaceChanges
-from agentv.ports import ProgramResult
+from agentv.ports import FailingTests, ProgramResult
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import run_program
 from doubles.grading import grade
@@ -25,6 +25,12 @@ class Directory:
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
+
+    async def restore_test_config(self, allowed):
+        return ()
+
+    async def run_failing_tests(self, command):
+        return None
 
     async def run(self, command, stdin=b""):
         there = Command(command.argv, command.shell, str(Path(self.path, command.cwd)))
@@ -144,15 +150,48 @@ def test_a_link_at_the_place_of_the_report_is_not_followed(tmp_path):
     [
         "",
         "<html/>",
-        "<testsuite/>",
-        "<testsuite><testcase name='t'><skipped/></testcase></testsuite>",
         "<testsuite><testcase name='t'>",
         '<!DOCTYPE x [<!ENTITY a "b">]><testsuite><testcase name="t"/></testsuite>',
     ],
 )
-def test_a_report_without_tests_does_not_pass(tmp_path, text):
+def test_what_is_no_report_does_not_pass(tmp_path, text):
     found = with_report(tmp_path, text)
     assert (found.error, found.passed) == (None, False)
+
+
+@pytest.mark.parametrize("options", [{}, {"fail_to_pass": ("t",)}])
+@pytest.mark.parametrize("text", ["<testsuite/>", "<testsuite><testcase name='t'><skipped/></testcase></testsuite>"])
+def test_a_report_without_a_test_that_ran_is_errored(tmp_path, text, options):
+    assert with_report(tmp_path, text, **options).error.code == "no-test-ran"
+
+
+@pytest.mark.parametrize(
+    ("printed", "passed"),
+    [
+        ("Ran 0 tests in 0.000s", False),
+        ("no tests ran in 0.01s", False),
+        ("============ no tests ran in 0.01s ============", False),
+        ("No tests found, exiting with code 0", False),
+        ("No test files found, exiting with code 0", False),
+        ("  0 passing (1ms)", False),
+        ("# tests 0", False),
+        ("ℹ tests 0", False),
+        ("Ran 0 tests in 0.000s\nRan 3 tests in 0.1s", True),
+        ("no tests ran in 0.01s\n5 passed in 0.1s", True),
+        ("# tests 2", True),
+        ("all is well", True),
+    ],
+)
+def test_a_command_whose_runner_says_that_no_test_ran_does_not_pass(tmp_path, printed, passed):
+    found = graded(tmp_path, f"printf '{printed}\n'")
+    assert found.passed == passed
+    if not passed:
+        assert found.checks[1].text == "runs a test"
+        assert found.checks[1].evidence == printed.strip()
+
+
+def test_unittest_that_finds_no_test_does_not_pass(tmp_path):
+    assert not graded(tmp_path, f"{sys.executable} -m unittest").passed
 
 
 @pytest.mark.parametrize(
@@ -191,21 +230,72 @@ def test_options_that_cannot_work_are_refused(options, path):
     assert [issue.path for issue in issues] == [path]
 
 
+class Guarded(Directory):
+    """A workspace whose test configuration is restored, and whose hidden tests fail as it is said."""
+
+    def __init__(self, path: Path, again: FailingTests | None, report: str | None = None) -> None:
+        super().__init__(path)
+        self.again, self.report, self.allowed = again, report, None
+
+    async def restore_test_config(self, allowed):
+        self.allowed = allowed
+        return ("conftest.py",)
+
+    async def run_failing_tests(self, command):
+        self.write()
+        return self.again
+
+    def write(self):
+        report = Path(self.path, "report.xml")
+        assert not report.exists()
+        if self.report is not None:
+            report.write_text(self.report)
+
+
+def guarded(tmp_path, line, again, report=None, **options):
+    workspace = Guarded(tmp_path, again, report)
+    found = grade(CommandPasses(Command(shell=line), **options), workspace=workspace, workspace_path=str(tmp_path))
+    return found, workspace
+
+
 @pytest.mark.parametrize(
-    ("line", "options", "passed"),
+    ("line", "restores"), [("true pytest", True), ("true npm test", True), ("true make lint", False)]
+)
+def test_what_configures_tests_is_restored_before_tests_run(tmp_path, line, restores):
+    found, workspace = guarded(tmp_path, line, None, allow_config=("tests/*",))
+    assert found.passed
+    assert workspace.allowed == (("tests/*",) if restores else None)
+    assert found.details == ({"restored": ["conftest.py"]} if restores else {})
+
+
+EXITS = {0: FailingTests(ProgramResult(0, b"", b"")), 1: FailingTests(ProgramResult(1, b"", b""))}
+
+
+@pytest.mark.parametrize(
+    ("line", "again", "code"),
     [
-        ("true pytest", {}, False),
-        ("true npx jest --ci", {}, False),
-        ("true make lint", {}, True),
-        ("true pytest", {"allow_config": ("tests/*",)}, False),
-        ("true pytest", {"allow_config": ("tests/*", "conftest.py")}, True),
+        ("true pytest", EXITS[1], None),
+        ("true pytest", EXITS[0], "grader-defeated"),
+        ("true pytest", None, None),
+        ("true make lint", EXITS[0], None),
     ],
 )
-def test_tests_whose_configuration_the_agent_changed_prove_nothing(tmp_path, line, options, passed):
-    assertion = CommandPasses(Command(shell=line), **options)
-    changes = WorkspaceChanges(test_config=("conftest.py", "tests/pytest.ini"))
-    found = grade(assertion, workspace=Directory(tmp_path), workspace_path=str(tmp_path), changes=changes)
-    assert (found.passed, found.score) == (passed, float(passed)), found.checks
-    if not passed:
-        assert found.checks[0].text == "the agent did not change how hidden tests run"
-        assert "conftest.py" in found.checks[0].evidence
+def test_a_command_that_passes_with_tests_that_must_fail_is_errored(tmp_path, line, again, code):
+    found, _ = guarded(tmp_path, line, again)
+    assert (found.error and found.error.code) == code
+
+
+PASSES = '<testsuite><testcase classname="tests.test_a" name="test_new[1]"/><testcase classname="b" name="test_old"/></testsuite>'
+FAILS = PASSES.replace('name="test_new[1]"/>', 'name="test_new[1]"><failure/></testcase>')
+
+
+@pytest.mark.parametrize(
+    ("report", "status", "code"),
+    [(FAILS, 1, None), (PASSES, 0, "grader-defeated"), (PASSES, 1, "grader-defeated"), (None, 0, "grader-defeated"), (None, 1, None), ("<html", 0, "grader-defeated")],
+)  # fmt: skip
+def test_a_report_in_which_tests_that_must_fail_pass_is_errored(tmp_path, report, status, code):
+    (tmp_path / "given.xml").write_text(PASSES)
+    again = FailingTests(ProgramResult(status, b"", b""), frozenset({"test_a::test_new"}))
+    found, _ = guarded(tmp_path, "cp given.xml report.xml", again, report, parse="junit", path="report.xml")
+    assert (found.error and found.error.code) == code
+    assert (tmp_path / "report.xml").read_text() == PASSES
