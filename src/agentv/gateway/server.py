@@ -48,8 +48,10 @@ class GatewayServer:
         Raises:
             OSError: there is none.
         """
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
         from aiohttp.web import Application, AppRunner, TCPSite
+
+        from agentv.user_code.connectors import unlimited_connector
 
         app = Application(client_max_size=LONGEST)
         app.router.add_route("*", "/{path:.*}", self._handle)
@@ -62,7 +64,7 @@ class GatewayServer:
         self.port = self._runner.addresses[0][1]
         self._client = ClientSession(
             auto_decompress=False,
-            connector=TCPConnector(limit=0),
+            connector=unlimited_connector(),
             cookie_jar=DummyCookieJar(),
             timeout=ClientTimeout(total=None),
             read_bufsize=1 << 18,

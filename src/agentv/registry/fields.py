@@ -86,6 +86,11 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
+class NoSecrets:
+    """Marks data without secrets, whatever its keys are called: answers by case id, the names in a schema."""
+
+
+@dataclass(frozen=True, slots=True)
 class FromEnvironment:
     """Marks text that an environment variable gives where the author gives none: the first of `names` that is set.
 

@@ -12,7 +12,7 @@ from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Between, Doc, Issue, Text, Verbatim
+from agentv.registry.fields import Between, Doc, Issue, NoSecrets, Text, Verbatim
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.answers import from_text
 
@@ -28,19 +28,20 @@ class Mock(ProviderSettings):
     free: ClassVar[bool] = True
     returns_context: ClassVar[bool] = False
 
-    response: Annotated[Json, Verbatim(), Doc("the answer to every case; an object or a list is returned as JSON")] = (
-        None
-    )
+    response: Annotated[
+        Json, Verbatim(), NoSecrets(), Doc("the answer to every case; an object or a list is returned as JSON")
+    ] = None
     responses: Annotated[
         Mapping[str, Json] | None,
         Verbatim(),
+        NoSecrets(),
         Doc(
             "answers by case id; `default` is used for all other cases; for a case with `turns`, a list with "
             "one answer per turn"
         ),
     ] = None
     delay_ms: Annotated[float, Between(0), Doc("delay of every answer, in milliseconds")] = 0.0
-    error: Annotated[Text | None, Verbatim(), Doc("fail every call with this message")] = None
+    error: Annotated[Text | None, Verbatim(), NoSecrets(), Doc("fail every call with this message")] = None
 
     def validate(self) -> Iterable[Issue]:
         """Exactly one source of answers must be given."""

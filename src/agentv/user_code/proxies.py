@@ -8,8 +8,11 @@ from urllib.parse import urlsplit
 
 @lru_cache(maxsize=64)
 def proxy_for(url: str) -> str | None:
-    """The proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. aiohttp itself would ask two threads a call."""
+    """The proxy that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY name; aiohttp would ask two threads a call."""
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)
-    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import NO_OUTPUT, around, excerpt, listed, quoted
@@ -32,6 +33,9 @@ from agentv.registry.fields import (
     Issue,
     Text,
 )
+
+if TYPE_CHECKING:
+    from regex import Pattern
 
 DEFAULT_EDITS = 5
 """Default number of edits for `levenshtein`, as in promptfoo."""
@@ -303,7 +307,7 @@ class WordBounds(Declared):
 
 @dataclass(frozen=True, slots=True)
 class WordCount(DeclaredAssertion):
-    """The answer has exactly this many words, or a number of words in an inclusive range."""
+    """The answer has exactly this many words, or a number in an inclusive range; a Chinese character is a word."""
 
     value: Annotated[Count | WordBounds | None, Doc("exact number of words; or a mapping of min and max")] = None
     min: Annotated[Count | None, Doc("minimum number of words")] = None
@@ -334,8 +338,8 @@ class WordCount(DeclaredAssertion):
             yield Issue(("min",) if self.value is None else ("value", "min"), f"min ({low}) is above max ({high})")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Count the words between white space."""
-        return _counted(context.output, *self.words())
+        """Count the words, by Unicode's boundaries."""
+        return _counted(context.output, *self.words(), count=words_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +365,7 @@ class MinTokens(DeclaredAssertion):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""
-        return _counted(context.output, self.value, None)
+        return _counted(context.output, self.value, None, count=_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +386,7 @@ class MaxTokens(DeclaredAssertion):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""
-        return _counted(context.output, 0, self.value)
+        return _counted(context.output, 0, self.value, count=_tokens)
 
 
 def _doubts(pattern: str, flags: str) -> Iterator[Issue]:
@@ -449,15 +453,30 @@ _WORD = re.compile(r"\S+")
 _LONG = 1_000_000
 
 
-def _words(text: str) -> int:
+def _tokens(text: str) -> int:
     """Words between white space; those of a long text are counted without a copy of each."""
     return len(text.split()) if len(text) < _LONG else sum(1 for _ in _WORD.finditer(text))
 
 
-def _counted(output: str | None, low: int, high: int | None) -> Grade:
+def words_in(text: str) -> int:
+    """The words by Unicode's default word boundaries (UAX #29): parts that contain a letter or a digit.
+
+    In scripts that are written without spaces, such as Chinese, Japanese and Thai, every character is a word.
+    """
+    return sum(1 for _ in _unicode_word().finditer(text))
+
+
+@lru_cache(maxsize=1)
+def _unicode_word() -> Pattern[str]:
+    import regex
+
+    return regex.compile(r"\b(?=_*+[\p{L}\p{N}])", regex.WORD | regex.V1)
+
+
+def _counted(output: str | None, low: int, high: int | None, *, count: Callable[[str], int]) -> Grade:
     if output is None:
         return NO_OUTPUT
-    words = _words(output)
+    words = count(output)
     passed = low <= words and (high is None or words <= high)
     return Grade.of(passed, f"has {_span_of(low, high)} words", f"{words} words")
 

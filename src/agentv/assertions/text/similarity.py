@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Literal
+from unicodedata import normalize
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.lazy_dataclass import dataclass
@@ -121,7 +122,8 @@ class Bleu(_Similar):
         """K. Papineni et al., 2002, of one sentence, as sacrebleu computes it: smoothed, with effective order."""
         from sacrebleu import sentence_bleu
 
-        return float(sentence_bleu(output, list(references), lowercase=True, tokenize=self.tokenize).score) / 100
+        composed, given = normalize("NFC", output), [normalize("NFC", one) for one in references]
+        return float(sentence_bleu(composed, given, lowercase=True, tokenize=self.tokenize).score) / 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +141,11 @@ class Gleu(_Similar):
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation.
+    """The words of a text in lower case, composed (NFC), without punctuation.
 
     In scripts that are written without spaces (Chinese, Japanese, Thai and the like) every character is a word.
     """
-    return [one.lower() for one in _word().findall(text)]
+    return [one.lower() for one in _word().findall(normalize("NFC", text))]
 
 
 @lru_cache(maxsize=1)

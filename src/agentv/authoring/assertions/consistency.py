@@ -28,7 +28,8 @@ PATIENCE_S = 1.0
 """Seconds of computing that the answers of one list are tried for: a pattern may take long on purpose."""
 
 _EXACT = "equals"
-_COUNTING = ("min-tokens", "max-tokens", "word-count")
+_COUNTING = (("min-tokens", "max-tokens"), ("word-count",))
+"""Types that count the same thing."""
 
 
 def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alternatives: bool = False) -> None:
@@ -62,9 +63,10 @@ def _check_together(entries: Sequence[AssertionEntry], report: Report) -> None:
             earlier.append(entry)
     if _EXACT in by_type:
         _try_the_only_answers(by_type[_EXACT][:EXACT], entries[:COMPARED], report)
-    counting = [entry for name in _COUNTING if name in by_type for entry in by_type[name]]
-    if len(counting) > 1:
-        _intersect(counting, report)
+    for alike in _COUNTING:
+        counting = [entry for name in alike if name in by_type for entry in by_type[name]]
+        if len(counting) > 1:
+            _intersect(counting, report)
 
 
 def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> bool:

@@ -65,6 +65,7 @@ class OptionsSchema:
         rules: every spelling of every option → how it is read.
         needed: the names of the options that have no default.
         secrets: options whose values must never be written.
+        open: options whose values hold no secrets.
         from_environment: option → the variables that may give it.
     """
 
@@ -75,6 +76,7 @@ class OptionsSchema:
     checks: bool
     needed: frozenset[str]
     secrets: frozenset[str] = frozenset()
+    open: frozenset[str] = frozenset()
     from_environment: Mapping[str, declared.FromEnvironment] = field(default_factory=dict)
 
     @property
@@ -265,6 +267,7 @@ def _compiled(cls: type) -> OptionsSchema:
         checks,
         frozenset(required),
         secrets=frozenset(key for key, _ in _marked(marked, declared.Secret)),
+        open=frozenset(key for key, _ in _marked(marked, declared.NoSecrets)),
         from_environment=dict(_marked(marked, declared.FromEnvironment)),
     )
 

@@ -27,6 +27,7 @@ from agentv.authoring.header.config import Config, over, read_run
 from agentv.authoring.header.judge_minimums import split_minimums
 from agentv.authoring.header.project import open_project
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
+from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
@@ -38,7 +39,7 @@ from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json
 from agentv.registry.preprocessors import Preprocessor
-from agentv.templating import Scope
+from agentv.templating import Scope, has_placeholder
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class HeaderReader:
         """
         request = self.request
         env = self._environment(root.get("env"), reading)
+        reading.secrets.update(secrets_in(dict(request.variables)))  # the case's variables are data, these are given
         reading = reading.within(Scope(request.variables, env))
         registry, config = open_project(reading.places.suite, self.registries.providers, reading)
         registry.lone_models = exam
@@ -242,6 +244,10 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     for key, item in node.items.items():
         if isinstance(item, Scalar) and item.value is not None:
             found[key] = item.value if isinstance(item.value, str) else item.text
+            if has_placeholder(found[key]):
+                message = f"'env' is not rendered: {key} is this text as it is written, with its braces"
+                hint = "to pass a variable of the environment on, leave it out; a target's own 'env' is rendered"
+                reading.report.warning("bad-value", item, message, hint=hint)
         else:
             reading.report.error("bad-value", item, f"'{key}' must be text, found {kind_of(item)}")
     return found

@@ -312,6 +312,8 @@ def _parts(value: str) -> Iterator[str]:
     yield value
     yield unquote(value)
     if "-----BEGIN" in value:
+        lines = value.replace("\\n", "\n").splitlines()
+        yield from (line.strip() for line in lines if is_searched(line) and "-----" not in line)
         return
     if value.lstrip().startswith(("{", "[")):
         yield from _in_body(value)

@@ -39,6 +39,7 @@ from agentv.templating import RenderError, Scope, has_placeholder, render_text
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 _FROM_ENVIRONMENT = lazy_pattern(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
+_PLACEHOLDER = lazy_pattern(r"\$?\{\{.*?\}\}", re.DOTALL)
 _EXTRA_KEYS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
 
 PLUGINS_COMMAND = "'agentv plugins' lists what is installed"
@@ -81,13 +82,14 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         return None
     at = as_provider(at, providers, reading)
     items = at.items
-    reading.secrets.update(secrets_in(plain(at)))  # whatever else is wrong with it, no message may show them
+    provider = _provider(at, providers, reading)
+    shape = shape_of(provider.settings) if provider is not None else None
+    # whatever else is wrong with it, no message may show them
+    reading.secrets.update(secrets_in(plain(_hiding(at, shape))))
     common = {key: one for key, one in items.items() if key in TARGET.canonical}
     authored = shape_of(AuthoredTarget).decode(common, at, reading, "a target")
-    provider = _provider(at, providers, reading)
-    if provider is None:
+    if provider is None or shape is None:
         return None
-    shape = shape_of(provider.settings)
     items = settings_in(items, at, {*shape.rules, *TARGET.canonical}, reading.report)
     own = without_blanks(_settings(items, at, provider, reading), shape, reading)
     env = {} if authored is INVALID else authored.env
@@ -96,10 +98,12 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     settings = _decoded(provider, own, at, reading, others)
     if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
-    check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
+    closed = {key: one for key, one in own.items() if name_of(key, shape) not in shape.open}
+    check_settings({**closed, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
     values |= {**drawn, "env": dict(authored.env)}
     drawn_headers = _drawn(own.get("headers"), values.get("headers"))
+    data = {key: values.pop(key) for key in shape.open if key in values}
     shown = {key: one for key, one in values.items() if key not in shape.secrets}
     if drawn_headers:
         shown["headers"] = {**values["headers"], **dict.fromkeys(drawn_headers, MASK)}
@@ -130,8 +134,8 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         allow_empty=authored.allow_empty,
         thoughts=authored.thoughts,
         secrets=frozenset(secrets),
-        public={**_recorded_provider(provider), **mask(shown), **dict.fromkeys(hidden, MASK)},
-        fingerprint=_fingerprint(provider, without_keys(shown), settings, files, reading),
+        public={**_recorded_provider(provider), **data, **mask(shown), **dict.fromkeys(hidden, MASK)},
+        fingerprint=_fingerprint(provider, {**data, **without_keys(shown)}, settings, files, reading),
         span=_place_of(at),
         variables=(*still_missing(variables, settings), *settings.reads({**reading.scope.env, **env})),
         files=files,
@@ -176,6 +180,13 @@ def _place_of(at: MapNode) -> Span | None:
     """Where a target says its name, else its provider; None for one of the command line."""
     place = (at.get("name") or at.items["provider"]).at
     return span_of(place) if place is not NOWHERE else None
+
+
+def _hiding(at: MapNode, shape: OptionsSchema | None) -> MapNode:
+    """The target without the settings that hold no secrets."""
+    if shape is None or not shape.open:
+        return at
+    return MapNode({key: one for key, one in at.items.items() if name_of(key, shape) not in shape.open}, at.keys, at.at)
 
 
 def _with_provider(at: MapNode, reading: Reading) -> MapNode | None:
@@ -237,7 +248,14 @@ def _filled(value: Any, scope: Scope) -> Any:
     try:
         return render_text(value, scope)
     except RenderError:
-        return value  # it needs the case
+        return _PLACEHOLDER.sub(lambda found: _filled_alone(found[0], scope), value)  # some of it needs the case
+
+
+def _filled_alone(placeholder: str, scope: Scope) -> str:
+    try:
+        return render_text(placeholder, scope)
+    except RenderError:
+        return placeholder
 
 
 def flattened(node: MapNode, providers: Registry[Provider], report: Report | None = None) -> MapNode:

@@ -14,7 +14,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, Secret, Text, Verbatim
+from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, NoSecrets, Secret, Text, Verbatim
 from agentv.targets.anthropic.messages import conversation, tool_choice_in, tools_in
 from agentv.targets.anthropic.replies import response_of
 from agentv.targets.anthropic.schemas import accepted
@@ -81,7 +81,7 @@ class Anthropic(ModelSettings):
         Between(1),
         Doc(f"maximum tokens of an answer, including thinking; defaults to {MAX_TOKENS} plus the thinking budget"),
     ] = None
-    response_format: Annotated[Json, Verbatim(), Doc("a JSON Schema for the answer")] = None
+    response_format: Annotated[Json, Verbatim(), NoSecrets(), Doc("a JSON Schema for the answer")] = None
     top_k: Annotated[int | None, Between(1), Doc("number of most likely tokens to sample from")] = None
     thinking: Annotated[
         Json,

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from agentv.model.values.json_memory import MOST_MEMORY, takes_too_much
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText, kind_of, plain_object, read_context
@@ -52,12 +54,25 @@ def invalid_reply(text: str | None) -> Failure | None:
     return TOO_LARGE if size > LIMIT else None
 
 
-def decoded(data: bytes) -> str | Failure:
-    """The text behind bytes, which are UTF-8; a byte order mark is dropped."""
+_CHARSET = lazy_pattern(r";\s*charset\s*=\s*[\"']?([\w.:+-]+)", re.IGNORECASE)
+
+
+def decoded(data: bytes, content_type: str = "") -> str | Failure:
+    """The text behind bytes, without a byte order mark.
+
+    Args:
+        data: the bytes.
+        content_type: the header that may declare their charset; UTF-8 where it declares none that is known.
+    """
+    declared = _CHARSET.search(content_type)
+    charset = declared[1] if declared is not None else "utf-8"
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(charset).removeprefix("\ufeff")
+    except LookupError:  # no charset that Python knows, or none of texts
+        return decoded(data)
     except UnicodeDecodeError as error:
-        return Failure("not-utf-8", f"the answer is not UTF-8 text (byte {error.start + 1})")
+        shown = "UTF-8" if charset.lower() in ("utf-8", "utf8") else charset
+        return Failure("not-utf-8", f"the answer is not {shown} text (byte {error.start + 1})")
 
 
 def parsed(text: str) -> Json | Failure:

@@ -120,14 +120,15 @@ def session_of_sdk() -> ClientSession:
 
 def _unlimited_session(responses: type[ClientResponse], *middlewares: ClientMiddlewareType) -> ClientSession:
     """A session without cookies, time limits and a limit of connections. It belongs to the loop that runs now."""
-    from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+    from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
     from agentv.targets.http.bodies import ENCODINGS
+    from agentv.user_code.connectors import unlimited_connector
 
     return ClientSession(
         response_class=responses,
         headers={"Accept-Encoding": ENCODINGS},
-        connector=TCPConnector(limit=0),
+        connector=unlimited_connector(),
         cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
         timeout=ClientTimeout(total=None),
         middlewares=middlewares,

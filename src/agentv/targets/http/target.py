@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Annotated, ClassVar, Literal
@@ -12,6 +13,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values import json_path
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
@@ -127,6 +129,25 @@ def _rendered(value: Json, scope: Scope) -> Json:
     return [_rendered(inner, scope) for inner in value] if isinstance(value, list | tuple) else value
 
 
+_PLACEHOLDER = lazy_pattern(r"(\$?\{\{.*?\}\})", re.DOTALL)
+_STRINGS = lazy_pattern(r'\\.|"', re.DOTALL)
+
+
+def _rendered_json(text: str, scope: Scope) -> str:
+    """A JSON text rendered. What is inserted inside a string is escaped, so that it cannot end the string."""
+    if "{%" in text:
+        return render_text(text, scope)
+    parts, inside = [], False
+    for place, piece in enumerate(_PLACEHOLDER.split(text)):
+        if place % 2 == 0:
+            inside ^= _STRINGS.findall(piece).count('"') % 2 == 1
+            parts.append(piece)
+        else:
+            value = render_text(piece, scope)
+            parts.append(json.dumps(value, ensure_ascii=False)[1:-1] if inside else value)
+    return "".join(parts)
+
+
 def _scope(request: TargetRequest) -> Scope:
     names: dict[str, Json] = {
         "prompt": request.prompt,
@@ -182,7 +203,7 @@ class _Http:
     async def _reshaped(
         self, transform: ResponseTransform, request: TargetRequest, reply: HttpReply
     ) -> TargetResponse | Failure:
-        text = decoded(reply.body)
+        text = decoded(reply.body, reply.headers.get("content-type", ""))
         value = text if isinstance(text, Failure) else parsed(text)
         if isinstance(text, Failure) or isinstance(value, Failure):
             return text if isinstance(text, Failure) else TOO_MANY_VALUES
@@ -199,14 +220,15 @@ class _Http:
         if self._body is None:
             return None
         if isinstance(self._body, str):
-            return render_text(self._body, scope).encode(errors="replace")
+            render_body = _rendered_json if self._body.lstrip().startswith(("{", "[")) else render_text
+            return render_body(self._body, scope).encode(errors="replace")
         try:
             return json.dumps(_rendered(self._body, scope), allow_nan=False).encode()
         except (TypeError, ValueError) as error:
             raise RenderError("bad-body", f"the body cannot be written as JSON: {error}") from None
 
     def _read(self, reply: HttpReply) -> TargetResponse | Failure:
-        text = decoded(reply.body)
+        text = decoded(reply.body, reply.headers.get("content-type", ""))
         if isinstance(text, Failure):
             return text
         is_list = self._path is None and not self._beside and text.lstrip().startswith("[")
@@ -236,7 +258,8 @@ class _Http:
 
     def _refused(self, reply: HttpReply) -> CallFailure:
         """A server that has answered a case refuses another one for what it asks, and not for the target's key."""
-        body = reply.body.decode(errors="replace")
+        text = decoded(reply.body, reply.headers.get("content-type", ""))
+        body = text if isinstance(text, str) else reply.body.decode(errors="replace")
         failure = failure_of(reply.status, body, reply.headers, self._retryable, address="url")
         return replace(failure, stops=False) if self._answered and failure.stops else failure
 

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
-from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 from httpx_aiohttp import AiohttpTransport
 
 from agentv.targets.http.bodies import ENCODINGS, BoundedBody
 from agentv.targets.http.certificates import tls_context
+from agentv.user_code.connectors import unlimited_connector
 from agentv.user_code.proxies import proxy_for
 
 _PIECE = 65_536
@@ -25,7 +26,7 @@ class ModelTransport(AiohttpTransport):
     def get_client(self) -> ClientSession:
         """The session; made at the first call, since it belongs to the event loop of that call."""
         return ClientSession(
-            connector=TCPConnector(limit=0, ssl=self.ssl_context),
+            connector=unlimited_connector(ssl=self.ssl_context),
             cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
             timeout=ClientTimeout(total=None),
         )

@@ -10,7 +10,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import Ceiling
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Between, Doc, Fraction, Issue, Nonempty, Secret, Text, Verbatim
+from agentv.registry.fields import Between, Doc, Fraction, Issue, Nonempty, NoSecrets, Secret, Text, Verbatim
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.extra_keys import extra_issues
 from agentv.targets.http.model_calls import key_issues, url_issues
@@ -42,12 +42,17 @@ class ModelSettings(ProviderSettings):
     top_p: Annotated[Fraction | None, Doc("nucleus sampling: probability mass to sample from")] = None
     stop: Annotated[tuple[Text, ...] | None, Doc("stop sequences")] = None
     tools: Annotated[
-        tuple[Json, ...], Verbatim(), Doc("tools the model may call, in OpenAI's form or the provider's own")
+        tuple[Json, ...],
+        Verbatim(),
+        NoSecrets(),
+        Doc("tools the model may call, in OpenAI's form or the provider's own"),
     ] = ()
     tool_choice: Annotated[
         Json, Verbatim(), Doc("`auto`, `required`, `none`, the name of a tool, or an object of the API")
     ] = None
-    response_format: Annotated[Json, Verbatim(), Doc("`json_object`, or a JSON Schema for the answer")] = None
+    response_format: Annotated[Json, Verbatim(), NoSecrets(), Doc("`json_object`, or a JSON Schema for the answer")] = (
+        None
+    )
     headers: Annotated[Mapping[str, Text], Doc("additional HTTP headers")] = field(default_factory=dict)
     extra: Annotated[JsonObject, Verbatim(), Doc("additional keys of the request body, in the API's own form")] = field(
         default_factory=dict

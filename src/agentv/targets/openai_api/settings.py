@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json
-from agentv.registry.fields import Between, Doc, Text, Verbatim
+from agentv.registry.fields import Between, Doc, NoSecrets, Text, Verbatim
 from agentv.targets.model_api.settings import ModelSettings
 from agentv.targets.openai_api.dialect import Dialect
 
@@ -18,7 +18,7 @@ class OpenAISettings(ModelSettings):
     embeds: ClassVar[bool] = True
 
     response_format: Annotated[
-        Json, Verbatim(), Doc("`json_object`, a JSON Schema for the answer, or an object of the API")
+        Json, Verbatim(), NoSecrets(), Doc("`json_object`, a JSON Schema for the answer, or an object of the API")
     ] = None
     api: Annotated[Literal["chat", "responses"], Doc("which API: `chat` (chat completions) or `responses`")] = "chat"
     frequency_penalty: Annotated[float | None, Between(-2, 2), Doc("penalty for repeated tokens")] = None

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
 import pytest
 
 from agentv.model.suite.assertion import Transform
-from agentv.model.suite.suite import Retry
+from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
@@ -122,6 +126,17 @@ def test_a_body_may_be_text(sent):
     found = sent(body="<q>ü</q>", headers={"content-type": "application/xml"}, method="PUT")
     assert (found["method"], found["body"]) == ("PUT", "<q>ü</q>")
     assert found["headers"]["content-type"] == "application/xml"
+
+
+def test_values_in_a_json_body_that_is_text_are_escaped(sent):
+    hostile = 'he said "no" \\ \n", "admin": true'
+    one = request(hostile, vars={"n": 3, "v": hostile})
+    found = sent(
+        one, body='{"q": "{{ prompt }}", "n": {{ n }}, "r": "[{{ v }}]", "t": {{ v | tojson }}, "s": "\\"{{ n }}"}'
+    )
+    assert json.loads(found["body"]) == {"q": hostile, "n": 3, "r": f"[{hostile}]", "t": hostile, "s": '"3'}
+    assert json.loads(sent(one, body='["{{ prompt }}"]')["body"]) == [hostile]
+    assert sent(one, body="{{ prompt }}")["body"] == hostile
 
 
 def test_headers_are_templates_too(sent):
@@ -341,3 +356,74 @@ def test_a_proxy_that_the_environment_names_is_asked_instead(server, monkeypatch
     monkeypatch.setenv("no_proxy", "localhost")
     assert answer(Http("http://never-resolved.invalid/ok")).output == "hello"
     assert code(Http("http://localhost:1/ok")) == "connection"
+    monkeypatch.delenv("http_proxy")
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{server.port}")
+    assert answer(Http("http://never-resolves.invalid/ok")).output == "hello"
+
+
+REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nContent-Type: %s\r\n\r\n%s"
+
+
+@contextmanager
+def raw_server(*replies: bytes) -> Iterator[str]:
+    """A server on sockets that sends these to every request, one after the other."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+                await reader.readexactly(int(length[1]) if length else 0)
+                for reply in replies:
+                    writer.write(reply)
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    listening = asyncio.run_coroutine_threadsafe(asyncio.start_server(serve, "127.0.0.1", 0), loop).result()
+    try:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@pytest.mark.parametrize(
+    "unasked", [b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", REPLY % (5, b"text/plain", b"other")]
+)
+def test_a_response_that_nobody_asked_for_is_not_that_of_the_next_request(unasked):
+    async def ask_thrice(target):
+        found = []
+        for _ in range(3):
+            found.append(await target.answer(request("hello")))
+            await asyncio.sleep(0.1)
+        await target.close()
+        return [one.output if isinstance(one, TargetResponse) else one for one in found]
+
+    with raw_server(REPLY % (5, b"text/plain", b"hello"), unasked) as url:
+        target = Http(url).connect(TargetSpec("h", "http", Http(url)), None)
+        assert asyncio.run(ask_thrice(target)) == ["hello", "hello", "hello"]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "output"),
+    [
+        ("text/plain; charset=iso-8859-1", "café".encode("latin-1"), "café"),
+        ('text/plain; charset="windows-1252"', "“café”".encode("cp1252"), "“café”"),
+        ("text/plain;charset=UTF-16", "café".encode("utf-16"), "café"),
+        ("application/json; charset=shift_jis", '{"output": "日本"}'.encode("shift_jis"), "日本"),
+        ("text/plain; charset=utf-8", b"\xef\xbb\xbfhello", "hello"),
+        ("text/plain; charset=no-such", "café".encode(), "café"),
+        ("text/plain; charset=base64", "café".encode(), "café"),
+        ("text/plain", "café".encode(), "café"),
+        ("text/plain; charset=utf-8", b"caf\xe9", Failure("not-utf-8", "the answer is not UTF-8 text (byte 4)")),
+        ("text/plain; charset=ascii", b"caf\xe9", Failure("not-utf-8", "the answer is not ascii text (byte 4)")),
+    ],
+)
+def test_a_declared_charset_is_decoded(content_type, body, output):
+    with raw_server(REPLY % (len(body), content_type.encode(), body)) as url:
+        found = answer(Http(url))
+    assert (found.output if isinstance(found, TargetResponse) else found) == output
