@@ -22,5 +22,6 @@ class _Protocol(ResponseHandler):
 def unlimited_connector(**options: Any) -> TCPConnector:
     """A pool without a limit of its own: how many calls there are at once the engine decides."""
     made = TCPConnector(limit=0, **options)
-    made._factory = partial(_Protocol, loop=asyncio.get_running_loop())  # noqa: SLF001  # aiohttp offers no other way
+    # aiohttp offers no other way
+    made._factory = partial(_Protocol, loop=asyncio.get_running_loop())  # type: ignore[assignment]  # noqa: SLF001
     return made
