@@ -116,7 +116,7 @@ def test_a_sitting_is_on_record_with_what_sat(library):
     assert (row["model"], row["judge"], row["errored"], row["partial"]) == ("pupil", None, 0, False)
     assert (library.path / ".agentv" / "results" / row["run_id"]).is_dir()
     assert row["ts"].endswith("Z")
-    assert set(row["files"]) == {"prompt.md", "eval.yml", "meta.yaml#description"}
+    assert set(row["files"]) == {"prompt.md", "eval.yml", "meta.yaml#description", "targets.yaml#pupil"}
     kept = library.path / ".agentv" / "exams"
     assert set(row["files"].values()) <= {path.name for path in kept.iterdir()}
 
@@ -239,6 +239,26 @@ def test_neither_other_descriptions_nor_the_environment_are_part_of_what_sat(lib
     assert "south" in library.run("prompt", "render", "greeter", "--case", "greets").stdout
     checked = library.run("prompt", "doctor", "greeter")
     assert checked.status == 0, checked.stderr
+
+
+def test_an_unrelated_target_does_not_matter_and_an_edited_one_does(library):
+    unrelated = "  - {name: code, provider: python, function: 'm.py:f'}\ndefaults:"
+    library.write(".agentv/targets.yaml", TARGETS.replace("defaults:", unrelated))
+    library.write("m.py", "def f(prompt):\n    return prompt\n")
+    library.ready()
+    library.write("m.py", "def f(prompt):\n    return 'x'\n")
+    assert library.run("prompt", "doctor").status == 0
+    library.write(".agentv/targets.yaml", TARGETS.replace("Hello Ann, closes", "Hi Ann, closes"))
+    checked = library.run("prompt", "doctor")
+    assert (checked.status, "   the target 'pupil': edited\n" in checked.stderr) == (1, True)
+    assert library.run("prompt", "demote", "greeter").status == 0
+    refused = library.run("prompt", "promote", "greeter", "--explain")
+    assert refused.status == 1
+    covered = {
+        name: (before, now) for before, _, now, name in (row.split(None, 3) for row in refused.stderr.splitlines()[-4:])
+    }
+    assert covered.keys() == {"eval.yml", "description", "prompt.md", "target 'pupil'"}
+    assert [name for name, (before, now) in covered.items() if before != now] == ["target 'pupil'"]
 
 
 def test_promotion_changes_one_word_of_meta_and_demotion_too(library):

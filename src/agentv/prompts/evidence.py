@@ -10,7 +10,8 @@ from stat import S_ISREG
 from typing import Literal
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.exam import DESCRIPTION, normalised
+from agentv.model.suite.exam import DESCRIPTION, TARGET, ExamRow, normalised
+from agentv.model.suite.library import called
 
 ChangeKind = Literal["edited", "added", "removed"]
 
@@ -24,7 +25,8 @@ class DigestChange:
 
     def __str__(self) -> str:
         """For people: `prompt.xml: edited`."""
-        return f"{'the description' if self.path == DESCRIPTION else self.path}: {self.kind}"
+        name = called(self.path)
+        return f"{name if name == self.path else f'the {name}'}: {self.kind}"
 
 
 def digests(texts: Mapping[str, bytes]) -> dict[str, str]:
@@ -39,7 +41,7 @@ def prompt_sha256(found: Mapping[str, str]) -> str:
 
 def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[DigestChange, ...]:
     """Differences between the digests in a row and the current ones, by path."""
-    found = []
+    now, found = comparable(recorded, now), []
     for path in sorted(recorded.keys() | now.keys()):
         if path not in recorded:
             found.append(DigestChange(path, "added"))
@@ -48,6 +50,23 @@ def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[Digest
         elif recorded[path] != now[path]:
             found.append(DigestChange(path, "edited"))
     return tuple(found)
+
+
+def comparable(recorded: Mapping[str, str], now: Mapping[str, str]) -> Mapping[str, str]:
+    """The current digests that a row can be compared with.
+
+    A row that records no target, as older ones do, is compared without. A recorded target that cannot be read here,
+    since a variable of the environment is not set, is taken as it was: what names targets is among the texts.
+    """
+    targets = {path: digest for path, digest in recorded.items() if path.startswith(TARGET)}
+    if targets:
+        return {**targets, **now}
+    return {path: digest for path, digest in now.items() if not path.startswith(TARGET)}
+
+
+def is_current(row: ExamRow, now: Mapping[str, str]) -> bool:
+    """Whether a row is about what there is now."""
+    return row.prompt_sha256 == prompt_sha256(comparable(row.files, now))
 
 
 def current_digests(directory: str, recorded: Mapping[str, str], description: str | None) -> dict[str, str]:
@@ -62,7 +81,9 @@ def current_digests(directory: str, recorded: Mapping[str, str], description: st
     """
     found: dict[str, str] = {}
     for path in recorded:
-        if path != DESCRIPTION and (data := _bytes(os.path.join(directory, path))) is not None:  # noqa: PTH118  # for thousands of prompts
+        if path.startswith(TARGET):
+            found[path] = recorded[path]  # the exam would have to be loaded; doctor does
+        elif path != DESCRIPTION and (data := _bytes(os.path.join(directory, path))) is not None:  # noqa: PTH118  # for thousands of prompts
             found[path] = hashlib.sha256(normalised(data)).hexdigest()
     if description is not None:
         found[DESCRIPTION] = hashlib.sha256(description.encode()).hexdigest()

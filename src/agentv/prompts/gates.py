@@ -8,7 +8,7 @@ from dataclasses import field
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import STATUSES, ExamRow, PromptMeta, PromptStatus
 from agentv.model.values.formatting import plural
-from agentv.prompts.evidence import changes, prompt_sha256
+from agentv.prompts.evidence import changes, is_current
 
 NO_EVIDENCE = "no-evidence"
 STALE_EVIDENCE = "stale-evidence"
@@ -100,22 +100,22 @@ def is_whole(row: ExamRow) -> bool:
     return not row.partial and row.prompt_sha256 is not None and row.total > 0 and not row.errored
 
 
-def status_evidence(meta: PromptMeta, rows: Sequence[ExamRow], now_sha: str) -> StatusEvidence:
+def status_evidence(meta: PromptMeta, rows: Sequence[ExamRow], now: Mapping[str, str]) -> StatusEvidence:
     """The evidence for a prompt's status.
 
     Args:
         meta: of the prompt; a draft rests on nothing.
         rows: of its log, the oldest first.
-        now_sha: the hash over all that its exam rests on, as it stands.
+        now: path → sha256 of all that the exam rests on, as it stands.
     """
     whole = [row for row in rows if is_whole(row)]
     ready = meta.status == "ready"
     good = [row for row in whole if row.all_passed] if ready else whole
-    same = [row for row in good if row.prompt_sha256 == now_sha]
+    same = [row for row in good if is_current(row, now)]
     evidence = _last(same) or _last(good)
     if meta.status == "draft" or evidence is None:
         return StatusEvidence(evidence=evidence)
-    latest = _last([row for row in whole if row.prompt_sha256 == now_sha])
+    latest = _last([row for row in whole if is_current(row, now)])
     failed = latest if ready and latest is not None and not latest.all_passed else None
     return StatusEvidence(not same, evidence, failed)
 
@@ -133,8 +133,7 @@ def _unmet_checks(evidence: GateEvidence) -> Iterable[GateRefusal]:
 def _not_attempted(evidence: GateEvidence) -> Iterable[GateRefusal]:
     """What keeps a prompt from `tested`: a complete attempt at this exact text must be recorded, passed or not."""
     whole = [row for row in evidence.rows if is_whole(row)]
-    now = prompt_sha256(evidence.now)
-    if any(row.prompt_sha256 == now for row in whole):
+    if any(is_current(row, evidence.now) for row in whole):
         return
     if whole:
         yield _stale(whole[-1], evidence.now)
@@ -151,7 +150,7 @@ def _not_passed(evidence: GateEvidence) -> Iterable[GateRefusal]:
     last = evidence.rows[-1]
     if not is_whole(last):
         yield GateRefusal(NO_EVIDENCE, f"its most recent exam ({last.ts}) does not count", (_why_incomplete(last),))
-    elif last.prompt_sha256 != prompt_sha256(evidence.now):
+    elif not is_current(last, evidence.now):
         yield _stale(last, evidence.now)
     if not last.all_passed:
         yield GateRefusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) did not pass", tuple(_failures(last)))

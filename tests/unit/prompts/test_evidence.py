@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.suite.exam import DESCRIPTION, normalised
-from agentv.prompts.evidence import DigestChange, changes, current_digests, digests, prompt_sha256
+from agentv.prompts.evidence import DigestChange, changes, comparable, current_digests, digests, prompt_sha256
 
 
 def sha(data: bytes) -> str:
@@ -75,3 +75,11 @@ def test_a_row_may_name_anything(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     hostile = dict.fromkeys(["/dev/zero", "pipe", ".", "\0", "x" * 5000, "gone"], sha(b""))
     assert current_digests(str(tmp_path), hostile, None) == {}
+
+
+def test_targets_are_compared_where_a_row_records_them_and_they_can_be_read():
+    old, row = {"a": "1"}, {"a": "1", "targets.yaml#m": "2"}
+    assert comparable(old, {"a": "1", "targets.yaml#m": "3"}) == {"a": "1"}
+    assert comparable(row, {"a": "1"}) == row
+    assert changes(row, {"a": "1", "targets.yaml#m": "3"}) == (DigestChange("targets.yaml#m", "edited"),)
+    assert [str(one) for one in changes(row, {"a": "1", "targets.yaml#k": "3"})] == ["the target 'k': added"]

@@ -133,5 +133,5 @@ def test_a_prompts_life():
     ],
 )
 def test_how_a_prompt_stands_to_its_status(status, rows, edited, evidence, failed):
-    found = status_evidence(PromptMeta("p", status=status), rows, NOW_SHA)
+    found = status_evidence(PromptMeta("p", status=status), rows, NOW)
     assert (found.edited, found.evidence, found.failed_since) == (edited, evidence, failed)

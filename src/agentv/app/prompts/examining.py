@@ -18,7 +18,7 @@ from agentv.errors import Diagnostic, StoreError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import STATUSES, ExamRow, PromptStatus
 from agentv.model.values.span import Span
-from agentv.prompts.evidence import changes, digests, prompt_sha256
+from agentv.prompts.evidence import changes, digests
 from agentv.prompts.gates import GateEvidence, StatusEvidence, status_evidence
 from agentv.prompts.reading import Log, log_diagnostics, log_path, read_log
 from agentv.reports.run.exam_attempts import when
@@ -181,7 +181,7 @@ def _unfounded(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str,
     status, at = prompt.meta.status, _at_status(prompt)
     if status == "draft":
         return
-    found: StatusEvidence = status_evidence(prompt.meta, rows, prompt_sha256(now))
+    found: StatusEvidence = status_evidence(prompt.meta, rows, now)
     again = f"agentv prompt eval {prompt.id}"
     if found.evidence is None:
         what = "no passed exam" if status == "ready" else "no exam"

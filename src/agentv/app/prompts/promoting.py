@@ -10,11 +10,17 @@ from agentv.app.prompts.library import LibraryPrompt
 from agentv.authoring.exams.prompt_files import META
 from agentv.errors import UsageError
 from agentv.model.suite.exam import STATUSES, PromptStatus
-from agentv.model.suite.library import Promotion, PromotionGate
+from agentv.model.suite.library import Covered, Promotion, PromotionGate
 from agentv.prompts.gates import next_status, previous_status, refusals
 from agentv.prompts.status import write_status
 
 Write = Callable[[Path, PromptStatus], None]
+
+
+def covered_by(examined: Examined) -> Covered:
+    """What the latest exam covered, and what it would cover now."""
+    row = examined.log.rows[-1] if examined.log.rows else None
+    return Covered(row.ts if row else None, row.files if row else {}, examined.now)
 
 
 def gate_of(examined: Examined, to: PromptStatus | None = None) -> PromotionGate:

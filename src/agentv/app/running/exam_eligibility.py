@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agentv.model.run.trial import Status, Trial
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.exam import DESCRIPTION, Exam, normalised
+from agentv.model.suite.exam import DESCRIPTION, TARGET, Exam, normalised
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.values import Json
 
@@ -82,7 +82,7 @@ def why_partial(suite: Suite, found: Sequence[tuple[Trial, Status]], settings: E
 def _changed(exam: Exam) -> Iterator[str]:
     """The files that are not what they were when the exam was loaded: code is read when it runs."""
     for path, data in exam.texts.items():
-        if path == DESCRIPTION:
+        if path == DESCRIPTION or path.startswith(TARGET):
             continue
         try:
             now = normalised(Path(exam.directory, path).read_bytes())

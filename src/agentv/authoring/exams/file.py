@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,7 @@ class ExamReader:
     _prompt: ExamPrompt | None = field(init=False, default=None)
     _names: dict[str, Place] = field(init=False, default_factory=dict)
     _own_target: TargetSpec | None = field(init=False, default=None)
+    _header: Header = field(init=False)
 
     def header(self) -> MapNode:
         """All but the cases, in the words of an eval file."""
@@ -110,6 +111,7 @@ class ExamReader:
         """The cases of each entry of `cases`, as read."""
         if self.request.targets or self.request.given_target is not None:
             self._own_target = self._named_target(header)
+        self._header = header
         header.cases.notes.seen = True  # what is missing is reported here, in the exam's words
         node = self._authored.cases
         if node is None:
@@ -139,10 +141,19 @@ class ExamReader:
         return Exam(
             prompt=self._meta.id,
             directory=self._directory,
-            texts=texts_of(self._directory, self._meta, suite, read),
+            texts=texts_of(self._directory, self._meta, suite, read, self._asked(suite)),
             other_model=self._is_other(suite),
             queries=queries,
         )
+
+    def _asked(self, suite: Suite) -> Iterator[TargetSpec]:
+        """The models and judges that the exam asks unless the command line names others."""
+        flagged = self.request.targets or self.request.given_target is not None
+        models = (self._own_target,) if flagged else suite.targets
+        for case in suite.cases:
+            yield from (one for one in ((case.target,) if case.target is not None else models) if one is not None)
+        header = self._header
+        yield from header.cases.notes.judging.used(replace(suite, forced_judge=None), suite.judges)
 
     def _others(self, reading: Reading) -> dict[str, str]:
         """Id → description of the library's other prompts; what is wrong with those is not told here."""

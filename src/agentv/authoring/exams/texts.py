@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from agentv.authoring.code.fingerprints import files_behind
+from agentv.authoring.code.fingerprints import digest_of, files_behind
 from agentv.authoring.exams.prompt_files import META
 from agentv.authoring.source.files import checkout_of, is_file, repository_root
+from agentv.authoring.source.masking import MASK
 from agentv.authoring.targets.target import files_of_settings
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.exam import DESCRIPTION, PromptMeta, normalised
-from agentv.model.suite.suite import Suite
+from agentv.model.suite.exam import DESCRIPTION, TARGET, PromptMeta, normalised
+from agentv.model.suite.suite import Suite, TargetSpec
 
 _SET_ASIDE = frozenset({".env", META})
 _OF_PROJECT = frozenset(
@@ -21,14 +24,19 @@ _OF_PROJECT = frozenset(
 )
 
 
-def texts_of(directory: str, meta: PromptMeta, suite: Suite, read: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Path from the prompt's directory → bytes, and the description under its own name.
+def texts_of(
+    directory: str, meta: PromptMeta, suite: Suite, read: Mapping[str, bytes], asked: Iterable[TargetSpec] = ()
+) -> dict[str, bytes]:
+    """All that an exam's evidence covers: path from the prompt's directory → bytes, the description, the targets.
+
+    It is the same when the exam runs, in `doctor` and at promotion.
 
     Args:
         directory: the prompt's.
         meta: whose description counts, and nothing else of its file.
         suite: the exam, loaded: its assertions name files that loading does not read.
         read: path → bytes of all files that were read for it.
+        asked: the models and judges that it asks unless the command line names others.
     """
     root = repository_root(directory).rstrip(os.sep) + os.sep
     checks = {path for case in suite.cases for entry in case.assertions for path in _behind(entry, suite)}
@@ -42,7 +50,25 @@ def texts_of(directory: str, meta: PromptMeta, suite: Suite, read: Mapping[str, 
     found = {_named(path, directory): normalised(data) for path, data in texts.items()}
     if meta.description is not None:
         found[DESCRIPTION] = meta.description.encode()
+    found |= {f"{TARGET}{spec.name}": _record(spec, directory, root) for spec in asked}
     return dict(sorted(found.items()))
+
+
+def _record(spec: TargetSpec, directory: str, root: str) -> bytes:
+    """The settings of a target as a run records them, without secrets, and the digests of its own files."""
+    paths = (path for path in (*spec.files, *files_of_settings(spec.settings)) if path.startswith(root))
+    files = {_named(path, directory): digest_of(path) for path in paths}
+    record = {**_without_secrets(spec.public), "files": files}
+    return (json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, default=str) + "\n").encode()
+
+
+def _without_secrets(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that are masked: whether a key is set differs from machine to machine."""
+    return {
+        key: _without_secrets(value) if isinstance(value, Mapping) else value
+        for key, value in settings.items()
+        if value != MASK
+    }
 
 
 def _is_set_aside(path: str) -> bool:

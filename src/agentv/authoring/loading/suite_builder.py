@@ -60,7 +60,7 @@ class SuiteBuilder:
         if not notes.seen and not report.failed:
             report.error("no-tests", tests or self.context.top, "this file contains no cases")
         if not request.for_run:
-            registry.check()
+            self._check_unused()
         judging = notes.judging
         header.targets.settle(suite, reading, untargeted=notes.untargeted, judged=judging.asks_suite)
         untargeted = notes.untargeted and "target" not in not_missing
@@ -80,7 +80,7 @@ class SuiteBuilder:
         report_missing(called, reading, asks=request.for_run and request.asks)
         self._report_javascript(called)
         if not request.for_run:
-            registry.check()
+            self._check_unused()
         if report.failed:
             return None
         return replace(
@@ -98,6 +98,13 @@ class SuiteBuilder:
             graders=notes.graders,
             workspaces=WorkspaceUse(frozenset(notes.sandboxes), frozenset(notes.existing)),
         )
+
+    def _check_unused(self) -> None:
+        """Report mistakes in targets that nothing uses. Their files are none of the suite's."""
+        disk = self.context.disk
+        kept, disk.kept = disk.kept, None
+        self.header.targets.registry.check()
+        disk.kept = kept
 
     @property
     def _targets_win(self) -> bool:

@@ -17,6 +17,9 @@ STATUSES: tuple[PromptStatus, ...] = get_args(PromptStatus)
 DESCRIPTION = "meta.yaml#description"
 """What stands for the description among the files of an exam: the rest of `meta.yaml` is not part of what sat."""
 
+TARGET = "targets.yaml#"
+"""Stands before the name of a model or judge among the files of an exam: the record is what it was set to."""
+
 LONGEST_DESCRIPTION = 1024
 """Characters of a description; more no system that loads prompts by it would show."""
 
@@ -40,7 +43,8 @@ class Exam:
         prompt: the prompt's id.
         directory: the prompt's, absolute: where its log is.
         texts: what the exam rests on: path from the prompt's directory, parts joined by `/` → the bytes, `normalised`.
-            The description stands under `DESCRIPTION`, in UTF-8; there is none where the prompt has none.
+            The description stands under `DESCRIPTION`, in UTF-8; there is none where the prompt has none. The settings
+            of each model and judge stand under `TARGET` and its name, as JSON without secrets.
         other_model: it runs on another model than the one that it specifies.
         queries: id of the case that asks about a query → whether the query should trigger the prompt.
     """

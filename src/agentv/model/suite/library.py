@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Literal
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.exam import DESCRIPTION, ExamRow, PromptStatus
+from agentv.model.suite.exam import DESCRIPTION, TARGET, ExamRow, PromptStatus
 from agentv.model.values.message import Message
 from agentv.model.values.values import EMPTY, JsonObject
 
@@ -15,7 +15,9 @@ ChangeKind = Literal["edited", "added", "removed"]
 
 
 def called(path: str) -> str:
-    """Display name of a text of an exam: a path, or the description."""
+    """Display name of a text of an exam: a path, the description, or a target."""
+    if path.startswith(TARGET):
+        return f"target '{path.removeprefix(TARGET)}'"
     return "description" if path == DESCRIPTION else path
 
 
@@ -134,12 +136,28 @@ class PromptDiff:
 
 
 @dataclass(frozen=True, slots=True)
+class Covered:
+    """What evidence covers: path → sha256.
+
+    Attributes:
+        ts: when the latest exam ran; None: there is none.
+        recorded: what it covered.
+        now: what an exam would cover.
+    """
+
+    ts: str | None
+    recorded: Mapping[str, str]
+    now: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Promotion:
     """Result of a promotion or demotion.
 
     Attributes:
         written: the file holds the new status.
         gate: what was in the way; of a step back nothing is. Its `to` is None where there was nothing to do.
+        evidence: what the evidence covers; None: nobody asked.
     """
 
     prompt: str
@@ -147,6 +165,7 @@ class Promotion:
     before: PromptStatus
     gate: PromotionGate
     written: bool = False
+    evidence: Covered | None = None
 
     @property
     def refused(self) -> bool:

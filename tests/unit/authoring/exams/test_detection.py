@@ -91,6 +91,8 @@ cases:
         "../../.agentv/templates/safe.yaml",
         "../../.agentv/assertions/calm.py",
         DESCRIPTION,
+        "targets.yaml#echo",
+        "targets.yaml#mock:YES",
     }
     assert exam.texts["prompt.md"] == b"{{ file }}\n"
     assert exam.texts[DESCRIPTION] == b"Cuts."
@@ -106,7 +108,7 @@ def test_what_sat_holds_no_secret_and_nothing_that_is_another_file_elsewhere(tmp
     env_file = str(tmp_path / "elsewhere/secret.env")
     files = {**PROMPT, "prompts/p/grade.py": "print(1)\n"}
     exam = exam_of_suite(tmp_path / "here", text, files, env_file=env_file)
-    assert set(exam.texts) == {"prompt.md", "eval.yml", "grade.py", DESCRIPTION}
+    assert set(exam.texts) == {"prompt.md", "eval.yml", "grade.py", DESCRIPTION, "targets.yaml#echo"}
 
 
 def test_what_the_code_of_a_check_imports_is_part_of_what_sat(tmp_path: Path) -> None:
@@ -121,9 +123,33 @@ def test_what_the_code_of_a_check_imports_is_part_of_what_sat(tmp_path: Path) ->
         "def calm(output: str) -> bool:\n    return mood.calm(output)\n",
         ".agentv/assertions/mood.py": "def calm(output):\n    return True\n",
     }
-    rest = {"prompt.md", "eval.yml", DESCRIPTION, "../../.agentv/assertions/calm.py"}
+    rest = {"prompt.md", "eval.yml", DESCRIPTION, "targets.yaml#echo", "../../.agentv/assertions/calm.py"}
     checks = {"checks/grade.py", "checks/rules.py", "checks/inner/words.py", "../../.agentv/assertions/mood.py"}
     assert set(exam_of_suite(tmp_path, text, files).texts) == rest | checks
+
+
+def test_what_sat_holds_the_settings_of_its_model_and_nothing_of_targets_that_it_does_not_use(tmp_path: Path) -> None:
+    targets = """targets:
+  - {name: m, provider: python, function: "m.py:f", env: {API_KEY: "{{ env.KEY }}"}}
+  - {name: other, provider: python, function: "other.py:f"}
+  - {name: broken, provider: python, function: "broken.py:nothing"}
+"""
+    code = "def f(prompt):\n    return prompt\n"
+    files = {**PROMPT, ".agentv/targets.yaml": targets, "m.py": code, "other.py": code, "broken.py": code}
+    text = EXAM.replace("echo", "m")
+    own = "targets.yaml#m"
+
+    def sat(folder: str, *, for_run: bool, env: Mapping[str, str], **changed: str) -> Mapping[str, bytes]:
+        made = {**files, **{name.replace("_py", ".py"): text for name, text in changed.items()}}
+        return exam_of_suite(tmp_path / folder, text, made, for_run=for_run, process_env=env).texts
+
+    run = sat("a", for_run=True, env={"KEY": "hush-hush-hush"})
+    doctor = sat("b", for_run=False, env={"KEY": "another-secret"}, other_py="X = 1\n" + code)
+    assert run == doctor
+    assert set(run) == {"prompt.md", "eval.yml", DESCRIPTION, own}
+    assert b"hush" not in run[own]
+    edited = sat("c", for_run=False, env={"KEY": "hush-hush-hush"}, m_py="X = 1\n" + code)
+    assert {name for name in run if run[name] != edited[name]} == {own}
 
 
 def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
