@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Lock
 
 from agentv.registry.fields import Command
-from agentv.user_code.javascript.runtime import version_of
+from agentv.user_code.javascript.missing_runtime import program_version
 
 _HERE = Path(__file__).parent
 _OLDEST = (18, 18)
 """The first Node that takes `--import` out of the environment."""
 
-_versions: dict[str, tuple[int, ...] | None] = {}
-"""Program → its version. A program is asked once."""
+_asking = Lock()
+"""A program is asked for its version once, however many commands begin together."""
 
 
 async def with_sdk(command: Command, env: Mapping[str, str]) -> Mapping[str, str]:
@@ -29,7 +31,7 @@ async def with_sdk(command: Command, env: Mapping[str, str]) -> Mapping[str, str
     packages = os.pathsep.join(filter(None, (env.get("NODE_PATH"), str(_HERE / "packages"))))
     found = {**env, "NODE_PATH": packages}
     node = _node(command, env)
-    if node is not None and await _takes_import(node, env):
+    if node is not None and await asyncio.to_thread(_takes_import, node, env.get("PATH", "")):
         hook = f"--import={(_HERE / 'register.mjs').as_uri()}"
         found["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS"), hook)))
     return found
@@ -54,8 +56,7 @@ def _node(command: Command, env: Mapping[str, str]) -> str | None:
     return shutil.which(named, path=env.get("PATH"))
 
 
-async def _takes_import(node: str, env: Mapping[str, str]) -> bool:
-    if node not in _versions:
-        _versions[node] = await version_of([node], env)
-    version = _versions[node]
+def _takes_import(node: str, path: str) -> bool:
+    with _asking:
+        version = program_version(node, path)
     return version is not None and version >= _OLDEST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Mapping
@@ -35,7 +36,7 @@ def missing_runtime(env: Mapping[str, str]) -> MissingRuntime | None:
 def _missing(path: str) -> MissingRuntime | None:
     tried: list[str] = []
     for name, program in candidates({"PATH": path}):
-        version = _version(program, path)
+        version = program_version(program, path)
         if version is not None and (name == "bun" or strips_types(version)):
             return None
         shown = f"is version {'.'.join(map(str, version))}, which is too old" if version else "does not start"
@@ -43,14 +44,16 @@ def _missing(path: str) -> MissingRuntime | None:
     return MissingRuntime("; ".join(tried) or "neither bun nor node is installed")
 
 
-def _version(program: str, path: str) -> tuple[int, ...] | None:
+@lru_cache(maxsize=64)
+def program_version(program: str, path: str) -> tuple[int, ...] | None:
+    """The version of a runtime; None: it does not start."""
     try:
         ended = subprocess.run(  # a runtime, found on PATH
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_S,
-            env={"PATH": path},
+            env={**os.environ, "PATH": path},  # shims of version managers need more than that
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
