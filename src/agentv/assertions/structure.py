@@ -79,6 +79,7 @@ class AssertSet(DeclaredAssertion):
             cost_usd=cost,
             token_usage=usage,
             undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
+            needs=threshold,
         )
 
     async def _aggregated(
@@ -116,6 +117,7 @@ class AssertSet(DeclaredAssertion):
             cost_usd=cost,
             token_usage=usage,
             undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
+            needs=self.threshold,
         )
 
     def _aggregator_issues(self, aggregator: Aggregator) -> Iterator[Issue]:

@@ -13,7 +13,7 @@ from agentv.model.run.cases import sample_of
 from agentv.model.run.trial import Status, Trial, TrialResult
 from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.plain import trial_lines
-from agentv.reports.run.trial_view import Kind, trial_view
+from agentv.reports.run.trial_view import Kind, needs_look, trial_view
 from agentv.reports.text.escaping import one_line, safe
 from agentv.stats.samples.deciding import rule_of, verdict_over
 
@@ -70,9 +70,7 @@ def _kind(result: TrialResult) -> Kind | None:
     """How a trial is reported; None of one that passed with all its checks."""
     if result.status != "passed":
         return result.status
-    grades = [score.grade for score in result.scores]
-    noted = any(grade.error or not grade.passed or not all(one.passed for one in grade.checks) for grade in grades)
-    return "noted" if noted else None
+    return "noted" if needs_look(result) else None
 
 
 def _shown(output: str) -> str:

@@ -234,7 +234,7 @@ class ToolCallF1(DeclaredAssertion):
         passed = reaches(score, self.threshold)
         evidence = f"F1 {score:.4g}, threshold {self.threshold:g}; {called(context.tool_calls)}"
         check = Check(f"calls {listed(self._wanted)} and no other tool", passed, excerpt(evidence))
-        return Grade(score, passed, (check,), has_own_threshold=True)
+        return Grade(score, passed, (check,), has_own_threshold=True, needs=self.threshold)
 
     @property
     def _wanted(self) -> tuple[str, ...]:

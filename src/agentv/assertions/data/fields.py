@@ -130,7 +130,7 @@ class FieldAccuracy(DeclaredAssertion):
             passed = all(check.passed for check in checks)
             return Grade(1.0 if passed else 0.0, passed, checks)
         score = weighted_mean((weight, float(check.passed)) for weight, check in compared)
-        return Grade(score, reaches(score, DEFAULT_THRESHOLD), checks)
+        return Grade(score, reaches(score, DEFAULT_THRESHOLD), checks, needs=DEFAULT_THRESHOLD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,7 +243,8 @@ class Proportion(Judged):
 
     def graded(self, verdict: Verdict) -> Grade:
         """The grade of a verdict, by the threshold."""
-        return grade_of_verdict(verdict, reaches(verdict.score, self.threshold), has_own_threshold=True)
+        grade = grade_of_verdict(verdict, reaches(verdict.score, self.threshold), has_own_threshold=True)
+        return replace(grade, needs=self.threshold)
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
         """With the question in the place of the input, where one is given: as an option, else as a variable."""

@@ -255,6 +255,7 @@ def _judged(verdict: Verdict, label: str) -> Grade:
         undecided=verdict.undecided,
         threshold_checks=len(marked),
         asked_judge=verdict.asked,
+        needs=RUBRIC_MARK if verdict.passed is None else None,
     )
 
 

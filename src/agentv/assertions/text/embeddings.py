@@ -99,6 +99,7 @@ class Similar(DeclaredAssertion):
             has_own_threshold=True,
             cost_usd=found.cost_usd,
             token_usage=found.token_usage,
+            needs=None if far else self.threshold,
         )
 
     @property

@@ -73,7 +73,7 @@ class _Similar(DeclaredAssertion):
         passed = reaches(score, self.threshold)
         evidence = f"scores {score:.4g}, threshold {self.threshold:g}: {excerpt(context.output, 120)}"
         grade = Grade.of(passed, f"is like {listed(references)}", evidence)
-        return Grade(score, passed, grade.checks, has_own_threshold=True)
+        return Grade(score, passed, grade.checks, has_own_threshold=True, needs=self.threshold)
 
     def score(self, output: str, references: Sequence[str]) -> float:
         """Similarity from 0 to 1; the highest over several references."""

@@ -61,7 +61,7 @@ def at_threshold(grade: Grade, answer: object, threshold: float | None, subject:
     checks = grade.checks
     if len(checks) == 1 and checks[0].text == subject:
         checks = (replace(checks[0], passed=passed, evidence=f"scores {grade.score:g}, threshold {threshold:g}"),)
-    return replace(grade, passed=passed, checks=checks, has_own_threshold=True)
+    return replace(grade, passed=passed, checks=checks, has_own_threshold=True, needs=threshold)
 
 
 def _promptfoo_verdict(text: str) -> object:

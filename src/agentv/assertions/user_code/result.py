@@ -27,7 +27,9 @@ LIKE_PASS = ("ok", "success", "correct", "valid")
 class Settled:
     """A verdict with nothing left open: the score is finite and within 0..1.
 
-    `denied`: it says `pass: false` itself, so that its score counts 0 (SPEC section 10).
+    Attributes:
+        denied: it says `pass: false` itself, so that its score counts 0 (SPEC section 10).
+        needs: the score at which it passes; None: it says itself whether it does.
     """
 
     passed: bool
@@ -36,6 +38,7 @@ class Settled:
     reason: str | None = None
     details: JsonObject = field(default=EMPTY)
     denied: bool = False
+    needs: float | None = None
 
 
 def grade_of(value: object, subject: str) -> Grade:
@@ -54,7 +57,13 @@ def grade_of(value: object, subject: str) -> Grade:
         return Grade.errored(settled.code, f"{subject} {settled.message}")
     checks = settled.checks or (Check(subject, settled.passed, settled.reason),)
     return Grade(
-        settled.score, settled.passed, checks, settled.reason, settled.details, has_own_threshold=settled.denied
+        settled.score,
+        settled.passed,
+        checks,
+        settled.reason,
+        settled.details,
+        has_own_threshold=settled.denied,
+        needs=settled.needs,
     )
 
 
@@ -95,7 +104,7 @@ def _settle(value: object) -> Settled:
         return Settled(value, float(value), denied=not value)
     if isinstance(value, int | float):
         score = _score(value, "a number")
-        return Settled(score >= PASS_MARK, score)
+        return Settled(score >= PASS_MARK, score, needs=PASS_MARK)
     if isinstance(value, AssertionScore):
         return _settle_fields({name: getattr(value, name) for name in AssertionScore.__slots__})
     if isinstance(value, Mapping):
@@ -117,6 +126,7 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
         reason=_reason(fields, has_verdict=passed is not None),
         details=_optional(fields, "details", _details) or EMPTY,
         denied=passed is False,
+        needs=PASS_MARK if passed is None else None,
     )
 
 

@@ -61,6 +61,7 @@ class Grade:
         cost_usd: what the judge or script spent on this grade, in US dollars.
         undecided: it fails because the judge's reply has no verdict, so its negation fails too.
         asked_judge: which judge gave it; None: no judge did.
+        needs: the score at which it passes; None: it is right or wrong, or its grader decides otherwise.
     """
 
     score: float
@@ -75,6 +76,7 @@ class Grade:
     undecided: bool = False
     threshold_checks: int = 0
     asked_judge: AskedJudge | None = None
+    needs: float | None = None
 
     @classmethod
     def of(cls, passed: bool, text: str, evidence: str | None = None) -> Grade:
@@ -104,6 +106,7 @@ class Grade:
             self.token_usage,
             threshold_checks=self.threshold_checks,
             asked_judge=self.asked_judge,
+            needs=None if self.needs is None else round(1.0 - self.needs, PLACES),
         )
 
     def passing_at(self, mark: float) -> Grade:
@@ -112,10 +115,11 @@ class Grade:
             return self
         passed = reaches(self.score, mark)
         if not self.threshold_checks:
-            return replace(self, passed=passed, has_own_threshold=False)
+            return replace(self, passed=passed, has_own_threshold=False, needs=mark)
         first = len(self.checks) - self.threshold_checks
         judged = (replace(check, passed=passed) for check in self.checks[first:])
-        return replace(self, passed=passed, has_own_threshold=False, checks=(*self.checks[:first], *judged))
+        checks = (*self.checks[:first], *judged)
+        return replace(self, passed=passed, has_own_threshold=False, checks=checks, needs=mark)
 
     def required_at(self, threshold: float) -> Grade:
         """The same grade with the case's threshold as an additional requirement, with a check if it is missed.

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySide
-from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Status, TrialResult
-from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import plural
 from agentv.reports.commands.columns import paint
 from agentv.reports.commands.stored_run import ShowOptions
-from agentv.reports.run.formatting import STATUS_WORDS
+from agentv.reports.run.formatting import STATUS_WORDS, check
 from agentv.reports.run.matrix import column_label
+from agentv.reports.run.trial_view import trial_view
 from agentv.reports.text.escaping import cells, one_line
 from agentv.reports.text.wrapping import wrapped
 
@@ -126,8 +125,8 @@ def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterat
     if one.error is not None:
         error = f"{one.error.code}: {one.error.message}"
         yield from ((line, "errored") for line in list(wrapped(error, width))[: None if full else LINES])
-    for check in list(_failed(one))[: None if full else CHECKS]:
-        for line in list(wrapped(f"- {one_line(check, LONGEST)}", width))[: None if full else 2]:
+    for found in list(_failed(one))[: None if full else CHECKS]:
+        for line in list(wrapped(f"- {one_line(found, LONGEST)}", width))[: None if full else 2]:
             yield line, "failed"
 
 
@@ -141,17 +140,11 @@ def _status(one: TrialResult, samples: Sequence[TrialResult]) -> str:
 
 
 def _failed(one: TrialResult) -> Iterator[str]:
-    """What an answer lacks: failed checks, and assertions that errored."""
-    for score in one.scores:
-        grade: Grade = score.grade
-        if grade.error is not None:
-            yield f"{score.entry.name}: {grade.error.message}"
-        elif not grade.passed:
-            failed = [_said(check, score.entry) for check in grade.checks if not check.passed]
-            yield from failed or [grade.reason or score.entry.name]
-
-
-def _said(check: Check, entry: AssertionEntry) -> str:
-    """What a failed check says; where that is only the name of its assertion, also the evidence."""
-    named = check.text in {entry.name, entry.type, entry.shown_type}
-    return f"{check.text}: {check.evidence}" if named and check.evidence else check.text
+    """What an answer lacks: failed checks, and assertions that errored; then that it was cut."""
+    view = trial_view("failed" if one.status == "failed" else "noted", one)
+    for finding in view.findings:
+        if finding.state != "noted":
+            says_more = finding.evidence and finding.text in {finding.name, finding.type}
+            yield f"{check(finding)}: {finding.evidence}" if says_more else check(finding)
+    if view.cut is not None:
+        yield view.cut

@@ -18,6 +18,7 @@ from agentv.reports.commands.columns import paint
 from agentv.reports.commands.runs import what_of
 from agentv.reports.run.formatting import STATUS_WORDS
 from agentv.reports.run.totals import outcomes, totals
+from agentv.reports.run.trial_view import cut_words, needed
 from agentv.reports.text.escaping import TAB, apart, one_line, safe
 from agentv.reports.text.paths import shown_from
 from agentv.reports.text.text_diff import compared
@@ -82,6 +83,7 @@ def _trial(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     yield from _titled("", [", ".join(_facts(result, options))])
     yield from _titled("input", _transcript(result.input, options))
     if result.output is not None:
+        yield from _titled("thoughts (not graded)", _text(result.thoughts.strip(), options) if result.thoughts else ())
         yield from _titled("answer", _text(result.output, options))
     yield from _titled("retrieved", _retrieved(result, options))
     if result.error is not None:
@@ -139,6 +141,9 @@ def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     if result.timestamp:
         yield one_line(result.timestamp, NAME)
     yield from map(one_line, result.notes)
+    cut = cut_words(result)
+    if cut is not None:
+        yield one_line(cut)
 
 
 def _work(stored: StoredWork) -> Iterator[str]:
@@ -245,7 +250,8 @@ def _after(word: str, text: str, options: ShowOptions) -> Iterator[str]:
 def _weighed(score: Score) -> str:
     """What the score is where it is neither nothing nor all, and what is out of the ordinary about its weight."""
     grade, settings = score.grade, score.entry.settings
-    parts = [] if _plain(grade) else [f"score {grade.score:.2f}"]
+    needs = needed(grade)
+    parts = [] if _plain(grade) else [f"score {grade.score:.2f}{f', {needs}' if needs else ''}"]
     if settings.required is not False:
         parts.append("required" if settings.required is True else f"required {settings.required:g}")
     if settings.weight != 1:

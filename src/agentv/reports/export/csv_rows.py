@@ -13,7 +13,7 @@ from agentv.model.values.message import prompt_text, reference_text
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.reports.run.formatting import check
-from agentv.reports.run.trial_view import Kind, trial_view
+from agentv.reports.run.trial_view import Kind, cut_words, trial_view
 from agentv.reports.text.paths import shown_from
 
 Cell = str | float | None
@@ -155,6 +155,8 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "agent_version": lambda result, _: (result.stored or _NOT_STORED).agent_version,
     "trace_path": lambda result, _: (result.stored or _NOT_STORED).trace_path,
     "diff_path": lambda result, _: (result.stored or _NOT_STORED).diff_path,
+    "finish_reason": lambda result, _: result.finish_reason,
+    "note": lambda result, _: cut_words(result),
 }
 """The columns in their order, and what stands in them; the second argument is the root that paths are shown from.
 

@@ -20,7 +20,7 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
-from agentv.reports.run.trial_view import Finding, TrialView, trial_view
+from agentv.reports.run.trial_view import Finding, TrialView, cut_words, trial_view
 from agentv.reports.text.escaping import one_line, safe
 from agentv.reports.text.paths import shown_from
 
@@ -186,7 +186,8 @@ def _outcome(view: TrialView, root: str) -> str:
 
 def _kinds(findings: tuple[Finding, ...]) -> str:
     """The types of the assertions that did not pass."""
-    return ", ".join(dict.fromkeys(one_line(finding.type, LONGEST) for finding in findings)) or "threshold"
+    found = (one_line(finding.type, LONGEST) for finding in findings if finding.state != "noted")
+    return ", ".join(dict.fromkeys(found)) or "threshold"
 
 
 def _finding(finding: Finding, root: str) -> Iterator[str]:
@@ -206,6 +207,7 @@ def _facts(result: TrialResult) -> str:
         "diff": result.stored.diff_path if result.stored is not None else None,
         "workspace": result.stored.workspace_path if result.stored is not None else None,
         "score": None if result.score is None else f"{result.score:.4g} (needs {trial.threshold:.4g})",
+        "note": cut_words(result),
         "cost": None if result.cost_usd is None else money(result.cost_usd),
         "tokens": None if usage is None or usage.total is None else f"{usage.total:,}",
         "tags": ", ".join(trial.case.tags) or None,

@@ -10,6 +10,8 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.clusters import CASE, TrialCluster, cluster_of, key_of_cluster
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.reports.run.formatting import check
+from agentv.reports.run.trial_view import cut_words, trial_view
 from agentv.reports.text.escaping import one_line
 from agentv.stats.samples.deciding import Rule, rule_of, verdict_over
 from agentv.stats.samples.early import early_facts
@@ -142,10 +144,11 @@ def teaser(result: TrialResult) -> str:
 def _reasons(result: TrialResult) -> Iterator[str]:
     if result.error is not None:
         yield f"{result.error.code}: {result.error.message[:TEASER]}"
-    for score in result.scores:
-        if not score.grade.passed:
-            failed = (check.text[:TEASER] for check in score.grade.checks if not check.passed)
-            yield next(failed, score.grade.reason or score.entry.name)[: TEASER + 1]
+    if result.status == "failed":
+        yield from map(check, trial_view("failed", result).findings[:1])
+    cut = cut_words(result)
+    if cut is not None:
+        yield cut
     yield (result.output or "")[: TEASER + 1].strip()
 
 

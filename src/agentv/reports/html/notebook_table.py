@@ -7,7 +7,7 @@ from html import escape
 
 from agentv.model.run.trial import TrialResult
 from agentv.reports.run.formatting import check
-from agentv.reports.run.trial_view import trial_view
+from agentv.reports.run.trial_view import cut_words, trial_view
 from agentv.reports.text.escaping import one_line
 
 SHOWN = 20
@@ -72,9 +72,9 @@ def _why(result: TrialResult) -> str:
     """Why it did not pass."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
-    if result.status != "failed":
-        return ""
-    return "; ".join(check(finding) for finding in trial_view("failed", result).findings)
+    cut = cut_words(result)
+    found = trial_view("failed", result).findings if result.status == "failed" else ()
+    return "; ".join([*map(check, found), *([cut] if cut else [])])
 
 
 def _row(result: TrialResult, columns: Mapping[str, Text]) -> str:

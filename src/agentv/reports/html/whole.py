@@ -12,6 +12,7 @@ from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.html.entries import state
 from agentv.reports.html.evidence_spans import EvidenceSpans
+from agentv.reports.run.trial_view import cut_words, needed
 
 KEPT = 1_000_000
 """Characters of one text that a page holds; all of it stands in the run's rows."""
@@ -51,6 +52,7 @@ def _outcome(result: TrialResult, root: str) -> dict[str, Any]:
     return {
         "input": _messages(result.input),
         "output": _shortened(result.output),
+        "thoughts": _shortened(result.thoughts.strip()),
         "messages": _messages(result.messages),
         "turns": [_turn(one) for one in result.turns],
         "checks": [_grade(score, root, shown, spans) for score in result.scores],
@@ -68,7 +70,8 @@ def _spending(result: TrialResult) -> dict[str, Any]:
         "cost_usd": result.cost_usd,
         "judge_cost_usd": result.judge_cost_usd,
         "reused": result.reused,
-        "notes": list(result.notes),
+        "notes": [*result.notes, *([cut] if (cut := cut_words(result)) else [])],
+        "finish_reason": result.finish_reason,
     }
 
 
@@ -97,6 +100,7 @@ def _grade(score: Score, root: str, shown: Sequence[str], spans: EvidenceSpans) 
         "type": entry.shown_type,
         "state": state(score),
         "score": None if grade.error else grade.score,
+        "needs": needed(grade) if grade.error is None else None,
         "weight": entry.settings.weight if entry.settings.weight != 1 else None,
         "required": entry.settings.required,
         "checks": [

@@ -15,6 +15,9 @@ from agentv.reports.text.escaping import one_line
 SHOWN = 50
 """Trials that are reported one by one: GitHub shows no more than 50 of a job."""
 
+CUT_ANSWER = "cut-answer"
+"""The code of an answer that was cut at its token limit and passed: no mistake of a file, as `CASE_FAILED`."""
+
 _KINDS: tuple[Kind, Kind] = ("errored", "failed")
 
 
@@ -24,19 +27,30 @@ def omitted(view: RunView) -> int:
 
 
 def run_diagnostics(view: RunView) -> list[Diagnostic]:
-    """Errors for the first `SHOWN` trials that did not pass; errored ones first."""
-    trials = [trial for kind in _KINDS for trial in view.trials(kind)]
-    return [one for trial in trials[:SHOWN] for one in _of_trial(trial, targets=view.several_targets)]
+    """Errors for the first `SHOWN` trials that did not pass, errored ones first; warnings for cut answers."""
+    trials = [trial for kind in _KINDS for trial in view.trials(kind)][:SHOWN]
+    targets = view.several_targets
+    cut = [trial for trial in view.trials("noted") if trial.cut is not None][: SHOWN - len(trials)]
+    return [
+        *(one for trial in trials for one in _of_trial(trial, targets=targets)),
+        *(_of_cut(trial, targets=targets) for trial in cut),
+    ]
+
+
+def _of_cut(trial: TrialView, *, targets: bool) -> Diagnostic:
+    message = one_line(f"{label(trial, targets=targets)}: {reason(trial)}")
+    return Diagnostic(CUT_ANSWER, message, _start_of(trial.place if trial.place[1] else None), "warning")
 
 
 def _of_trial(trial: TrialView, *, targets: bool) -> Iterator[Diagnostic]:
     message = f"{label(trial, targets=targets)}: {reason(trial)}"
     code = trial.error.code if trial.error is not None else CASE_FAILED
     place = trial.place if trial.place[1] else None
-    findings = [one for one in trial.findings if one.source is not None]
-    if not findings:
-        yield Diagnostic(code, one_line(message), _start_of(place))
-    for one in findings:
+    failed = [one for one in trial.findings if one.source is not None and one.state != "noted"]
+    noted = tuple(f"noted: {check(one)}" for one in trial.findings if one.state == "noted")
+    if not failed:
+        yield Diagnostic(code, one_line(message), _start_of(place), notes=noted)
+    for one in failed:
         yield Diagnostic(code, one_line(message), _start_of(one.source), notes=_notes(one))
 
 

@@ -298,7 +298,7 @@ def _of_check(result: TrialResult) -> _Cause:
     if score is None:
         text = "no check failed, but the score is too low"
         return _Cause("failed", CASE_FAILED, (text,), (text,))
-    finding = next((one for one in findings_of(score) if one.state == "failed"), None) or low_finding(score)
+    finding = next((one for one in findings_of(score) if one.state != "noted"), None) or low_finding(score)
     text = check(finding)
     kind, name = score.entry.shown_type, score.entry.name
     general = f"{kind} (different checks)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from agentv.model.run.trial import Status
+from agentv.model.values.formatting import ELLIPSIS
 from agentv.model.values.response import Failure
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.text.escaping import apart, one_line
@@ -28,7 +29,7 @@ HEADINGS: dict[Kind, str] = {
     "failed": "Failed: graded, and not good enough",
     "errored": "Errored: not graded because of an error",
     "skipped": "Not run: a dependency did not pass",
-    "noted": "Passed, with a failed check",
+    "noted": "Passed, with a failed check or a cut answer",
     "shown": "Shown: answered, not checked",
 }
 
@@ -59,6 +60,8 @@ def sample_line(size: int, of: int, seed: int) -> str:
 def reason(trial: TrialView) -> str:
     """Why the trial ended as it did; of a failed sample also that its case passed."""
     message = _reason(trial)
+    if trial.cut is not None and trial.kind != "noted":
+        message += f"; {trial.cut}"
     if trial.case is None or trial.kind != "failed":
         return message
     case = trial.case
@@ -74,8 +77,10 @@ def _reason(trial: TrialView) -> str:
     if trial.score is None:
         return "no score"
     if trial.kind == "noted":
-        what = "failed" if any(finding.state == "failed" for finding in trial.findings) else "errored"
-        return f"{_reached(trial.score, trial.threshold)}a check {what}"
+        errored = [finding.state == "errored" for finding in trial.findings]
+        checks = "" if not errored else "a check errored" if all(errored) else "a check failed"
+        found = " and ".join(one for one in (checks, trial.cut) if one)
+        return f"{_reached(trial.score, trial.threshold)}{found or 'an assertion failed'}"
     if trial.gated:
         return f"{_reached(trial.score, trial.threshold)}a required assertion failed"
     score, needed = apart(trial.score, trial.threshold)
@@ -99,14 +104,19 @@ def _reached(score: float, threshold: float) -> str:
 
 
 def check(finding: Finding) -> str:
-    """The check that failed, or why an assertion could not grade."""
+    """The assertion, what it scored and needed, and the check that failed or why it could not grade; nothing twice."""
     text, name = one_line(finding.text, LONGEST), one_line(finding.name, LONGEST)
     turn, own = _turn(name)
-    line = f"{name}: {text}"
-    if text == finding.type:  # a verdict without a word: the name says what was asked
-        line = name
-    elif own.replace(": ", " ", 1) == text:
+    known = own.replace(": ", " ", 1) == text and finding.type != own
+    if known and not finding.scored:
         line = f"{turn}{text}"
+    elif not text or text == finding.type or known or own == text or own.endswith(f": {text}"):
+        line = f"{name}: {finding.scored.removesuffix('; but')}" if finding.scored else name
+    elif own.endswith(ELLIPSIS) and text.startswith(own.partition(": ")[2][: -len(ELLIPSIS)]):
+        line = ": ".join(one for one in (f"{turn}{own.partition(': ')[0]}", finding.scored, text) if one)
+    else:
+        joined = f"{finding.scored} {text}" if finding.scored.endswith("; but") else f"{finding.scored}: {text}"
+        line = f"{name}: {joined if finding.scored else text}"
     return f"{line} (required)" if finding.required else line
 
 

@@ -50,7 +50,7 @@ _STYLES: dict[str, str] = {
     "shown": "cyan",
     "dim": "dim",
 }
-_MARKS = {"failed": "✗", "errored": "!"}
+_MARKS = {"failed": "✗", "errored": "!", "noted": "✓"}
 
 
 class LiveProgress:

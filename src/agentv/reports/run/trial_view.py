@@ -9,14 +9,19 @@ from typing import Literal
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import NOT, Grade, reaches
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.model.run.verdict import passes_gate
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Aggregate
+from agentv.model.values.finish_reasons import is_cut
 from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 from agentv.reports.text.escaping import apart
 
 OUTPUT_KEPT = 2000
 """Characters of an answer that are held."""
+
+FindingState = Literal["failed", "errored", "noted"]
+"""State of an assertion; `noted`: it passed although a check failed, which is no failure."""
 
 Kind = Literal["failed", "errored", "skipped", "noted", "shown"]
 """Why a trial is listed: it failed, errored, was skipped, passed with a failed check, or is only shown."""
@@ -31,15 +36,17 @@ class Finding:
         source: absolute path and line of the assertion; None where it has none.
         text: what was looked for, or why there is no judgement.
         required: it is a gate: the case cannot pass without it.
+        scored: what the assertion scored and needed: `scored 0.40, needs 0.50`; empty: it is right or wrong.
     """
 
-    state: Literal["failed", "errored"]
+    state: FindingState
     name: str
     type: str
     source: tuple[str, int] | None
     text: str
     evidence: str | None = None
     required: bool = False
+    scored: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,7 @@ class TrialView:
         workspace: where its workspace is kept, relative to the run's directory.
         output: the beginning of the answer.
         case: of a sample, what its case came to where that is a pass.
+        cut: that the answer was cut at its token limit; None: it was not.
     """
 
     kind: Kind
@@ -84,6 +92,7 @@ class TrialView:
     prompt_id: str | None = None
     variant: str | None = None
     workspace: str | None = None
+    cut: str | None = None
 
     @property
     def gated(self) -> bool:
@@ -91,14 +100,31 @@ class TrialView:
         return self.status == "failed" and self.score is not None and reaches(self.score, self.threshold)
 
 
+def needs_look(result: TrialResult) -> bool:
+    """Whether a trial that passed is listed: something in it did not pass, or its answer was cut."""
+    return has_failed_check(result) or cut_words(result) is not None
+
+
+def has_failed_check(result: TrialResult) -> bool:
+    """Whether an assertion of a trial, or one of its checks, did not pass."""
+    for score in result.scores:  # once for every trial of a run
+        grade = score.grade
+        if not grade.passed or grade.error is not None:
+            return True
+        for check in grade.checks:
+            if not check.passed:
+                return True
+    return False
+
+
 def trial_view(kind: Kind, result: TrialResult) -> TrialView:
     """View of a trial."""
     trial = result.trial
-    findings = tuple(finding for score in result.scores for finding in findings_of(score))
-    if kind == "failed" and not findings:
-        findings = tuple(
-            low_finding(score) for score in result.scores if not reaches(score.grade.counted, trial.threshold)
-        )
+    found = [finding for score in result.scores for finding in findings_of(score)]
+    findings = sorted(found, key=lambda one: one.state == "noted")
+    if kind == "failed" and (not findings or findings[0].state == "noted"):
+        low = [score for score in result.scores if not reaches(score.grade.counted, trial.threshold)]
+        findings = [*map(low_finding, low), *findings]
     return TrialView(
         kind=kind,
         test_id=trial.case.id,
@@ -111,7 +137,8 @@ def trial_view(kind: Kind, result: TrialResult) -> TrialView:
         score=None if result.score is None or isnan(result.score) else result.score,
         threshold=trial.threshold,
         error=result.error,
-        findings=findings,
+        findings=tuple(findings),
+        cut=cut_words(result),
         output=None if result.output is None else result.output[:OUTPUT_KEPT],
         prompt_id=trial.case.prompt_id,
         variant=trial.variant_name,
@@ -126,25 +153,49 @@ def place_of(trial: Trial) -> tuple[str, int]:
 
 
 def findings_of(score: Score) -> Iterator[Finding]:
-    """What is to be said against one grade."""
+    """What is to be said against one grade; of one that passed, its failed checks, which are no failure of it."""
     grade = score.grade
     if grade.error is not None:
         yield _finding(score, "errored", f"{grade.error.code}: {grade.error.message}")
         return
     failed = [check for check in grade.checks if not check.passed]
-    below = _below(grade, score.entry.settings.required)
-    if below and len(failed) == 1:  # one line for one thing
-        yield _finding(score, "failed", f"{failed[0].text}: {below}", failed[0].evidence)
+    if grade.passed and passes_gate(score):
+        for check in failed:
+            yield _finding(score, "noted", check.text, check.evidence, f"passed{_at(grade)}; but")
         return
-    for check in failed:
-        yield _finding(score, "failed", check.text, check.evidence)
-    if below or not (failed or grade.passed):
-        yield _finding(score, "failed", below or grade.reason or f"scored {grade.score:.2f}")
+    below = _below(grade, score.entry.settings.required)
+    scored = below or ("" if grade.needs is None else f"scored{_at(grade).removeprefix(' at')}")
+    for number, check in enumerate(failed):
+        yield _finding(score, "failed", check.text, check.evidence, "" if number else scored)
+    if not failed:
+        yield _finding(score, "failed", grade.reason or "", scored=scored or f"scored {grade.score:.2f}")
 
 
 def low_finding(score: Score) -> Finding:
-    """An assertion that passes by its own word, and whose score is what fails the case."""
-    return _finding(score, "failed", f"it passes with the score {score.grade.counted:.2f}, which is what counts")
+    """An assertion that passed, and whose score is what fails the case."""
+    scored = f"passed{_at(score.grade)}; {score.grade.counted:.2f} is what counts"
+    return _finding(score, "noted", "", scored=scored)
+
+
+def needed(grade: Grade) -> str | None:
+    """`needs 0.50`, where a grade passes at some score."""
+    return None if grade.needs is None else f"needs {apart(grade.score, grade.needs)[1]}"
+
+
+def cut_words(result: TrialResult) -> str | None:
+    """A note that the answer, or those to some turns, were cut at their token limit; None if they were not."""
+    turns = [number for number, one in enumerate(result.turns, 1) if is_cut(one.finish_reason)]
+    if not turns and not is_cut(result.finish_reason):
+        return None
+    which = f"the answer to turn {', '.join(map(str, turns))}" if len(result.turns) > 1 else "the answer"
+    reason = result.turns[turns[0] - 1].finish_reason if turns else result.finish_reason
+    return f"{which} was cut at its token limit (finish_reason: {reason})"
+
+
+def _at(grade: Grade) -> str:
+    """` at 0.50, needs 0.50`; of a grade without a pass mark its score."""
+    words = needed(grade)
+    return f" at {grade.score:.2f}" if words is None else f" at {apart(grade.score, grade.needs or 0.0)[0]}, {words}"
 
 
 def _below(grade: Grade, required: bool | float) -> str | None:
@@ -155,12 +206,19 @@ def _below(grade: Grade, required: bool | float) -> str | None:
     return f"scored {score}, required {needed}"
 
 
-def _finding(score: Score, state: Literal["failed", "errored"], text: str, evidence: str | None = None) -> Finding:
+def _finding(score: Score, state: FindingState, text: str, evidence: str | None = None, scored: str = "") -> Finding:
     entry = score.entry
     span = _span_of(entry, text)
     source = (span.file, span.line) if span else None
     return Finding(
-        state, entry.name, entry.shown_type, source, text, evidence, required=entry.settings.required is not False
+        state,
+        entry.name,
+        entry.shown_type,
+        source,
+        text,
+        evidence,
+        required=entry.settings.required is not False,
+        scored=scored,
     )
 
 

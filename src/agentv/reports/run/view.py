@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, get_args
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.sequential import NOT_DRAWN
-from agentv.model.run.trial import Score, TrialResult
+from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
 from agentv.reports.run.failures import FailureGroup, FailureGroups
-from agentv.reports.run.trial_view import Kind, PassedCase, TrialView, place_of, trial_view
+from agentv.reports.run.trial_view import (
+    Kind,
+    PassedCase,
+    TrialView,
+    has_failed_check,
+    needs_look,
+    place_of,
+    trial_view,
+)
 from agentv.stats.samples.deciding import Rule, verdict_over
 
 if TYPE_CHECKING:
@@ -75,6 +83,7 @@ class RunView:
     agents: AgentsView | None = None
     rerun: RerunOptions | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
+    _listed: int = 0
     _targets: set[str] = field(default_factory=set)
     _suites: set[tuple[str, str]] = field(default_factory=set)
     _samples: dict[tuple[object, ...], _Samples] = field(default_factory=dict)
@@ -114,8 +123,9 @@ class RunView:
         self._spend(result.judge_cost_usd)
         if result.status == "passed":
             self.passed += 1
-            if _needs_look(result.scores):
-                self.noted += 1
+            if needs_look(result):
+                self.noted += has_failed_check(result)
+                self._listed += 1
                 self._keep("noted", result)
         elif result.status == "failed":
             self.failed += 1
@@ -179,7 +189,7 @@ class RunView:
             "failed": self.failed,
             "errored": self.errored - sum(number - 1 for number in self._repeated.values()),
             "skipped": self.skipped - sum(self.stopped.values()),
-            "noted": self.noted,
+            "noted": self._listed,
             "shown": self.shown,
         }
         return counted[kind] - len(self._kept[kind])
@@ -197,14 +207,3 @@ class RunView:
     def _spend(self, cost_usd: float | None) -> None:
         if cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + cost_usd
-
-
-def _needs_look(scores: tuple[Score, ...]) -> bool:
-    for score in scores:  # once for every trial of a run
-        grade = score.grade
-        if not grade.passed or grade.error is not None:
-            return True
-        for check in grade.checks:
-            if not check.passed:
-                return True
-    return False

@@ -275,6 +275,7 @@ def _grade(row: ScoreRow) -> Grade:
         row.details,
         has_own_threshold=row.counted is not UNSET,
         asked_judge=asked,
+        needs=row.needs if row.needs is not UNSET else None,
     )
 
 

@@ -5,7 +5,8 @@ Beyond the keys of SPEC section 13, in their order, a row ends with those of `ta
 `expected_output`, `cluster_key`, `cluster`, `variant`, `sandbox`, `agent_version`, `trace_path`, `diff_path`,
 `native_path`, `workspace_path`, `notes`, `context`, `response_metadata` and `thoughts` that say something: totals are
 computed from rows alone, and so are views. A score ends with `error` where it errored, with `judge` where a judge gave
-it, and with `counted` where another number than its `score` counts. `input` and `output` of a conversation are its
+it, and with `counted` where another number than its `score` counts, and `needs` where it has a pass
+mark. `input` and `output` of a conversation are its
 transcript; `turns` says what each call gave. `context` is what the target retrieved, `response_metadata` what else it
 says of its reply; `thoughts` a block that began the answer and was not graded; `metadata` is the case's, which a target
 cannot change.
@@ -65,7 +66,7 @@ class RetryRow(Struct, gc=False):
 class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
     """The grade of one assertion. `score` and `passed` are None where it errored.
 
-    `counted`: what the case's score is made of, where that is not `score`.
+    `counted`: what the case's score is made of, where that is not `score`. `needs`: the score at which it passes.
     """
 
     name: str
@@ -82,6 +83,7 @@ class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
     error: ErrorRow | UnsetType = UNSET
     judge: AskedJudge | UnsetType = UNSET
     counted: float | UnsetType = UNSET
+    needs: float | UnsetType = UNSET
 
 
 class TurnRow(Struct, gc=False):
@@ -303,6 +305,8 @@ def _score_rows(scores: Sequence[Score], places: RelativePaths) -> list[ScoreRow
                 row.judge = grade.asked_judge
             if grade.has_own_threshold and grade.counted != grade.score:
                 row.counted = grade.counted
+            if grade.needs is not None:
+                row.needs = grade.needs
         rows.append(row)
     return rows
 

@@ -48,7 +48,7 @@ def test_what_was_not_judged_has_no_complement_and_no_other_mark(grade):
 @pytest.mark.parametrize(("mark", "passed"), [(0.3, True), (0.3 + 1e-12, True), (0.31, False)])
 def test_another_mark_changes_the_verdict_and_the_checks_that_say_it(mark, passed):
     told = (*ALL.checks[:2], Check("score of at least 0.5", passed))
-    assert ALL.passing_at(mark) == replace(ALL, passed=passed, has_own_threshold=False, checks=told)
+    assert ALL.passing_at(mark) == replace(ALL, passed=passed, has_own_threshold=False, checks=told, needs=mark)
     assert replace(ALL, threshold_checks=0).passing_at(mark) == replace(
         ALL, threshold_checks=0, passed=passed, has_own_threshold=False
     )

@@ -30,7 +30,7 @@ def test_answers_stand_beside_each_other_with_their_status():
         ["yes", "no\\x1b[2J"],
     ]
     assert lines[4].strip() == "\\u202eline"
-    assert lines[5].strip() == "- output lacks '30 days'"
+    assert lines[5].strip() == "- contains: '30 days': output lacks"
     assert lines[1].index("claude") == lines[2].index("FAILED") == lines[3].index("no")
 
 
@@ -41,7 +41,11 @@ def test_a_check_that_names_only_its_assertion_shows_its_evidence():
         scored(False, text="output lacks 'a'", evidence="not shown here"),
     ]
     lines = [line.strip() for line in shown({("gpt", None, None): answered("failed", scores=scores)})]
-    assert lines[-3:] == ["- python: no order number", "- tone: too curt", "- output lacks 'a'"]
+    assert lines[-3:] == [
+        "- python: '30 days': no order number",
+        "- tone: too curt",
+        "- contains: '30 days': output lacks 'a'",
+    ]
 
 
 def test_no_line_is_wider_than_the_terminal_whatever_was_answered():

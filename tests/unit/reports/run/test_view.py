@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+import csv
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -8,7 +9,15 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.values.response import TargetResponse
 from agentv.model.values.span import Span
+from agentv.reports.commands.stored_run import ShowOptions, render_trial
+from agentv.reports.export.csv_rows import render_csv
+from agentv.reports.export.junit import JUnitRun, render_junit
+from agentv.reports.html.entries import teaser
+from agentv.reports.html.notebook_table import render_table
+from agentv.reports.html.whole import whole
+from agentv.reports.run.annotations import run_diagnostics
 from agentv.reports.run.formatting import check, reason
 from agentv.reports.run.trial_view import OUTPUT_KEPT
 from agentv.reports.run.view import KEPT, RunView
@@ -24,7 +33,9 @@ def view_of(*results):
 
 def findings(*scores, status="failed"):
     (shown,) = view_of(finished(status, scores=scores)).trials(status if status != "passed" else "noted")
-    return [(one.state, one.text, one.evidence) for one in shown.findings]
+    return [
+        (one.state, f"{one.scored}: {one.text}" if one.scored else one.text, one.evidence) for one in shown.findings
+    ]
 
 
 def test_trials_are_counted_by_their_outcome():
@@ -65,12 +76,12 @@ def test_an_errored_grade_is_a_finding_of_its_own_kind():
 
 
 def test_a_failed_grade_without_a_failed_check_says_its_score():
-    assert findings(graded(0.3, False, Check("a", True))) == [("failed", "scored 0.30", None)]
+    assert findings(graded(0.3, False, Check("a", True))) == [("failed", "scored 0.30: ", None)]
 
 
 def test_a_missed_gate_is_a_finding_although_the_grade_passed():
-    assert findings(graded(0.6, True, required=0.7)) == [("failed", "scored 0.60, required 0.70", None)]
-    assert findings(graded(0.6999, True, required=0.7)) == [("failed", "scored 0.6999, required 0.7000", None)]
+    assert findings(graded(0.6, True, required=0.7)) == [("failed", "scored 0.60, required 0.70: ", None)]
+    assert findings(graded(0.6999, True, required=0.7)) == [("failed", "scored 0.6999, required 0.7000: ", None)]
     assert findings(graded(0.7, True, required=0.7), scored(False, text="x")) == [("failed", "x", None)]
 
 
@@ -147,7 +158,7 @@ def test_where_the_case_failed_or_is_not_over_nothing_is_said_of_it():
 def test_one_failed_check_behind_a_gate_is_one_finding():
     result = finished("failed", score=0.0, scores=[scored(False, text="contains 'x'", required=0.5)])
     (failed,) = view_of(result).trials("failed")
-    assert [finding.text for finding in failed.findings] == ["contains 'x': scored 0.00, required 0.50"]
+    assert [(one.scored, one.text) for one in failed.findings] == [("scored 0.00, required 0.50", "contains 'x'")]
 
 
 def test_a_check_that_says_no_more_than_the_type_is_shown_by_the_name():
@@ -193,3 +204,61 @@ def test_a_failed_sample_of_a_case_that_passed_says_after_how_many():
     view = view_of(finished("failed", trial=trial(sample=12, **early)), *results)
     (shown,) = view.trials("failed")
     assert reason(shown).endswith("; the case passed (11 of 12 samples)")
+
+
+def test_a_grade_that_passed_is_no_failure_whatever_its_checks_say():
+    passed = replace_grade(graded(0.5, True, Check("b", False)), needs=0.5, has_own_threshold=True)
+    failed = replace_grade(graded(0.5, False, Check("a", False)), needs=0.6, has_own_threshold=True)
+    assert findings(passed, failed) == [
+        ("failed", "scored 0.50, needs 0.60: a", None),
+        ("noted", "passed at 0.50, needs 0.50; but: b", None),
+    ]
+    view = view_of(finished("failed", score=0.5, scores=[passed, failed]))
+    (group,) = view.failure_groups()
+    assert group.cause == "contains: '30 days': scored 0.50, needs 0.60: a"
+    (diagnostic,) = run_diagnostics(view)
+    assert diagnostic.notes == ("failed: contains: '30 days': scored 0.50, needs 0.60: a",)
+    junit = "".join(render_junit([finished("failed", score=0.5, scores=[passed, failed])], JUnitRun("r", "/repo")))
+    assert '<failure type="contains"' in junit
+    assert "noted: contains: '30 days': passed at 0.50, needs 0.50; but b" in junit
+
+
+def replace_grade(score, **changes):
+    return replace(score, grade=replace(score.grade, **changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("llm-rubric: Is polite", "Is polite", "llm-rubric: Is polite"),
+        ("turn 2: llm-rubric: Is polite", "Is polite", "turn 2: llm-rubric: Is polite"),
+        ("llm-rubric: Is pol\u2026", "Is polite and brief", "llm-rubric: Is polite and brief"),
+        ("tone", "Is polite", "tone: Is polite"),
+    ],
+)
+def test_nothing_is_named_twice(name, text, shown):
+    (finding,) = view_of(finished("failed", scores=[scored(False, text=text, name=name)])).trials("failed")[0].findings
+    assert check(finding) == shown
+
+
+def test_a_cut_answer_is_noted_in_every_view():
+    note = "the answer was cut at its token limit (finish_reason: length)"
+    cut = finished("passed", score=1.0, finish_reason="length")
+    view = view_of(cut)
+    (shown,) = view.trials("noted")
+    assert reason(shown) == f"score 1.00 reaches 0.80, but {note}"
+    assert view.noted == 0, "no check of it failed"
+    (diagnostic,) = run_diagnostics(view)
+    assert (diagnostic.severity, note in diagnostic.message) == ("warning", True)
+    assert note in "".join(render_junit([cut], JUnitRun("r", "/repo")))
+    line = next(csv.DictReader(render_csv([cut], root="/repo")))
+    assert (line["finish_reason"], line["note"]) == ("length", note)
+    assert teaser(cut) == note
+    assert whole(cut, "/repo")["notes"] == [note]
+    assert note in render_trial(cut, ShowOptions(here="/repo"))
+    assert note in render_table([cut], [])
+    failed = finished("failed", score=0.0, finish_reason="max_tokens")
+    assert reason(view_of(failed).trials("failed")[0]).endswith("(finish_reason: max_tokens)")
+    turns = (TargetResponse("a", finish_reason="length"), TargetResponse("b", finish_reason="stop"))
+    (shown,) = view_of(finished("passed", finish_reason="stop", turns=turns)).trials("noted")
+    assert shown.cut == "the answer to turn 1 was cut at its token limit (finish_reason: length)"

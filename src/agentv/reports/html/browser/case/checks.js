@@ -31,6 +31,7 @@ function gradeOf(grade, number, evidence) {
       ? element("span", { class: "tag gate" }, grade.required === true ? "required" : `required ${grade.required}`)
       : null,
     grade.weight === undefined ? null : element("span", { class: "tag" }, `weight ${grade.weight}`),
+    grade.needs === undefined ? null : element("span", { class: "tag" }, grade.needs),
     element("span", { class: "score" }, grade.score === undefined ? "" : score(grade.score)),
   ];
   return folded(title, () => gradeBody(grade, evidence.button(number)), {
