@@ -51,6 +51,7 @@ FILES: Mapping[str, str] = {
     "conflicting-defaults": "Two files of a project, or two keys of one, name different default targets or judges.",
     "contradiction": "No answer can pass both of two assertions in a list.",
     "criteria-not-judged": "A case has criteria, but no assertion uses them.",
+    "default-judge": "No judge is named, so the small model of the only provider with an API key grades.",
     "dependency-cycle": "Cases depend on each other in a circle, so none can run first.",
     "doctor-findings": "A prompt is not promoted, because `agentv prompt doctor` finds a problem with it.",
     "duplicate-assertion": "An assertion appears twice in one list, so it counts twice.",

@@ -20,28 +20,7 @@ from agentv.registry.fields import FromEnvironment
 from agentv.registry.types import Provider
 
 EXAMPLES: Mapping[str, str] = {
-    "openai": "gpt-5-mini",
-    "azure": "my-deployment",
-    "anthropic": "claude-haiku-4-5",
-    "gemini": "gemini-2.5-flash",
-    "ollama": "llama3.2",
-    "openrouter": "meta-llama/llama-3.3-70b-instruct",
-    "litellm": "mistral/mistral-small-latest",
-    "bedrock": "us.anthropic.claude-haiku-4-5-20251001-v1:0",
-    "vertex": "gemini-2.5-flash",
-    "cohere": "command-a-03-2025",
-    "deepseek": "deepseek-chat",
-    "fireworks": "accounts/fireworks/models/gpt-oss-20b",
-    "groq": "llama-3.1-8b-instant",
-    "huggingface": "openai/gpt-oss-20b",
-    "mistral": "mistral-small-latest",
-    "perplexity": "sonar",
-    "together": "meta-llama/Llama-3.3-70B-Instruct-Turbo",
-    "xai": "grok-3-mini",
-}
-"""A small model of each provider, for examples."""
-
-OTHER_EXAMPLES: Mapping[str, str] = {
+    "azure": "azure:my-deployment",
     "mock": "mock:any text",
     "replay": "replay:answers.jsonl",
     "python": "python:agent.py:answer",
@@ -93,10 +72,12 @@ def list_targets(wanted: TargetsRequest) -> TargetsFound:
     if wanted.check:
         targets = _checked(targets, found, wanted)
     models = tuple(
-        _provider(name, known.providers.find(name), found.env) for name in known.providers if _is_model(name)
+        _provider(name, one, found.env) for name in known.providers if _is_model(one := known.providers.find(name))
     )
-    named = ((name, known.providers.find(name)) for name in known.providers.names if not _is_model(name))
-    others = tuple(_provider(name, one, found.env) for name, one in named if one is not None)  # a broken plugin is not
+    named = ((name, known.providers.find(name)) for name in known.providers.names)
+    others = tuple(
+        _provider(name, one, found.env) for name, one in named if one is not None and not _is_model(one)
+    )  # a broken plugin is not
     warnings = tuple(one for one in found.diagnostics if one.severity == "warning")
     sandboxes = _sandboxes() if wanted.check else ()
     return TargetsFound(TargetsListing(found.path, targets, models, others, sandboxes), warnings)
@@ -109,8 +90,8 @@ def _sandboxes() -> tuple[str, ...]:
     return capabilities().lines()
 
 
-def _is_model(name: str) -> bool:
-    return name in EXAMPLES
+def _is_model(provider: Provider | None) -> bool:
+    return provider is not None and (provider.settings.small_model is not None or provider.name == "azure")
 
 
 def _listed(entry: InventoryEntry, found: Inventory) -> ListedTarget:
@@ -181,8 +162,9 @@ def _provider(name: str, provider: Provider | None, env: Mapping[str, str]) -> L
     facts = tuple(
         _would_take(one, env) for one in shape_of(provider.settings).from_environment.values() if one.required
     )
-    example = f"{name}:{EXAMPLES.get(name, 'MODEL')}" if _is_model(name) else OTHER_EXAMPLES.get(name, name)
-    extra = _extra_of(provider) if _is_model(name) else None
+    small = provider.settings.small_model
+    example = f"{name}:{small}" if small else EXAMPLES.get(name, name)
+    extra = _extra_of(provider) if _is_model(provider) else None
     return ListedProvider(name, provider.summary, example, facts, provider.settings.finds_keys, extra)
 
 

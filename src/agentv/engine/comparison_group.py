@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from agentv.engine.calls.deadlines import in_time
-from agentv.engine.grading import GraderCheck, grade_entries, limit_of
+from agentv.engine.grading import GraderCheck, grade_entries, graded_in_time, limit_of
 from agentv.engine.run_context import RunContext
 from agentv.engine.transform import transformed
 from agentv.engine.trial import AnsweredTrial
@@ -74,7 +73,7 @@ async def _chosen(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -
     shaped = [await _shaped(entry, context) for context in contexts]
     whole = [one for one in shaped if isinstance(one, AssertionContext)]
     choosing = cast("ComparingAssertion", entry.assertion).choose(whole)
-    found = await in_time(choosing, limit_of(entry), code="assertion-raised", what=entry.type, missing="grade")
+    found = await graded_in_time(choosing, entry, contexts[0], limit_of(entry, contexts[0]))
     if isinstance(found, Failure):
         found = (Grade.errored(found.code, found.message),) * len(whole)
     grades = iter(found)

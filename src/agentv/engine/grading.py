@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.plugin_grades import grade_of_plugin
 from agentv.engine.transform import transformed
-from agentv.model.run.context import Assertion, AssertionContext
+from agentv.model.run.context import Assertion, AssertionContext, Judge
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
-from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S
 from agentv.model.values.response import Attempt, Failure
 from agentv.model.values.values import Json
 from agentv.ports import Clock
 from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
+
+T = TypeVar("T")
 
 
 class GraderCheck(Protocol):
@@ -49,7 +51,7 @@ async def grade_entries(
             grade = await _checked(entry, context, check)
         else:
             given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
-            grade = given if isinstance(given, Grade) else await _in_time(entry, given)
+            grade = given if isinstance(given, Grade) else await _in_time(entry, given, context)
         now = clock.monotonic()
         scores.append(Score(entry, judged(entry, grade, context.threshold), (now - before) * 1000))
         before = now
@@ -83,7 +85,7 @@ async def _checked(entry: AssertionEntry, context: AssertionContext, check: Grad
         return Grade.errored(refused.code, refused.message)
     try:
         given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
-        grade = given if isinstance(given, Grade) else await _in_time(entry, given)
+        grade = given if isinstance(given, Grade) else await _in_time(entry, given, context)
     finally:
         refused = check.end(entry)
     return grade if refused is None else replace(grade, error=refused)
@@ -121,14 +123,40 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
     return given if isinstance(given, Grade) else await given
 
 
-def limit_of(entry: AssertionEntry) -> Deadline:
-    """Time limit of a grade."""
-    return Deadline(entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S)
+def limit_of(entry: AssertionEntry, context: AssertionContext) -> Deadline:
+    """Time limit of a grade: the entry's, else what its judge's target says, else that of its type."""
+    seconds = getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S
+    judge = _judge_of(entry, context)
+    if judge is not None:
+        seconds *= getattr(judge, "timeout_s", JUDGE_TIMEOUT_S) / JUDGE_TIMEOUT_S
+    return Deadline(entry.settings.timeout_s or seconds)
 
 
-async def _in_time(entry: AssertionEntry, given: Awaitable[Grade]) -> Grade:
-    limit = limit_of(entry)
-    grade = await in_time(given, limit, code="assertion-raised", what=entry.type, missing="grade")
+def _judge_of(entry: AssertionEntry, context: AssertionContext) -> Judge | None:
+    assertion = entry.assertion
+    if getattr(assertion, "needs_judge", False) is not True:
+        return None
+    try:
+        return context.services.judge(getattr(assertion, "judge", None))
+    except (LookupError, RuntimeError):  # the grade says so
+        return None
+
+
+async def graded_in_time(
+    given: Awaitable[T], entry: AssertionEntry, context: AssertionContext, limit: Deadline
+) -> T | Failure:
+    """The grade; a failure that names the setting to raise if it is late."""
+    found = await in_time(given, limit, code="assertion-raised", what=entry.type, missing="grade")
+    judge = _judge_of(entry, context)
+    if not isinstance(found, Failure) or found.code != "timeout" or judge is None:
+        return found
+    where = "" if entry.settings.timeout_s else f" of the judge '{getattr(judge, 'name', '')}', or"
+    return replace(found, message=f"{found.message}; raise 'timeout_s'{where} of the assertion")
+
+
+async def _in_time(entry: AssertionEntry, given: Awaitable[Grade], context: AssertionContext) -> Grade:
+    limit = limit_of(entry, context)
+    grade = await graded_in_time(given, entry, context, limit)
     if isinstance(grade, Failure):
         grade = Grade.errored(grade.code, grade.message)
     return _with_retries(grade, limit.attempts) if limit.attempts else grade

@@ -68,13 +68,13 @@ class TargetJudge:
         self.name = name
         self._model = model
         self._target = target
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._env = env or {}
         self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(_is_verdict, REMEMBERED)
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
         """The target's answer to a prompt; empty or missing is a failure, `judge-empty-output`."""
-        request = TargetRequest("", prompt, (Message("user", prompt),), timeout_s=self._timeout_s, env=self._env)
+        request = TargetRequest("", prompt, (Message("user", prompt),), timeout_s=self.timeout_s, env=self._env)
         response = await self._send(request)
         if isinstance(response, Failure):
             return self._failed(response)
@@ -100,7 +100,7 @@ class TargetJudge:
                 vars=context.vars,
                 metadata=context.metadata,
                 attempt=attempt,
-                timeout_s=self._timeout_s,
+                timeout_s=self.timeout_s,
                 env=self._env,
                 temperature=0.0,
                 schema=question.schema,
@@ -174,7 +174,7 @@ class TargetJudge:
             metadata=context.metadata,
             attempt=attempt,
             sample=vote,
-            timeout_s=self._timeout_s,
+            timeout_s=self.timeout_s,
             env=self._env,
             temperature=question.rubric.temperature,
             schema=schema_of(question.rubric),

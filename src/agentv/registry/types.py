@@ -72,6 +72,8 @@ class ProviderSettings(Declared):
         confined: it works on a case by a program that it starts inside the sandbox of the request.
         is_agent: it works on a case for minutes, so that people see what it does and can end it.
         returns_context: its replies may contain the text that it retrieved.
+        small_model: a small model of the provider: it stands in examples, and judges where no judge is named and the
+            provider's key is the only one.
     """
 
     __slots__ = ()
@@ -83,6 +85,7 @@ class ProviderSettings(Declared):
     confined: ClassVar[bool] = False
     is_agent: ClassVar[bool] = False
     returns_context: ClassVar[bool] = True
+    small_model: ClassVar[str | None] = None
 
     def spares(self) -> Collection[str]:
         """Of the settings that only the environment could give still, those that are not needed as the others are.

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from agentv.engine.grading import grade_entries
+from agentv.judge.target import TargetJudge
 from agentv.model.run.grade import Check, Grade
 from agentv.model.suite.assertion import Transform
+from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.user_code.functions.threads import DaemonThreads
 from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.grading import Services, context_of
+from doubles.judges import JudgeServices, Saying
 from doubles.nested_grading import Given, Stopped, entry
 
 HALF = Grade(0.5, False, (Check("half", False),))
@@ -346,3 +349,29 @@ def test_files_are_read_before_commands_of_graders_change_them(workspace, order)
     assert "".join(log) == order
     assert [one.grade.checks[0].text for one in found] == list("abcdef")
     assert [one.entry for one in found] == entries
+
+
+@dataclass(frozen=True)
+class Judged(Acts):
+    """An assertion that asks a judge."""
+
+    needs_judge = True
+    timeout_s = JUDGE_TIMEOUT_S
+
+
+@pytest.mark.parametrize(
+    ("judge_s", "entry_s", "why"),
+    [
+        (0.02, None, "no grade after 0.02 s; raise 'timeout_s' of the judge 'strict', or of the assertion"),
+        (None, 0.01, "no grade after 0.01 s; raise 'timeout_s' of the assertion"),
+        (9.0, 0.01, "no grade after 0.01 s; raise 'timeout_s' of the assertion"),
+    ],
+)
+def test_a_grade_may_take_as_long_as_its_judge_and_a_late_one_names_the_setting_to_raise(judge_s, entry_s, why):
+    async def never(_context: Any) -> Any:
+        await asyncio.Event().wait()
+
+    judge = TargetJudge(Saying(["?"]), "strict", **({"timeout_s": judge_s} if judge_s else {}))
+    context = context_of("hi", _services=JudgeServices(judge))
+    (one,) = asyncio.run(grade_entries([entry(Judged(never), timeout_s=entry_s)], context, Stopped()))
+    assert (one.grade.error.code, one.grade.error.message) == ("timeout", why)

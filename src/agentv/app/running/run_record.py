@@ -156,6 +156,7 @@ def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
         "prompts": [{"id": identity, "label": label} for identity, label in suite.prompts.items()],
         **({"variants": [_variant_record(one) for one in suite.variants]} if suite.variants else {}),
         "judge": suite.judge.name if suite.judge else None,
+        "default_judge": suite.default_judge.name if suite.default_judge else None,
         "files": {path.removeprefix(f"{root}/"): digest for path, digest in suite.files.items()},
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 
+from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import Report
@@ -16,15 +17,17 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite, TargetSpec, embeds
 from agentv.model.values.span import Span
 from agentv.registry.fields import DeclaredAssertion
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
 
-PASTE = (
-    """set one with --judge, AGENTV_JUDGE, 'judge:' in the eval file, or in .agentv/targets.yaml\n  defaults:\n """
-    """   judge: my-judge"""
-)
-PASTE_IN_EXAM = """name one with --judge, AGENTV_JUDGE, or in the exam
+PASTE = """add --judge {model} to the command, or name one with AGENTV_JUDGE, 'judge:' in the eval file, or in
+.agentv/targets.yaml
+  defaults:
+    judge: my-judge"""
+PASTE_IN_EXAM = """add --judge {model} to the command, or name one with AGENTV_JUDGE, or in the exam
   defaults:
     judge: claude-haiku-4-5"""
-PASTE_BESIDE = """name one with --judge, AGENTV_JUDGE, or in .agentv/targets.yaml
+PASTE_BESIDE = """add --judge {model} to the command, or name one with AGENTV_JUDGE, or in .agentv/targets.yaml
   defaults:
     judge: my-judge"""
 PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such as
@@ -152,9 +155,9 @@ class Judging:
         names |= of_targets.keys() if self.asks_suite and suite.forced_judge is None else set()
         specs = self._resolved(wanted, names, registry, reading)
         chosen = suite.forced_judge or suite.judge or suite.default_judge
-        covered = bool(suite.targets) and all(target.judge for target in suite.targets)
-        if nameless is not None and self._nameless is not None and chosen is None and not covered:
-            message, notes = "this needs a judge, but none is set", self.advice.splitlines()
+        if nameless is not None and self._nameless is not None and not _names_judge(suite):
+            keys, message = KeyedModels.of(registry.providers, reading.scope.env), "this needs a judge, but none is set"
+            notes = self.advice.replace("{model}", keys.example).splitlines()
             if nameless == "error":
                 reading.report.error("no-judge", self._nameless, message, notes=notes)
             else:
@@ -162,6 +165,21 @@ class Judging:
         self._warn(suite, chosen, reading)
         self._refuse(suite, specs, wanted, reading)
         return specs
+
+    def judge_by_key(self, suite: Suite, registry: TargetRegistry, reading: Reading) -> TargetSpec | None:
+        """The small model of the one provider whose key is set, where a judge is needed and none is named.
+
+        Never where `CI` is set: what grades there must not depend on which keys a machine has.
+        """
+        if self._nameless is None or _names_judge(suite) or reading.scope.env.get("CI", "").strip():
+            return None
+        found = KeyedModels.of(registry.providers, reading.scope.env).set
+        key, model = next(iter(found.items()), ("", ""))
+        if len(found) != 1 or not model:
+            return None
+        message = f"no judge is named: '{model}' grades, since {key} is the only API key that is set"
+        reading.report.warning("default-judge", self._nameless, message, hint=f"to name it, add --judge {model}")
+        return registry.resolve(model, None, reading)
 
     def _resolved(
         self, wanted: Mapping[str, Node | None], names: Container[str], registry: TargetRegistry, reading: Reading
@@ -258,6 +276,40 @@ class Judging:
         for name in sorted(mute | named):
             message = f"'{name}' only computes embeddings: use it as an 'embedder', not as a target or judge"
             reading.report.error("bad-value", wanted.get(name) or suite.span, message)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedModels:
+    """Small models of providers with an API key.
+
+    Attributes:
+        set: variable → `provider:model`, of the providers whose key is set; empty where no model is known by its name.
+        example: one of these, else that of the first provider, for messages.
+    """
+
+    set: Mapping[str, str]
+    example: str
+
+    @classmethod
+    def of(cls, providers: Registry[Provider], env: Mapping[str, str]) -> KeyedModels:
+        """Those of the built-in providers, in their order."""
+        keyed: dict[str, str] = {}
+        models: list[str] = []
+        for name in providers:
+            provider = providers.find(name)
+            key = shape_of(provider.settings).from_environment.get("api_key") if provider is not None else None
+            if provider is None or key is None or not key.required:
+                continue
+            small = f"{name}:{provider.settings.small_model}" if provider.settings.small_model else ""
+            models += [small] if small else []
+            variable = next((one for one in key.names if env.get(one, "").strip()), None)
+            keyed |= {variable: small} if variable is not None else {}
+        return cls(keyed, next(filter(None, keyed.values()), models[0]))
+
+
+def _names_judge(suite: Suite) -> bool:
+    covered = bool(suite.targets) and all(target.judge for target in suite.targets)
+    return covered or (suite.forced_judge or suite.judge or suite.default_judge) is not None
 
 
 def _needs_no_model(kind: type) -> bool:

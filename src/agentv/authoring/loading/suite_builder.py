@@ -70,6 +70,8 @@ class SuiteBuilder:
         needed = request.for_run and judged
         unset = judged and (request.for_run or not request.process_env.get("AGENTV_JUDGE"))
         severity: Severity = "error" if request.for_run else "warning"
+        if unset and (by_key := judging.judge_by_key(suite, registry, reading)) is not None:
+            suite = replace(suite, default_judge=by_key)
         judges = judging.resolve(suite, registry, reading, nameless=severity if unset else None)
         if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
             judging.need_embedder(suite, judges, reading, severity)

@@ -64,6 +64,7 @@ _OPTIONAL = {
 class Anthropic(ModelSettings):
     """Calls a Claude model of Anthropic, or any server with the Messages API."""
 
+    small_model: ClassVar[str | None] = "claude-haiku-4-5"
     request_keys: ClassVar[tuple[str, ...]] = ("model", "messages", "system")
     only_schemas: ClassVar[bool] = True
 
@@ -188,7 +189,7 @@ class _Anthropic:
         wanted: dict[str, Any] = {}
         if request.temperature is not None:
             wanted["temperature"] = request.temperature
-        if request.schema is not None:
+        if request.schema is not None and self._settings.response_format is None:
             wanted["output_config"] = {**self._fixed_body.get("output_config", {}), **_schema_output(request.schema)}
         return wanted
 

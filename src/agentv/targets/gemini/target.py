@@ -63,6 +63,7 @@ T = TypeVar("T", TargetResponse, Embeddings)
 class Gemini(ModelSettings):
     """Calls a Gemini model of Google."""
 
+    small_model: ClassVar[str | None] = "gemini-2.5-flash"
     embeds: ClassVar[bool] = True
     request_keys: ClassVar[tuple[str, ...]] = ("contents", "systemInstruction", "system_instruction")
 
@@ -152,7 +153,11 @@ class _Gemini:
             config["system_instruction"] = whole_system
         if request.temperature is not None:
             config["temperature"] = request.temperature
-        wanted = {} if request.schema is None else {_SCHEMA: _json_config(request.schema)}
+        wanted = (
+            {}
+            if request.schema is None or self._settings.response_format is not None
+            else {_SCHEMA: _json_config(request.schema)}
+        )
 
         async def call(optional: Mapping[str, Any]) -> TargetResponse | Failure:
             bound = {**config, **optional.get(_SCHEMA, {})}

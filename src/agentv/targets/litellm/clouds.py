@@ -14,6 +14,7 @@ from agentv.targets.litellm.target import LiteLLM
 class Bedrock(LiteLLM):
     """Calls a model of Amazon Bedrock, through LiteLLM."""
 
+    small_model: ClassVar[str | None] = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
     route: ClassVar[str] = "bedrock/"
 
     model: Annotated[
@@ -30,6 +31,7 @@ class Bedrock(LiteLLM):
 class Vertex(LiteLLM):
     """Calls a model of Google's Vertex AI, through LiteLLM."""
 
+    small_model: ClassVar[str | None] = "gemini-2.5-flash"
     route: ClassVar[str] = "vertex_ai/"
 
     model: Annotated[Text, Nonempty(), Doc("model name: `gemini-2.5-pro`")]

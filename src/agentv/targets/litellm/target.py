@@ -66,6 +66,7 @@ _FORWARDED = "llm_provider-"
 class LiteLLM(ModelSettings):
     """Calls any model that LiteLLM supports."""
 
+    small_model: ClassVar[str | None] = "mistral/mistral-small-latest"
     finds_keys: ClassVar[bool] = True
 
     model: Annotated[Text, Nonempty(), Doc("provider and model, as LiteLLM spells them: `mistral/mistral-small`")]
@@ -168,7 +169,9 @@ class _LiteLLM:
         secrets = tuple(text for text in (*from_env.values(), *self._settings.secrets) if text)
         try:
             async with asyncio.timeout(request.timeout_s):
-                return await self._optional.answer(_wanted(request), lambda more: self._call({**call, **more}, secrets))
+                return await self._optional.answer(
+                    _wanted(request, self._settings), lambda more: self._call({**call, **more}, secrets)
+                )
         except TimeoutError:
             return no_reply_in_time(request.timeout_s)
 
@@ -258,12 +261,12 @@ def _fixed_parameters(settings: LiteLLM) -> dict[str, Any]:
     return {**given, "max_retries": 0, "num_retries": 0, "caching": False, **settings.parameters(), **settings.extra}
 
 
-def _wanted(request: TargetRequest) -> dict[str, Any]:
+def _wanted(request: TargetRequest, settings: LiteLLM) -> dict[str, Any]:
     """What a judge asks for and can do without."""
     wanted: dict[str, Any] = {}
     if request.temperature is not None:
         wanted["temperature"] = request.temperature
-    if request.schema is not None:
+    if request.schema is not None and settings.response_format is None:
         wanted["response_format"] = _schema_format(request.schema)
     return wanted
 

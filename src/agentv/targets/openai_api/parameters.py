@@ -6,7 +6,7 @@ by name it is left out of all further calls of this target. What the target's ow
 refusal of that is an error with the server's words: an answer must not look as if a setting had been in force.
 
 **Schemas.** A judge's schema is sent where the server is known to keep to it; one that refuses it is asked without. The
-target's own `response_format` is always sent.
+target's own `response_format` is always sent, and wins over a judge's schema.
 
 **Limits.** `max_tokens` is called `max_completion_tokens` by OpenAI and Azure, and wherever the model is known to
 reason. A server that knows only the other name says so with 400, and is then asked by that one.
@@ -100,7 +100,7 @@ def removable(
     """What is in the request's body that this program may leave out, or call otherwise."""
     there = {
         TEMPERATURE: request.temperature is not None and not reasons(settings.model),
-        SCHEMA: request.schema is not None and dialect.strict_schemas,
+        SCHEMA: request.schema is not None and dialect.strict_schemas and settings.response_format is None,
         LIMIT_NAME: settings.max_tokens is not None and settings.api == "chat",
     }
     return frozenset(one for one, is_there in there.items() if is_there) - refused
@@ -121,10 +121,10 @@ def _limit_name(settings: OpenAISettings, dialect: Dialect, refused: frozenset[s
 def _format(
     settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
 ) -> JsonObject | None:
-    """What form the answer must have: the request's schema where it can be promised, else what the target says."""
-    if request.schema is not None:
-        return _schema(request.schema) if dialect.strict_schemas and SCHEMA not in refused else None
+    """What form the answer must have: what the target says, else the request's schema where it can be promised."""
     response_format = settings.response_format
+    if response_format is None and request.schema is not None:
+        return _schema(request.schema) if dialect.strict_schemas and SCHEMA not in refused else None
     if isinstance(response_format, str):
         return {"type": "json_object" if response_format == "json" else response_format}
     if not isinstance(response_format, Mapping):

@@ -24,6 +24,7 @@ class Server:
         title: who it belongs to.
         base_url: its address.
         keys: the variables that may give the key, in the order in which they are looked for.
+        small_model: as `ProviderSettings` says.
         domains: of its own servers, whose prices are known.
         prices: the provider as the price list calls it; None: by its name.
         strict_schemas: it is documented to keep to a JSON Schema.
@@ -35,6 +36,7 @@ class Server:
     title: str
     base_url: str
     keys: tuple[str, ...]
+    small_model: str
     domains: tuple[str, ...]
     prices: str | None = None
     strict_schemas: bool = False
@@ -87,6 +89,7 @@ def _hosted(server: Server) -> type[Hosted]:
         "base_url": None,
         "api_key": None,
         "server": server,
+        "small_model": server.small_model,
         "embeds": server.embedding_model is not None,
     }
     made: type[Hosted] = dataclass(frozen=True, slots=True)(type(class_name, (Hosted,), declared))
@@ -99,29 +102,38 @@ Cohere = _hosted(
         "Cohere",
         "https://api.cohere.ai/compatibility/v1",
         ("COHERE_API_KEY", "CO_API_KEY"),
+        "command-a-03-2025",
         ("cohere.ai", "cohere.com"),
         embedding_model="embed-v4.0",
     )
 )
-Deepseek = _hosted(Server("deepseek", "DeepSeek", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",), ("deepseek.com",)))
+Deepseek = _hosted(
+    Server(
+        "deepseek", "DeepSeek", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",), "deepseek-chat", ("deepseek.com",)
+    )
+)
 Fireworks = _hosted(
     Server(
         "fireworks",
         "Fireworks AI",
         "https://api.fireworks.ai/inference/v1",
         ("FIREWORKS_API_KEY",),
+        "accounts/fireworks/models/gpt-oss-20b",
         ("fireworks.ai",),
         strict_schemas=True,
         embedding_model="nomic-ai/nomic-embed-text-v1.5",
     )
 )
-Groq = _hosted(Server("groq", "Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("groq.com",)))
+Groq = _hosted(
+    Server("groq", "Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "llama-3.1-8b-instant", ("groq.com",))
+)
 Huggingface = _hosted(
     Server(
         "huggingface",
         "Hugging Face's Inference Providers",
         "https://router.huggingface.co/v1",
         ("HF_TOKEN", "HF_API_TOKEN"),
+        "openai/gpt-oss-20b",
         ("huggingface.co",),
     )
 )
@@ -131,6 +143,7 @@ Mistral = _hosted(
         "Mistral",
         "https://api.mistral.ai/v1",
         ("MISTRAL_API_KEY",),
+        "mistral-small-latest",
         ("mistral.ai",),
         strict_schemas=True,
         seed="random_seed",
@@ -138,7 +151,9 @@ Mistral = _hosted(
     )
 )
 Perplexity = _hosted(
-    Server("perplexity", "Perplexity", "https://api.perplexity.ai", ("PERPLEXITY_API_KEY",), ("perplexity.ai",))
+    Server(
+        "perplexity", "Perplexity", "https://api.perplexity.ai", ("PERPLEXITY_API_KEY",), "sonar", ("perplexity.ai",)
+    )
 )
 Together = _hosted(
     Server(
@@ -146,10 +161,20 @@ Together = _hosted(
         "Together AI",
         "https://api.together.xyz/v1",
         ("TOGETHER_API_KEY",),
+        "meta-llama/Llama-3.3-70B-Instruct-Turbo",
         ("together.xyz", "together.ai"),
         embedding_model="intfloat/multilingual-e5-large-instruct",
     )
 )
 Xai = _hosted(
-    Server("xai", "xAI", "https://api.x.ai/v1", ("XAI_API_KEY",), ("x.ai",), prices="x-ai", strict_schemas=True)
+    Server(
+        "xai",
+        "xAI",
+        "https://api.x.ai/v1",
+        ("XAI_API_KEY",),
+        "grok-3-mini",
+        ("x.ai",),
+        prices="x-ai",
+        strict_schemas=True,
+    )
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
 from agentv.lazy_dataclass import dataclass
@@ -18,6 +18,8 @@ PORT = 11434
 @dataclass(frozen=True, slots=True)
 class Ollama(OpenAIProvider):
     """Calls Ollama."""
+
+    small_model: ClassVar[str | None] = "llama3.2"
 
     base_url: Annotated[
         Text | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
@@ -17,6 +17,8 @@ _EMBEDDING_MODEL = "text-embedding-3-small"
 @dataclass(frozen=True, slots=True)
 class OpenAI(OpenAIProvider):
     """Calls OpenAI, or any server with its API."""
+
+    small_model: ClassVar[str | None] = "gpt-5-mini"
 
     base_url: Annotated[
         Text | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
@@ -17,6 +17,8 @@ _EMBEDDING_MODEL = "openai/text-embedding-3-small"
 @dataclass(frozen=True, slots=True)
 class OpenRouter(OpenAIProvider):
     """Calls OpenRouter; models are named `maker/model`."""
+
+    small_model: ClassVar[str | None] = "meta-llama/llama-3.3-70b-instruct"
 
     base_url: Annotated[
         Text | None,

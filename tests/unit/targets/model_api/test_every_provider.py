@@ -137,6 +137,19 @@ def test_the_limit_of_the_request_holds(api):
 
 
 @ALL
+def test_the_response_format_of_a_target_is_used_when_it_judges(api):
+    own = {"type": "object", "properties": {"mine": {"type": "string"}}, "required": ["mine"]}
+    asked = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
+    with ModelServer("{}") as server:
+        answer(replace(api.at(server), response_format=own), request(schema=asked))
+        answer(replace(api.at(server), response_format=own), request())
+        judging, plain = (repr(call.body) for call in server.calls)
+    assert "'mine'" in judging
+    assert "'score'" not in judging
+    assert judging == plain
+
+
+@ALL
 def test_nobody_there_is_a_failure(api):
     found = answer(api.settings("http://127.0.0.1:1"))
     assert (found.code, found.retryable) == ("connection", True)
