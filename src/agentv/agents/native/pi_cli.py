@@ -43,7 +43,7 @@ class PiCli(AnyModelSettings):
 
     title: ClassVar[str] = "pi"
     program: ClassVar[AgentProgram] = AgentProgram(
-        "pi", npm="@earendil-works/pi-coding-agent", version_argv=("--version",), tested=("0.74",)
+        "pi", npm="@earendil-works/pi-coding-agent", version_argv=("--version",), tested=("0.74", "1.6")
     )
     unsupported: ClassVar[Mapping[str, str]] = {
         "permissions": "it asks for none; choose its tools with '--tools' in 'args'",
@@ -78,7 +78,7 @@ class PiCliAdapter:
             provider = {
                 "api": _APIS[access.protocol],
                 "baseUrl": access.url(_VERSIONS),
-                "apiKey": _KEY,
+                "apiKey": f"!printenv {_KEY}",  # a variable is NAME before pi 1.0, $NAME since
                 "models": [{"id": settings.model_name}],
             }
             files[f"{_DIRECTORY}/models.json"] = json.dumps({"providers": {_PROVIDER: provider}})

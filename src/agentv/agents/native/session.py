@@ -13,7 +13,7 @@ from agentv.agents.failures import API, failed
 from agentv.agents.limits import SessionLimits
 from agentv.agents.native.directories import TrialDirectories
 from agentv.agents.native.endings import Turn, failure_of
-from agentv.agents.native.programs import version_note
+from agentv.agents.native.programs import UNTESTED, version_note
 from agentv.agents.native.reading import StreamLines
 from agentv.agents.native.recorder import Recording
 from agentv.agents.native.settings import NativeAgentSettings
@@ -217,7 +217,9 @@ class NativeSession:
     def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
         stderr = running.lines.masked(running.process.stderr)
         response = self._response(running, ending)
-        return failed(failure.code, failure.message, response, b"" if failure.code == self._limits.code else stderr)
+        untested = version_note(self._settings.program, running.recording.facts.version).get(UNTESTED)
+        message = failure.message if untested is None else f"{failure.message} ({untested})"
+        return failed(failure.code, message, response, b"" if failure.code == self._limits.code else stderr)
 
     def _response(self, running: _Running, ending: Ending) -> TargetResponse:
         trace = self._trace(running, ending)

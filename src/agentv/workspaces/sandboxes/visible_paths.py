@@ -130,11 +130,15 @@ def _outside_links(directory: str, hidden: set[str]) -> Iterator[str]:
     for real in _links_out(directory):
         if Path(real).parts[1] in SYSTEM:
             continue
-        package = real.rpartition("/node_modules/")[0]
-        if package and not _contains_any(f"{package}/node_modules", hidden):
-            yield f"{package}/node_modules"
-        else:
-            yield from _installation(os.path.dirname(real), hidden)  # noqa: PTH120  # as text
+        packages = [*_packages(real, hidden)]
+        yield from packages or _installation(os.path.dirname(real), hidden)  # noqa: PTH120  # as text
+
+
+def _packages(real: str, hidden: set[str]) -> Iterator[str]:
+    """The npm packages among which a file lies, which it may load."""
+    package = real.rpartition("/node_modules/")[0]
+    if package and not _contains_any(f"{package}/node_modules", hidden):
+        yield f"{package}/node_modules"
 
 
 def _files(words: Iterable[str], hidden: set[str]) -> Iterator[str]:
@@ -144,6 +148,7 @@ def _files(words: Iterable[str], hidden: set[str]) -> Iterator[str]:
         if not found or not Path(found).is_absolute() or not Path(found).is_file():
             continue
         real = os.path.realpath(found)
+        yield from _packages(real, hidden)
         if place == 0:
             yield from _installation(os.path.dirname(real), hidden)  # noqa: PTH120  # as text
         for one in {found, real}:

@@ -209,3 +209,10 @@ def test_a_system_prompt_is_no_template():
 
 def test_opencode_works_in_the_workspace_whatever_the_environment_says():
     assert launched("opencode", request("Fix it.", env={"PWD": "/elsewhere"})).env["PWD"] == "/workspace"
+
+
+def test_pi_gets_its_key_in_a_way_that_all_its_versions_read():
+    launch = launched("pi-cli", model="openai/m-1", api_key="real-key", base_url="http://127.0.0.1:1/v1")
+    (models,) = [text for name, text in launch.files.items() if name.endswith("models.json")]
+    assert json.loads(models)["providers"]["agentv"]["apiKey"] == "!printenv AGENTV_MODEL_KEY"
+    assert launch.env["AGENTV_MODEL_KEY"] == "real-key"

@@ -300,3 +300,6 @@ def test_a_version_that_was_never_seen_is_a_note(box):
     assert found.trace.agent_version == "9.9.1"
     assert "9.9.1" in str(found.metadata["untested_version"])
     assert "untested_version" not in answer(printing(Claude, "answer"), box).metadata
+    failed = answer(printing(Claude, script={"text": text}), box)
+    assert isinstance(failed, Failure)
+    assert "(claude 9.9.1; tested with " in failed.message

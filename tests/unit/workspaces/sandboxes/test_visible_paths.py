@@ -64,3 +64,17 @@ def test_what_is_private_within_the_system_is_masked() -> None:
     assert is_visible(Path("/usr/share/zoneinfo"), rules)
     assert not is_visible(Path("/usr/share/doc/x"), rules)
     assert not is_visible(Path.home(), rules)
+
+
+def test_a_script_among_npm_packages_is_visible_with_them(tmp_path):
+    script = tmp_path / "node_modules/pi/dist/cli.js"
+    script.parent.mkdir(parents=True)
+    script.touch(0o755)
+    link = tmp_path / "node_modules/.bin/pi"
+    link.parent.mkdir()
+    link.symlink_to("../pi/dist/cli.js")
+    for words in ((str(link),), ("node", str(script))):
+        shown = [path for path, visible in visible_paths("/usr/bin", words, ()).rules if visible]
+        assert str(tmp_path / "node_modules") in shown
+    shown = [path for path, visible in visible_paths("/usr/bin", (str(link),), (str(link.parent),)).rules if visible]
+    assert str(tmp_path / "node_modules") not in shown
