@@ -50,20 +50,20 @@ def test_another_mark_changes_the_verdict_and_the_checks_that_say_it(mark, passe
     told = (*ALL.checks[:2], Check("score of at least 0.5", passed))
     assert ALL.passing_at(mark) == replace(ALL, passed=passed, has_own_threshold=False, checks=told, needs=mark)
     assert replace(ALL, threshold_checks=0).passing_at(mark) == replace(
-        ALL, threshold_checks=0, passed=passed, has_own_threshold=False
+        ALL, threshold_checks=0, passed=passed, has_own_threshold=False, needs=mark
     )
 
 
 def test_no_check_is_of_a_threshold_unless_its_type_says_so():
     told = (Check("says 42", True),)
-    assert Grade(0.5, True, told).passing_at(0.9) == Grade(0.5, False, told)
+    assert Grade(0.5, True, told).passing_at(0.9) == Grade(0.5, False, told, needs=0.9)
 
 
 def test_the_threshold_of_the_case_is_a_check_that_another_threshold_changes():
     own = Check("says 42", True)
     missed = Grade(0.5, True, (own,)).required_at(0.8)
     text = "required: the score reaches the case's threshold of 0.8"
-    assert missed == Grade(0.5, False, (own, Check(text, False, "score 0.5")), threshold_checks=1)
+    assert missed == Grade(0.5, False, (own, Check(text, False, "score 0.5")), threshold_checks=1, needs=0.8)
     assert missed.passing_at(0.4).checks == (own, Check(text, True, "score 0.5"))
     assert Grade(0.5, True, (own,)).required_at(0.5) == Grade(0.5, True, (own,))
 
