@@ -1,4 +1,4 @@
-"""Settings of the garbage collector and of signals for a process with all tests in it, and directories of many tests."""
+"""Settings of a process with all tests in it (garbage, signals, examples), directories of many tests, and skips."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from hypothesis import settings
+
+import needs
 
 collect_ignore_glob = ["cases/*"]  # eval files and what they need, some of it named like tests
+
+settings.load_profile(
+    "ci"
+)  # the same examples in every run and no time limit; `--hypothesis-profile=default` searches on
 
 gc.disable()  # what is collected stays until the end
 
@@ -25,6 +32,38 @@ def pytest_configure() -> None:
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where to list the tests that were skipped: `pytest @FILE` runs them."""
+    parser.addoption("--skipped-to", type=Path, metavar="FILE", help="write the names of the skipped tests to FILE")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With `-n`, a process that has run its tests takes over some of another's."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs something absent, before its fixtures start anything."""
+    needs.require(*(name for mark in item.iter_markers("needs") for name in mark.args))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say last what was skipped for what, and what installs it."""
+    yield
+    reports = terminalreporter.stats.get("skipped", [])
+    if file := terminalreporter.config.getoption("--skipped-to"):
+        file.write_text("".join(f"{report.nodeid}\n" for report in reports), encoding="utf-8")
+    if found := needs.skipped_for(reports):
+        terminalreporter.section("skipped for what is not installed")
+        for name, number in found.most_common():
+            terminalreporter.write_line(f"{number:>5}  {name}")
+        terminalreporter.write_line(f"To run them: {needs.command(found)}")
 
 
 @pytest.fixture(scope="session", autouse=True)

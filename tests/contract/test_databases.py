@@ -575,7 +575,7 @@ def test_who_was_shown_an_agreement_is_kept_for_each_project_run_and_person(data
     assert set(details) == {f"{RUN_ID}: 2 answers", f"{RUN_ID}: 1 answer"}
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(0, 12), max_size=6), order=st.randoms())
 def test_any_order_and_repetition_of_batches_gives_the_file(uploads, database, cuts, order):
     uploads.delete(NAME)

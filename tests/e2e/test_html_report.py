@@ -20,13 +20,14 @@ from agentv.reports.html.work import ShownDiff, ShownWork
 from agentv.reports.text.escaping import percent
 from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
-from doubles.browser_pages import DESKTOP, axe, barriers, follow, load_report, settle
+from doubles.browser_pages import DESKTOP, barriers, follow, load_report, settle
 from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
 from doubles.matrix import HOSTILE as EVIL
 from doubles.matrix import MATRIX
 from doubles.traces import WORK
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import SUMMARY
+from needs import needs
 
 PHONE = {"width": 390, "height": 844}
 
@@ -126,7 +127,7 @@ def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_interva
     assert opened(results, summary=summary).locator(".small", has_text="25.0% to 75.0%").count() == 2
 
 
-@pytest.mark.skipif(axe() is None, reason="axe-core is not installed")
+@needs("axe-core")
 def test_a_report_can_be_used_by_everybody(opened):
     tab = opened(everything(), everything(), summary=SUMMARY)
     found = barriers(tab)

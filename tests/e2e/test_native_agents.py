@@ -13,6 +13,7 @@ from agentv.agents.native.claude import Claude
 from agentv.agents.native.codex import Codex
 from agentv.testing import AgentScript, Answer, ModelServer, Status, use_tool
 from doubles.native_agents import PROGRAM, STREAMS
+from needs import needs
 
 SITUATIONS = {
     "answer": None,
@@ -59,27 +60,29 @@ def test_a_program_that_is_not_installed_is_an_error_at_load_that_says_how_to(pr
     project.write("a.eval.yaml", "target: claude-code\ntests: [{id: a, input: x, assert: [contains: x]}]\n")
     path = project.path / "empty"
     path.mkdir()
-    ended = project.run("eval", "a.eval.yaml", env={"PATH": str(path)})
-    if not Claude.program.missing("x"):
-        pytest.skip("the program is in a package of this environment")
+    (path / "claude_agent_sdk.py").touch()  # hides the package, where it is installed
+    ended = project.run("eval", "a.eval.yaml", env={"PATH": str(path), "PYTHONPATH": str(path)})
     assert ended.status == 2
     assert "missing-agent" in ended.stderr
     assert "pip install 'agentv[claude]'" in ended.stderr
 
 
-@pytest.fixture(params=[Claude, Codex], ids=["claude", "codex"])
+@pytest.fixture(
+    params=[
+        pytest.param(Claude, id="claude", marks=needs("claude")),
+        pytest.param(Codex, id="codex", marks=needs("codex")),
+    ]
+)
 def real(request, project):
     """The suite of a real program against a server that plays its model, and nothing else in reach."""
     settings = request.param
-    if settings.program.missing(settings.title):
-        pytest.skip(f"{settings.title} is not installed")
 
     def run(script: AgentScript, suite: str, **more: object):
         with ModelServer(script) as server:
             url = server.anthropic if settings is Claude else server.openai
             named = {"provider": settings.program.name, "base_url": url, "api_key": "sk-of-mine-1234567", **more}
             project.write("a.eval.yaml", f"target: {json.dumps(named)}\n{suite}")
-            ended = project.run("eval", "a.eval.yaml", "--out", "out", env={"PATH": os.environ["PATH"]})
+            ended = project.run("eval", "a.eval.yaml", "--out", "out", timeout=300, env={"PATH": os.environ["PATH"]})
             return ended, project.rows("out"), server
 
     return run

@@ -5,10 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import nbclient
-    import nbformat
+from needs import needs
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook" / "support.ipynb"
 
@@ -61,7 +58,12 @@ def outputs(cell, kind: str) -> list[str]:
     return ["".join(one["data"][kind]) for one in cell.outputs if kind in one.get("data", {})]
 
 
+@needs("ipykernel", "nbclient", "pandas")
 def test_a_notebook_evaluates_shows_tables_and_can_be_interrupted(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import nbclient
+        import nbformat
     (tmp_path / ".git").mkdir()
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     more = [nbformat.v4.new_code_cell(text) for text in (INTERRUPTED, MANY)]

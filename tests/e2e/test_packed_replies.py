@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from needs import each
+
 pytestmark = pytest.mark.libraries
 
 PROVIDERS = {
@@ -76,7 +78,7 @@ def serving(replies: dict[str, bytes]) -> Iterator[str]:
         server.server_close()
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", each(PROVIDERS))
 def test_a_reply_that_cannot_be_held_or_read_is_errored(project, provider, url):
     for name in REPLIES:
         settings = PROVIDERS[provider].replace("URL", f"{url}/{name}")

@@ -8,11 +8,10 @@ import sys
 import pytest
 
 from doubles.agents import AGENT
-from doubles.opened_workspaces import SANDBOXES
+from needs import needs
 
 pytestmark = pytest.mark.libraries
 
-NEEDS_BWRAP = pytest.mark.skipif("bwrap" not in SANDBOXES, reason="bubblewrap does not work here")
 TOOLS = """
 def refund(order_id, amount, state):
     state["orders"][order_id] = "refunded"
@@ -117,8 +116,8 @@ tests:
     ("sandbox", "network", "transport"),
     [
         ("none", "host", "stdio"),
-        pytest.param("bwrap", "loopback", "http", marks=NEEDS_BWRAP),
-        pytest.param("bwrap", "none", "stdio", marks=NEEDS_BWRAP),
+        pytest.param("bwrap", "loopback", "http", marks=needs("bwrap")),
+        pytest.param("bwrap", "none", "stdio", marks=needs("bwrap")),
     ],
 )
 def test_a_program_finds_the_tools_in_a_file(project, sandbox, network, transport):

@@ -10,6 +10,7 @@ import pytest
 from agentv.targets.catalogue import PROVIDERS, registry
 from agentv.testing import Answer, ModelCall, ModelServer, Status
 from e2e.command import Ended, Project
+from needs import require
 
 pytestmark = pytest.mark.libraries
 
@@ -105,6 +106,7 @@ def asking(project: Project, server: ModelServer, request: pytest.FixtureRequest
     provider = request.param
     address, prefix = MODELS[provider]
     header = f', headers: {{X-Team-Api-Key: "{FROM_HEADER}"}}' if provider != "anthropic" else ""
+    require(*{"litellm"} & {provider})
     beginning = "litellm:openai" if provider == "litellm" else provider
     mark = "/" if provider == "litellm" else ":"
     user = "" if provider in BEARER else f"ann:{PASSWORD}@"

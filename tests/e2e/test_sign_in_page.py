@@ -9,11 +9,12 @@ from agentv.app.push.pushing import RunPush, redactor_of
 from agentv.app.push.remote import Remote
 from agentv.store.team.labels import TeamLabels
 from agentv.web.team.serving import copying
-from doubles.browser_pages import DESKTOP, axe, barriers, chromium, launched_pages
+from doubles.browser_pages import DESKTOP, barriers, launched_pages
 from doubles.judged_runs import judged_run
 from doubles.team_servers import is_complete, team_server_in, wait_for
+from needs import needs
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="Chromium is not installed")
+pytestmark = needs("chromium", "playwright")
 
 PHONE = {"width": 390, "height": 844}
 
@@ -77,7 +78,7 @@ def a_pushed_run_is_read_and_labelled(directory, server, page):
         assert (label.person, label.verdict) == (labeller[1].actor, "pass")
 
 
-@pytest.mark.skipif(axe() is None, reason="axe-core is not installed")
+@needs("axe-core")
 def test_nothing_keeps_people_from_signing_in(tmp_path):
     with team_server_in(tmp_path) as server, launched_pages() as pages:
         context = pages._context.browser.new_context(bypass_csp=True)  # the pages let no other script in

@@ -10,11 +10,12 @@ import pytest
 
 from agentv.app.labels.keeping import LabelFiles
 from agentv.app.labels.labelling import open_session
-from doubles.browser_pages import DESKTOP, axe, barriers, chromium
+from doubles.browser_pages import DESKTOP, barriers
 from doubles.judged_runs import judged_run
 from e2e.command import Project
+from needs import needs
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="Chromium is not installed")
+pytestmark = needs("chromium", "playwright")
 
 PHONE = {"width": 390, "height": 844}
 EVIL = "<img src=x onerror='window.hacked = 1'> \u202e **bold**\u200b [link](javascript:window.hacked=1) of {run} {{}}"
@@ -89,10 +90,9 @@ def kept(project, run):
     return [one for one in LabelFiles(project.path).read() if one.run == run]
 
 
+@needs("axe-core")
 @pytest.mark.parametrize("look", [{}, {"dark": True}, {"view": PHONE}], ids=["light", "dark", "phone"])
 def test_the_screens_are_open_to_all(opened, look):
-    if axe() is None:
-        pytest.skip("needs axe-core")
     for at in (
         "#/label",
         "#/label?run=shown",

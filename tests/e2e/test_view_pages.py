@@ -9,8 +9,9 @@ import signal
 
 import pytest
 
-from doubles.browser_pages import DESKTOP, axe, barriers
+from doubles.browser_pages import DESKTOP, barriers
 from e2e.command import Project
+from needs import needs
 
 PHONE = {"width": 390, "height": 844}
 EVIL = "<img src=x onerror='window.hacked = 1'>"
@@ -128,7 +129,7 @@ SCREENS = {
 VIEWS = {"light": {}, "dark": {"dark": True}, "phone": {"view": PHONE}}
 
 
-@pytest.mark.skipif(axe() is None, reason="axe-core is not installed")
+@needs("axe-core")
 def test_every_screen_can_be_used_by_everybody(project, opened):
     found = []
     for kind, view in VIEWS.items():

@@ -141,7 +141,7 @@ TEXTS = (
     st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=4),
     st.sampled_from(["contains", "equals", "not-regex"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_text_is_kept_or_refused(texts: list[tuple[str, str, str]], kind: str) -> None:
     with TemporaryDirectory() as folder, chdir(folder):
         source = Path(folder) / "suite.eval.yaml"

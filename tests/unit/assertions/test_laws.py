@@ -211,7 +211,7 @@ each_type = pytest.mark.parametrize("name", OPTIONS)
 
 @each_type
 @given(data=st.data(), context=answers)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_not_x_is_exactly_the_complement_of_x(name, data, context):
     grade = graded(data.draw(OPTIONS[name]), context)
     negated = grade.negated()
@@ -227,7 +227,7 @@ def test_not_x_is_exactly_the_complement_of_x(name, data, context):
 
 @each_type
 @given(data=st.data(), context=answers)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_same_answer_gets_the_same_grade_with_evidence(name, data, context):
     assertion = data.draw(OPTIONS[name])
     grade = graded(assertion, context)
@@ -243,7 +243,7 @@ def test_the_same_answer_gets_the_same_grade_with_evidence(name, data, context):
 
 
 @given(data=st.data(), context=answers)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_negated_set_is_the_complement_of_the_set(data, context):
     _, whole = data.draw(sets)
     straight = graded(AssertSet((entry(whole, "assert-set"),), 1.0), context)

@@ -46,7 +46,7 @@ def changed(folder: Path, project: Project, path: str, seed: int) -> Path:
     return file
 
 
-@settings(max_examples=examples(800, 150), deadline=None)
+@settings(max_examples=examples(800, 150))
 @given(place=st.sampled_from(PLACES), seed=seeds)
 def test_a_changed_file_is_right_or_told_where_it_is_wrong(folders: Path, place: tuple[str, str], seed: int) -> None:
     name, path = place
@@ -61,7 +61,6 @@ def test_a_changed_file_is_right_or_told_where_it_is_wrong(folders: Path, place:
 
 @settings(
     max_examples=examples(100, 30),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(place=st.sampled_from(PLAIN), seed=seeds)

@@ -124,7 +124,6 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(
     max_examples=examples(100, 40),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(document=mutated())
@@ -134,7 +133,7 @@ def test_a_mutated_file_is_right_or_told_where_it_is_wrong(project: Path, docume
     told_within(project)
 
 
-@settings(max_examples=examples(100, 40), deadline=None)
+@settings(max_examples=examples(100, 40))
 @given(data=st.data())
 def test_a_file_with_bytes_replaced_is_right_or_told_where_it_is_wrong(project: Path, data: st.DataObject) -> None:
     original = yaml.safe_dump(RIGHT, allow_unicode=True, sort_keys=False).encode()

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.engine.dependency_order import DependencyScheduler, completed_keys, parted
@@ -281,7 +281,6 @@ def graphs(draw: st.DrawFn) -> tuple[int, dict[str, list[str]], set[str]]:
     return size, {name: several for name, several in needs.items() if several}, draw(st.sets(st.sampled_from(names)))
 
 
-@settings(deadline=None)
 @given(graph=graphs(), workers=st.integers(1, 4))
 def test_every_case_ends_once_and_runs_only_after_all_that_it_needs_passed(graph, workers):
     size, needs, failing = graph

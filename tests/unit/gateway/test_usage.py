@@ -54,7 +54,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("api", EXPECTED)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(cuts=st.lists(st.integers(0, 900), max_size=12))
 def test_a_stream_is_passed_on_unchanged_and_counted_wherever_it_is_cut(api, cuts):
     whole, usage, model = EXPECTED[api]
@@ -65,7 +65,7 @@ def test_a_stream_is_passed_on_unchanged_and_counted_wherever_it_is_cut(api, cut
     assert (reader.usage, reader.model, reader.complete, reader.error) == (usage, model, True, None)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(cuts=st.lists(st.integers(0, 900), max_size=12))
 def test_usage_that_was_not_asked_for_is_hidden(cuts):
     whole = EXPECTED["chat"][0]
@@ -191,7 +191,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ANYTHING)
 def test_whatever_a_server_replies_is_read(reply):
     for api in (*EXPECTED, "embeddings"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.assertions.judged.rubric import LlmRubric, RubricEntry
@@ -339,7 +339,6 @@ HOSTILE = st.lists(PIECES | st.text(max_size=5), max_size=12).map("".join)
 COMPOSED = st.tuples(HOSTILE, st.lists(st.sampled_from([*MECHANISMS]), max_size=2))
 
 
-@settings(deadline=None)
 @given(answer=st.text() | HOSTILE, mode=st.sampled_from([*MODES]))
 def test_a_judge_that_says_fail_yields_no_pass(answer, mode):
     found = grade(answer, honest(MODES[mode].fails), mode)
@@ -347,7 +346,6 @@ def test_a_judge_that_says_fail_yields_no_pass(answer, mode):
     assert found.error is None
 
 
-@settings(deadline=None)
 @given(answer=st.text() | HOSTILE, mode=st.sampled_from([*MODES]))
 def test_a_judge_that_says_pass_yields_pass_unless_the_answer_says_so_too(answer, mode):
     found = grade(answer, honest(MODES[mode].passes), mode)
@@ -355,7 +353,6 @@ def test_a_judge_that_says_pass_yields_pass_unless_the_answer_says_so_too(answer
     assert found.passed or (mode == "scale" and found.undecided and "4" in answer)
 
 
-@settings(deadline=None)
 @given(
     composed=COMPOSED,
     mode=st.sampled_from([*MODES]),

@@ -81,7 +81,7 @@ def test_arguments_that_look_like_pictures_are_texts(apis):
         assert tokens_of(apis, upstream, model, **body, max_tokens=10) < 7000
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.sampled_from(["image", "priority", "tool_use", "data:image/png"]),

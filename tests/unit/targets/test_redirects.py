@@ -12,6 +12,7 @@ from agentv.targets.openai_compatible.azure import Azure
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import ModelServer, Status
 from doubles.asking import answer
+from needs import each
 
 KEY = "sk-very-secret-key"
 
@@ -28,7 +29,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("status", [302, 307])
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", each(TARGETS))
 def test_nothing_arrives_where_a_server_redirects_to(name, status):
     with ModelServer("stolen") as other:
         there = f"{other.openai}/chat/completions"

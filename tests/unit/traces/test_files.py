@@ -69,7 +69,7 @@ plain = st.recursive(
 
 
 @given(arguments=st.dictionaries(st.text(st.characters(codec="utf-8")), plain, max_size=3), result=plain)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_arguments_and_results_of_any_form_are_read_back(arguments, result):
     trace = Trace((ToolCallStep("t", arguments, result=result),), metadata=arguments)
     assert parse(document(trace)) == trace

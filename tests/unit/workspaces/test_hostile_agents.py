@@ -19,6 +19,7 @@ from agentv.workspaces.sandboxes import ending, launcher
 from agentv.workspaces.workspace import LocalWorkspace
 from agentv.workspaces.workspaces import LocalWorkspaces
 from doubles.opened_workspaces import Place, agent, command_lines, printed
+from needs import needs
 
 
 def word() -> str:
@@ -277,7 +278,7 @@ def test_variables_that_are_named_reach_the_agent(plain: Place, monkeypatch: pyt
     assert (found["API_KEY"], found["SUITE"], found["TARGET"]) == ("sk-named", "1", "2")
 
 
-@pytest.mark.skipif(not Path("/usr/bin/bwrap").exists(), reason="needs bwrap")
+@needs("bwrap")
 def test_bwrap_hides_the_project_the_hidden_files_and_the_home(tmp_path: Path) -> None:
     place = Place(tmp_path, "bwrap")
     secret = place.file("project/answers.txt", "answer\n")

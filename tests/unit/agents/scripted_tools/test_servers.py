@@ -1,6 +1,5 @@
 import asyncio
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from agentv.agents.scripted_tools.servers import LocalScriptedTools
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.response import Failure
 from agentv.user_code.functions.guard import unable_to_exit
+from needs import needs
 
 FUNCTIONS = """
 import asyncio, os, sys
@@ -207,7 +207,7 @@ def test_nothing_is_left_and_the_directory_is_the_one_that_was_given(tmp_path):
     assert list(deep.iterdir()) == []
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@needs("bwrap")
 def test_tools_are_reached_without_a_network(tmp_path):
     home = tmp_path / "home"
     home.mkdir()

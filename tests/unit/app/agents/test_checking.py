@@ -12,6 +12,9 @@ from agentv.app.agents.checking import check_cases
 from agentv.app.settings import EvalSettings
 from agentv.cli.main import cli
 from agentv.errors import LoadError
+from needs import needs
+
+pytestmark = needs("bwrap")
 
 PATCH = """\
 --- a/app.py

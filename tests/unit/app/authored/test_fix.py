@@ -81,7 +81,7 @@ def meaning(path: Path) -> list[tuple[object, ...]]:
     ]
 
 
-@settings(max_examples=examples(60, 20), deadline=None)
+@settings(max_examples=examples(60, 20))
 @given(st.fixed_dictionaries({key: st.sampled_from(values) for key, values in CHOICES.items()}))
 def test_a_suite_means_the_same_and_keeps_its_comments(spelling: dict[str, str]) -> None:
     with TemporaryDirectory() as directory:

@@ -343,7 +343,7 @@ SAID = st.text(
 ).filter(str.strip)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.tuples(SAID, SAID, SAID, SAID), st.lists(SAID, min_size=1, max_size=2), st.sampled_from(["yaml", "jsonl"]))
 def test_whatever_a_text_contains_it_arrives_as_it_is(
     tmp_path_factory: Any, said: tuple[str, str, str, str], retrieved: list[str], to: str

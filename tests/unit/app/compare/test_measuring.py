@@ -115,7 +115,7 @@ def test_of_too_few_clusters_there_is_no_number_but_the_difference():
     assert (found.delta, found.level) == (pytest.approx(0.1), 0.95)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.sampled_from((-0.4, -0.1, 0.0, 0.1, 0.2)), min_size=6, max_size=14), min_size=1, max_size=4),
     st.sampled_from((0.0, 0.05)),
@@ -131,7 +131,7 @@ def test_interval_p_value_and_verdict_never_disagree_however_many_are_tested(par
             assert found.p_of_claim <= question.alpha + 1e-12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     values=st.lists(st.sampled_from([-1.0, -0.3, -0.1, 0.0, 0.1, 0.2, 1.0]), min_size=4, max_size=24),
     verdicts=st.booleans(),

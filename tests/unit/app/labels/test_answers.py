@@ -55,7 +55,7 @@ def graded(draw_):
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graded(), st.integers(1, 40), st.integers(0, 30), st.integers(-5, 5), st.randoms())
 def test_draws(found, sample, more, seed, chance):
     drawn = draw(found, sample, seed)

@@ -9,6 +9,7 @@ import pytest
 
 from agentv.app.ray.connection import cluster
 from agentv.errors import UsageError
+from needs import needs
 
 
 def refusal(address: str) -> tuple[str, str | None]:
@@ -17,6 +18,7 @@ def refusal(address: str) -> tuple[str, str | None]:
     return str(found.value), found.value.hint
 
 
+@needs("ray")
 def test_where_nobody_listens_there_is_no_cluster():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -26,12 +28,14 @@ def test_where_nobody_listens_there_is_no_cluster():
     assert hint == "set RAY_ADDRESS to use another one; `ray status` shows its state"
 
 
+@needs("ray")
 @pytest.mark.parametrize("address", ["127.0.0.1:99999999", "nonsense"])
 def test_an_address_that_is_none_is_told(address):
     message, _ = refusal(address)
     assert message.startswith(f"no Ray cluster at {address}: ")
 
 
+@needs("ray")
 def test_a_ray_client_is_refused_with_what_to_do():
     message, hint = refusal("ray://127.0.0.1:10001")
     assert message == "RAY_ADDRESS is ray://127.0.0.1:10001: agentv does not send trials through a Ray client"

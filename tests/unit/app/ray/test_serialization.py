@@ -8,6 +8,9 @@ from agentv.app.ray.serialization import SharedObjects, packed_results, unpacked
 from agentv.model.suite.suite import Rate, TargetSpec
 from agentv.model.values.message import Message
 from doubles.trials import entry, finished, scored, trial
+from needs import needs
+
+pytestmark = needs("ray")
 
 
 def arrived(shared: SharedObjects, numbers: tuple[int, ...], things=None):

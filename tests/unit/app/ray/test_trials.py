@@ -28,6 +28,9 @@ from agentv.model.suite.suite import Retry
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from doubles.ray_in_process import RayInProcess
 from doubles.stores import MemoryStore
+from needs import needs
+
+pytestmark = needs("ray")
 
 AGENT = """
 from pathlib import Path

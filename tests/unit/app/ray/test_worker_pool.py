@@ -19,6 +19,9 @@ from agentv.app.settings import EvalSettings
 from agentv.app.wiring import callable_target
 from agentv.errors import UsageError
 from doubles.ray_in_process import RayInProcess
+from needs import needs
+
+pytestmark = needs("ray")
 
 SUITE = """
 target: python:agent.py:answer

@@ -75,7 +75,7 @@ def test_a_template_without_placeholders_is_shared_by_all_cases(tmp_path):
 NAMES = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=20)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(NAMES)
 def test_any_name_is_a_template_or_is_told_to_be_missing(tmp_path, name):
     reading = reading_of(tmp_path)

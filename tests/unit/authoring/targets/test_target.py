@@ -11,6 +11,7 @@ from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import Rate, Retry
 from agentv.targets.catalogue import registry
 from doubles.loading import parsed, reading_of, repository
+from needs import each
 
 
 def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
@@ -201,7 +202,9 @@ def test_a_header_from_the_environment_is_secret_whatever_its_name(tmp_path, pro
     assert one.fingerprint == two.fingerprint
 
 
-@pytest.mark.parametrize("provider", ["openai", "azure", "openrouter", "ollama", "anthropic", "gemini", "litellm"])
+@pytest.mark.parametrize(
+    "provider", each(["openai", "azure", "openrouter", "ollama", "anthropic", "gemini", "litellm"])
+)
 @pytest.mark.parametrize("end", ["\u201d", "\u00a0", "\u00e9"])
 def test_a_key_that_no_header_can_hold_is_told_and_never_quoted(tmp_path, provider, end):
     place = ", base_url: 'https://example.com'" if provider == "azure" else ""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.values.json_path import Missing, parse, read
@@ -83,7 +83,6 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(json_values, st.data())
 def test_every_value_in_a_structure_has_a_path(value, data):
     path, at = "$", value

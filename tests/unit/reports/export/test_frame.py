@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import pandas as pd
 import pytest
 
 from agentv.errors import UsageError
@@ -12,6 +11,10 @@ from agentv.model.values.usage import TokenUsage
 from agentv.reports.export.csv_rows import COLUMNS
 from agentv.reports.export.frame import frame_of
 from doubles.trials import errored_score, finished, graded, scored, trial
+from needs import imported, needs
+
+pytestmark = needs("pandas")
+pd = imported("pandas")
 
 
 def test_a_trial_is_a_row_with_types():

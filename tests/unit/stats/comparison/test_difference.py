@@ -32,7 +32,7 @@ def paired(draw, score=thirds):
     )
 
 
-@settings(max_examples=examples(150, 60), deadline=None)
+@settings(max_examples=examples(150, 60))
 @given(
     st.one_of(paired(), paired(st.sampled_from((0.0, 1.0))), paired(st.floats(0, 1))),
     st.sampled_from((0.8, 0.95, 0.975, 0.999)),
@@ -45,7 +45,7 @@ def test_an_interval_excludes_zero_exactly_when_its_p_value_is_below_alpha(found
     assert (not low <= 0 <= high) == (found.test.p() <= 1 - level)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(paired(st.floats(0, 1)), st.floats(0.01, 0.3))
 def test_so_it_is_at_a_margin(found, margin):
     if found.test is None:
@@ -57,7 +57,7 @@ def test_so_it_is_at_a_margin(found, margin):
             assert (not low <= null <= high) == (p <= 0.05)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(paired())
 def test_a_higher_level_gives_a_wider_interval(found):
     if found.test is None:
@@ -66,7 +66,7 @@ def test_a_higher_level_gives_a_wider_interval(found):
     assert all(wide[0] <= low + 1e-9 and high <= wide[1] + 1e-9 for (low, high), wide in pairwise(ends))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(paired(st.sampled_from((0.0, 1.0))))
 def test_swapping_the_runs_turns_the_interval(found):
     if found.test is None:

@@ -64,7 +64,6 @@ def test_where_a_placeholder_stands(line, found):
     assert contexts(line) == found
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="{}PROMT'\"`$()\\#<EOF \n\t-a:", max_size=60))
 def test_any_line_can_be_read(line):
     for found in words_in_braces(line):
@@ -207,7 +206,7 @@ def test_no_value_is_ever_run(tmp_path, shell, line, printed):
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.text(alphabet="ab '\"`$\\(){}[]*?~#;&|<>=!%-\n\t\r\x01é€😀", max_size=40))
 def test_any_prompt_arrives_as_it_is(prompt):
     plan = plan_command(Command(shell='printf %s {PROMPT} "$(printf %s. {PROMPT})"'))

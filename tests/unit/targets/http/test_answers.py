@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.values.message import Message
@@ -222,7 +222,6 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["output", "text", "error", "token_usage", "cost_usd", "metadata"]), json_values)
 )

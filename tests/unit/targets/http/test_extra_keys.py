@@ -9,8 +9,9 @@ from agentv.targets.gemini.target import Gemini
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.openai_compatible.openai import OpenAI
 from doubles.loading import found_in
+from needs import needs
 
-ALL = pytest.mark.parametrize("kind", [OpenAI, Anthropic, Gemini, LiteLLM])
+ALL = pytest.mark.parametrize("kind", [OpenAI, Anthropic, Gemini, pytest.param(LiteLLM, marks=needs("litellm"))])
 
 
 @ALL
@@ -35,7 +36,7 @@ def test_extra_may_not_ask_for_what_is_not_read(kind, extra, wrong):
         (OpenAI("m", extra={"model": "another"}), "model"),
         (Anthropic("m", extra={"system": "x"}), "system"),
         (Gemini("m", extra={"contents": []}), "contents"),
-        (LiteLLM("m", extra={"messages": []}), "messages"),
+        pytest.param(LiteLLM("m", extra={"messages": []}), "messages", marks=needs("litellm")),
     ],
 )
 def test_extra_may_not_replace_what_the_case_says(settings, key):

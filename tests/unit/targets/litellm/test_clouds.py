@@ -14,6 +14,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.targets.litellm.clouds import Bedrock, Vertex
 from agentv.targets.litellm.target import LiteLLM, _fixed_parameters
 from doubles.asking import answer
+from needs import needs
 
 REPLY = {
     "output": {"message": {"role": "assistant", "content": [{"text": "yes"}]}},
@@ -45,6 +46,7 @@ def bedrock() -> Iterator[ThreadingHTTPServer]:
         thread.join()
 
 
+@needs("litellm")
 def test_bedrock_is_asked_in_its_own_protocol(bedrock):
     address = f"http://127.0.0.1:{bedrock.server_port}"
     found = answer(Bedrock("us.amazon.nova-lite-v1:0", base_url=address, api_key="key-of-bedrock", region="us-east-1"))

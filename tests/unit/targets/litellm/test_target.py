@@ -27,6 +27,9 @@ from agentv.testing import (
 from doubles.asking import answer, answers, at_home, request
 from doubles.documents import PDF_BASE64, pdf
 from doubles.loading import found_in
+from needs import needs
+
+pytestmark = needs("litellm")
 
 KEY = "sk-a-very-secret-key"
 SCHEMA = {

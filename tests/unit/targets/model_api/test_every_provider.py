@@ -29,6 +29,7 @@ from agentv.testing import (
 )
 from agentv.user_code.proxies import proxy_for
 from doubles.asking import answer, answers, request
+from needs import each
 
 KEY = "sk-a-very-secret-key"
 OTHER_KEY = "sk-another-secret-key"
@@ -56,11 +57,12 @@ APIS = {
     "gemini": Api(lambda url: Gemini("gemini-2.5-flash", url, KEY), "gemini", "GOOGLE_API_KEY", bad_key=400),
     "litellm": Api(lambda url: LiteLLM("openai/gpt-4o", url, KEY), "openai", "OPENAI_API_KEY", "connection"),
 }
-ALL = pytest.mark.parametrize(
-    "api",
-    [*APIS.values()],
-    ids=[*APIS],
-)
+ALL = pytest.mark.parametrize("name", each(APIS))
+
+
+@pytest.fixture
+def api(name: str) -> Api:
+    return APIS[name]
 
 
 @ALL
@@ -100,7 +102,7 @@ def test_the_key_goes_where_the_api_looks_for_it(api):
     assert "secret" not in refused.message
 
 
-@pytest.mark.parametrize("api", [api for name, api in APIS.items() if name != "litellm"])
+@pytest.mark.parametrize("name", [name for name in APIS if name != "litellm"])
 def test_without_a_key_nothing_is_asked(api, monkeypatch):
     monkeypatch.setenv(api.variable, "of the process, which only the loader reads")
     found = answer(replace(api.settings("http://models.invalid/v1"), api_key=None))

@@ -4,7 +4,7 @@ import json
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.values.response import TargetResponse
@@ -203,7 +203,6 @@ def test_the_index_of_a_run_serves(replay):
     assert answer(replay(row | {"score": 0.2, "output": "said"})).output == "said"
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.integers(0, 2**47), st.sampled_from([0, 0, 0, 1, 70_000])), max_size=200)
 )

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import time
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from agentv.user_code.processes.processes import (
     start_program,
 )
 from doubles.processes_alive import all_gone, ids_in
+from needs import needs
 
 OPEN_FILES = Path("/proc/self/fd")
 ENV = {"PATH": os.environ["PATH"]}
@@ -138,7 +138,7 @@ def test_a_child_that_keeps_the_output_open_holds_nobody_up(tmp_path):
     assert all_gone(ids_in(tmp_path / "ids", 1))
 
 
-@pytest.mark.skipif(shutil.which("setsid") is None, reason="no setsid here")
+@needs("setsid")
 def test_nor_does_one_that_left_the_group(tmp_path):
     started = time.monotonic()
     found = run("setsid sleep 60 & echo $! >ids; echo done", cwd=str(tmp_path))

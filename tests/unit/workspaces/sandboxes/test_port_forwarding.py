@@ -15,9 +15,8 @@ from agentv.user_code.processes.processes import run_program
 from agentv.user_code.unix_sockets import listening_at
 from agentv.workspaces.capabilities import Capabilities
 from agentv.workspaces.sandboxes.choice import sandbox_name
-from doubles.opened_workspaces import SANDBOXES, Place, printed
-
-needs_bwrap = pytest.mark.skipif("bwrap" not in SANDBOXES, reason="bubblewrap does not work here")
+from doubles.opened_workspaces import Place, printed
+from needs import needs
 
 CONNECT = """
 import socket, sys
@@ -91,7 +90,7 @@ def confined(tmp_path):
     return Place(tmp_path, "bwrap")
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_loopback_reaches_the_forwarded_socket_and_nothing_else(confined):
     with (
         echoing(bound(socket.AF_INET, ("127.0.0.1", 0))) as service,
@@ -116,7 +115,7 @@ print(reached(socket.AF_INET6, ("2001:db8::1", 80)))
         socket.create_connection(("127.0.0.1", port)).close()  # it was there all the time
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_a_server_of_the_agent_itself_is_reached_on_its_loopback(confined):
     script = python(
         """
@@ -133,13 +132,13 @@ print(reached(socket.AF_INET, ("127.0.0.1", 8000)))
     assert printed(worked(confined, script)) == "hello yourself\n"
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_network_none_has_no_forwarded_port(confined):
     script = python('print(reached(socket.AF_INET, ("127.0.0.1", 61000)))')
     assert printed(worked(confined, script, to_echo, network="none")) == "ConnectionRefusedError 111\n"
 
 
-@needs_bwrap
+@needs("bwrap")
 @pytest.mark.parametrize(
     ("script", "status"),
     [
@@ -158,13 +157,13 @@ def test_the_program_keeps_its_streams_its_signals_and_its_status(confined, scri
     assert ended.status % 256 == status % 256, ended
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_what_forwards_is_no_child_of_the_program(confined):
     script = "python3 -c 'import os\ntry: os.waitpid(-1, os.WNOHANG)\nexcept ChildProcessError: print(\"none\")'"
     assert printed(worked(confined, "exec " + script, to_echo)) == "none\n"
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_programs_at_once_have_the_same_port_each_on_a_loopback_of_its_own(confined):
     async def work(workspaces):
         async def one(word):
@@ -192,7 +191,7 @@ def test_programs_at_once_have_the_same_port_each_on_a_loopback_of_its_own(confi
     assert confined.run(work) == ["a hello\n", "b hello\n", "c hello\n"]
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_large_bodies_pass_both_ways_and_parallel_connections(confined):
     script = python(
         """
@@ -209,7 +208,7 @@ print(all(ThreadPoolExecutor(8).map(one, range(8))))
     assert printed(worked(confined, script, to_echo)) == "True\n"
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_a_port_with_nobody_behind_it_closes_the_connection(confined):
     @contextmanager
     def to_nobody(home):
@@ -222,7 +221,7 @@ with socket.create_connection(("127.0.0.1", 61000), 5) as one:  # only reads: wh
     assert printed(worked(confined, script, to_nobody)) == "b''\n"
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_graders_have_a_loopback_of_their_own_without_the_ports_of_the_agent(confined):
     async def work(workspaces):
         workspace = await workspaces.open(confined.spec(network="loopback"), None, {})
@@ -236,7 +235,7 @@ def test_graders_have_a_loopback_of_their_own_without_the_ports_of_the_agent(con
     assert confined.run(work) == "ConnectionRefusedError 111\n"
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_proxies_of_the_host_are_left_out_where_they_cannot_be_reached(confined, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
     said = 'echo "${HTTPS_PROXY-none} ${http_proxy-none}"'
@@ -244,7 +243,7 @@ def test_proxies_of_the_host_are_left_out_where_they_cannot_be_reached(confined,
     assert printed(worked(confined, said, network="host")) == "http://127.0.0.1:3128 none\n"
 
 
-@needs_bwrap
+@needs("bwrap")
 def test_nothing_is_left_running(confined):
     worked(confined, "true", to_echo)
     lines = [one.read_bytes() for one in Path("/proc").glob("[0-9]*/cmdline") if one.exists()]

@@ -6,13 +6,15 @@ import datetime as dt
 import io
 from decimal import Decimal
 
-import pyarrow as pa
-import pyarrow.feather
-import pyarrow.parquet as pq
 import pytest
 
 from agentv.errors import LoadError
 from doubles.loading import outcome, repository
+from needs import imported, needs
+
+pytestmark = needs("pyarrow")
+pa = imported("pyarrow")
+pq = imported("pyarrow.parquet")
 
 SUITE = "target: echo\ninput: 'ask {{ q }}'\nassert: [contains: a]\ntests: cases.SUFFIX\n"
 
@@ -21,7 +23,7 @@ def write(table: pa.Table, path) -> None:
     if path.suffix == ".parquet":
         pq.write_table(table, path, compression="zstd")
     elif path.suffix == ".feather":
-        pyarrow.feather.write_feather(table, path)
+        imported("pyarrow.feather").write_feather(table, path)
     else:
         with pa.ipc.new_stream(str(path), table.schema) as stream:
             stream.write_table(table)
@@ -38,33 +40,34 @@ def loaded(folder, table: pa.Table | bytes, suffix: str = ".parquet", suite: str
     return (suites[0].cases if suites else None), [(one.code, one.span.line, one.message, one.hint) for one in found]
 
 
-TYPES = pa.table(
-    {
-        "q": ["lamp", None],
-        "big": pa.array([2**62, None], pa.int64()),
-        "unsigned": pa.array([2**64 - 1, 0], pa.uint64()),
-        "short": pa.array([0.1, 2.5], pa.float32()),
-        "price": pa.array([Decimal("1.50"), None], pa.decimal128(10, 2)),
-        "day": pa.array([dt.date(2024, 1, 31), None]),
-        "at": pa.array([dt.datetime.fromisoformat("2024-01-31T10:05"), None], pa.timestamp("ns", "UTC")),
-        "naive": pa.array([dt.datetime.fromisoformat("2024-01-31"), None], pa.timestamp("s")),
-        "tags": pa.array([["a", None], []], pa.list_(pa.string())),
-        "who": pa.array([{"name": "Ada", "ages": [1.5]}, None]),
-        "pairs": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())),
-        "kind": pa.array(["x", "y"]).dictionary_encode(),
-        "ok": [True, None],
-        "none": pa.nulls(2),
-        "__metadata:area[]": pa.array([["north", "east"], None]),
-        "__metadata:size": [3, None],
-        "__threshold": [0.5, None],
-        "__id": [17, 18],
-    }
-)
+def all_types() -> pa.Table:
+    return pa.table(
+        {
+            "q": ["lamp", None],
+            "big": pa.array([2**62, None], pa.int64()),
+            "unsigned": pa.array([2**64 - 1, 0], pa.uint64()),
+            "short": pa.array([0.1, 2.5], pa.float32()),
+            "price": pa.array([Decimal("1.50"), None], pa.decimal128(10, 2)),
+            "day": pa.array([dt.date(2024, 1, 31), None]),
+            "at": pa.array([dt.datetime.fromisoformat("2024-01-31T10:05"), None], pa.timestamp("ns", "UTC")),
+            "naive": pa.array([dt.datetime.fromisoformat("2024-01-31"), None], pa.timestamp("s")),
+            "tags": pa.array([["a", None], []], pa.list_(pa.string())),
+            "who": pa.array([{"name": "Ada", "ages": [1.5]}, None]),
+            "pairs": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())),
+            "kind": pa.array(["x", "y"]).dictionary_encode(),
+            "ok": [True, None],
+            "none": pa.nulls(2),
+            "__metadata:area[]": pa.array([["north", "east"], None]),
+            "__metadata:size": [3, None],
+            "__threshold": [0.5, None],
+            "__id": [17, 18],
+        }
+    )
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow"])
 def test_values_keep_their_types(tmp_path, suffix):
-    cases, found = loaded(tmp_path, TYPES, suffix)
+    cases, found = loaded(tmp_path, all_types(), suffix)
     assert found == []
     first, second = cases
     assert dict(first.vars) == {
@@ -218,7 +221,7 @@ def test_without_the_library_the_error_says_what_to_install(tmp_path, monkeypatc
     from agentv.registry import extras
 
     monkeypatch.setattr(extras, "_is_installed", lambda module: module != "pyarrow")
-    _, found = loaded(tmp_path, TYPES)
+    _, found = loaded(tmp_path, all_types())
     assert found == [
         (
             "missing-extra",

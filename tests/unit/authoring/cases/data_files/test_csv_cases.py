@@ -107,7 +107,7 @@ def test_an_id_of_a_row_is_told_from_that_of_a_case(tmp_path):
     assert found.message.endswith("t.csv:4")
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60) | st.text('q,"_:expctd(0)\n{} ', max_size=60).map(str.encode))
 def test_any_bytes_are_cases_or_are_told_what_is_wrong(tmp_path, data):
     path = repository(tmp_path, {"suite.csv": b"q,__expected\n" + data, "suite.yaml": SIDECAR}) / "suite.csv"

@@ -106,7 +106,7 @@ def test_a_cell_of_megabytes_is_a_cell(tmp_path):
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=6)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(2, 4).flatmap(lambda width: st.lists(st.lists(TEXTS, min_size=width, max_size=width), max_size=4)))
 def test_what_the_csv_module_writes_is_read(tmp_path, table):
     written = io.StringIO()
@@ -117,7 +117,7 @@ def test_what_the_csv_module_writes_is_read(tmp_path, table):
     assert [[cell.text for cell in row.cells("f")] for row in found] == table
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=40) | st.text('a,"\n', max_size=30).map(str.encode))
 def test_any_bytes_are_rows_or_are_told_what_is_wrong(tmp_path, data):
     found, _ = rows(tmp_path, data)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from agentv.authoring.cases.data_files.hub_reference import HubError, read_reference
 from agentv.authoring.cases.data_files.hub_splits import files_of_split
 from doubles.loading import outcome, repository
+from needs import imported, needs
+
+pytestmark = needs("huggingface_hub", "pyarrow")
+pa = imported("pyarrow")
+pq = imported("pyarrow.parquet")
 
 COMMIT, OLDER = "a" * 40, "b" * 40
 SUITE = "target: echo\ninput: 'ask {{ q }}'\nassert: [contains: a]\ntests: REFERENCE\n"

@@ -160,7 +160,7 @@ def test_depth_is_measured_without_recursion(text, deep):
     assert nested_too_deep(text) is deep
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60))
 def test_any_bytes_are_cases_or_are_told_what_is_wrong(tmp_path, data):
     path = repository(tmp_path, {"suite.jsonl": line(1).encode() + data, "suite.yaml": SIDECAR}) / "suite.jsonl"

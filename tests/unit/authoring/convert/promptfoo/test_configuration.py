@@ -465,7 +465,7 @@ TOP = [
 
 
 @given(st.dictionaries(st.sampled_from(TOP), NODES, max_size=6))
-@settings(max_examples=examples(300, 100), deadline=None)
+@settings(max_examples=examples(300, 100))
 def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> None:
     path = Path("/nowhere/promptfooconfig.yaml")
     root = read_yaml(str(path), msgspec.json.encode(document), Report()).value

