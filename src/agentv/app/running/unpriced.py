@@ -21,7 +21,8 @@ class Unpriced:
 
     def add(self, result: TrialResult) -> None:
         """Add one finished trial."""
-        if result.cost_usd is None and result.token_usage is not None:
+        free = getattr(result.trial.target.settings, "free", False)  # a replay calls no model
+        if result.cost_usd is None and result.token_usage is not None and not free:
             self._count("cost_usd", result.trial.target)
         if result.judge_cost_usd is None and result.judge_token_usage is not None:
             self._count("judge_cost_usd", *_judges_of(result.trial))

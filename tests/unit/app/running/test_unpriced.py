@@ -7,6 +7,7 @@ import pytest
 from agentv.app.running.unpriced import Unpriced
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.usage import TokenUsage
+from agentv.targets.replay.target import Replay
 from doubles.keyed import Keyed
 from doubles.trials import finished, trial
 
@@ -57,3 +58,10 @@ def test_a_price_that_is_not_known_is_told_once(results, said):
     for result in results:
         found.add(result)
     assert list(found.notes()) == said
+
+
+def test_a_replay_calls_no_model_whose_price_could_be_known():
+    spec = TargetSpec("r", "replay", Replay(fixtures="rec.jsonl"))
+    unpriced = Unpriced()
+    unpriced.add(finished(trial=replace(trial(), target=spec), token_usage=TOKENS))
+    assert list(unpriced.notes()) == []
