@@ -222,6 +222,7 @@ RUNS: Mapping[str, str] = {
     "too-many-files": "A workspace has too many files to look for a glob in all of them.",
     "transform-failed": "The `transform` of an assertion could not be applied to the answer.",
     "unhealthy": "The `healthcheck` of a target failed, so the target was not called.",
+    "unjudged-language": "The answer is in a language in which the assertion cannot tell a refusal.",
     "unreadable-verdict": "The judge's reply has no readable verdict, even after a second request.",
     "worker-lost": "The workers of a cluster that ran a trial died or became unreachable.",
     "worker-unfit": "A trial cannot run on another machine: it cannot be sent there, or something is missing there.",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from operator import eq
 
 from agentv.assertions.evidence import excerpt
+from agentv.assertions.lookalikes import only_difference
 from agentv.model.values.values import Json
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -31,7 +33,9 @@ def differences(expected: Json, found: Json, *, subset: bool = False) -> Iterato
         elif _is_list(one) and _is_list(other) and len(one) == len(other):  # type: ignore[arg-type]  # both have one
             left += _pairs(path, one, other)
         elif not _equal(one, other):
-            yield f"{path}: expected {shown(one)}, found {shown(other)}"
+            texts = isinstance(one, str) and isinstance(other, str)
+            near = only_difference(one, other, eq).removesuffix(": ") if texts else ""  # type: ignore[arg-type]  # as was seen
+            yield f"{path}: expected {shown(one)}, found {shown(other)}{f'; {near}' if near else ''}"
 
 
 def shown(value: Json) -> str:

@@ -10,12 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 from agentv.model.run.context import AssertionContext, for_user_code, promptfoo_context
 from agentv.model.suite.assertion import Transform
 from agentv.model.values import json_path
 from agentv.model.values.formatting import shorten
 from agentv.model.values.response import Failure
 from agentv.model.values.retrieved import context_json
+from agentv.model.values.values import Json
 from agentv.templating import RenderError, Scope, evaluate
 from agentv.user_code.functions.functions import arguments_for, load_function
 from agentv.user_code.functions.guard import ForeignError, foreign_code
@@ -104,7 +106,8 @@ async def value_of(transform: Transform, context: AssertionContext) -> Any | Fai
 def _at_path(text: str, context: AssertionContext) -> Any:
     """What is at a path of the answer's JSON; else of the reply, an object with `output`, `context` and `metadata`."""
     path = json_path.parse(text)
-    answer = _json_of(context.output)
+    like: Json = None if not path.steps else [] if isinstance(path.steps[0], int) else {}
+    answer = _json_of(context.output, like)
     found = json_path.Missing("the answer is not JSON") if answer is None else json_path.read(path, answer[0])
     if not isinstance(found, json_path.Missing):
         return found
@@ -116,12 +119,13 @@ def _at_path(text: str, context: AssertionContext) -> Any:
     return in_reply
 
 
-def _json_of(output: str | None) -> tuple[Any] | None:
-    """The JSON value of an answer; None where it is not JSON."""
+def _json_of(output: str | None, like: Json = None) -> tuple[Any] | None:
+    """The JSON value of an answer, or that in it, as `json-match` reads it; None where there is none."""
     try:
-        return (json.loads(output or ""),)
-    except ValueError:
+        value = json_in(output or "", like)
+    except UnsearchableError:
         return None
+    return None if isinstance(value, NotJson) else (value,)
 
 
 def _reply(context: AssertionContext) -> dict[str, Any]:

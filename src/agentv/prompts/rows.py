@@ -11,6 +11,7 @@ from typing import Any, Final
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.formatting import shorten
+from agentv.model.values.json_lines import without_breaks
 from agentv.model.values.values import Json
 from agentv.prompts.evidence import prompt_sha256
 from agentv.prompts.order import time_of
@@ -57,7 +58,7 @@ def line_of(exam_row: ExamRow) -> bytes:
     """The row as a line, its end included. Half a character, which UTF-8 cannot say, is written as its escape."""
     row = row_of(exam_row)
     try:
-        return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+        return without_breaks(json.dumps(row, ensure_ascii=False).encode()) + b"\n"
     except UnicodeEncodeError:
         return json.dumps(row).encode() + b"\n"
 

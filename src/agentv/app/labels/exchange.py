@@ -17,6 +17,7 @@ from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem
+from agentv.model.values.json_lines import without_breaks
 from agentv.reports.export.csv_rows import guarded
 from agentv.user_code.os_errors import store_error
 
@@ -70,7 +71,7 @@ def export_answers(session: LabellingSession, path: Path) -> None:
     rows = [_row(one, session.given.get(one.answer.item), session.draw) for one in session.distinct]
     text = io.StringIO()
     if form == ".jsonl":
-        text.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        text.writelines(without_breaks(json.dumps(row, ensure_ascii=False).encode()).decode() + "\n" for row in rows)
     else:
         writer = csv.writer(text)
         writer.writerow(COLUMNS)

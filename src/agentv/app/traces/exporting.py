@@ -12,6 +12,7 @@ from agentv.app.results.stored import StoredRun
 from agentv.app.traces.stored import TracedTrial, traced_trials
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
+from agentv.model.values.json_lines import without_breaks
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.store.files.directory import write_private
@@ -97,7 +98,7 @@ def _trajectories(found: Sequence[tuple[TracedTrial, Trace]]) -> Iterator[str]:
         extra = trajectory.get("extra")
         about = {"case_id": trial.case, "target": trial.row.get("target"), "score": trial.row.get("score")}
         trajectory["extra"] = {**(extra if isinstance(extra, dict) else {}), "agentv": about}
-        yield json.dumps(trajectory, ensure_ascii=False) + "\n"
+        yield without_breaks(json.dumps(trajectory, ensure_ascii=False).encode()).decode() + "\n"
 
 
 def _origin(run: StoredRun, trial: TracedTrial) -> TraceOrigin:

@@ -16,9 +16,9 @@ from agentv.assertions.data.dates import DEFAULT_FORMATS, FormatError, read_date
 from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.assertions.json_compare import differences, same, shown
-from agentv.assertions.json_text import NotJson, UnsearchableError, json_in
 from agentv.assertions.numbers import number_in, within
 from agentv.lazy_dataclass import dataclass
+from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import TOLERANCE, Check, Grade, reaches, weighted_mean
 from agentv.model.suite.suite import DEFAULT_THRESHOLD

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt
-from agentv.assertions.json_text import NotJson, UnsearchableError, containers, parse
 from agentv.lazy_dataclass import dataclass
+from agentv.matching.json_text import NotJson, UnsearchableError, containers, parse
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.values.response import Failure
@@ -102,17 +102,22 @@ class ContainsJson(_WithSchema):
 
 @dataclass(frozen=True, slots=True)
 class IsRefusal(DeclaredAssertion):
-    """The answer starts with a refusal, such as "I'm sorry, but I can't help with that"."""
+    """The answer refuses, in English, and gives nothing else: "I'm sorry, but I can't help with that"."""
 
     short: ClassVar[str | None] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare its first clauses with common refusals."""
-        from agentv.assertions.text.refusal import refusal_in
+        """Compare its first clauses with common refusals; in another language, that tells nothing."""
+        from agentv.assertions.text.refusal import is_english, refusal_in
 
         if context.output is None:
             return NO_OUTPUT
         refusal = refusal_in(context.output)
+        if refusal is None and not is_english(context.output):
+            message = (
+                f"the answer is not English, and refusals are known in English alone: {excerpt(context.output, 60)}"
+            )
+            return Grade.errored("unjudged-language", message)
         return Grade.of(refusal is not None, "opens with a refusal", excerpt(refusal or context.output))
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from operator import eq
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from agentv.assertions.edits import TooManyEditsError, edits_between
-from agentv.assertions.evidence import NO_OUTPUT, around, excerpt, listed, quoted
+from agentv.assertions.evidence import LIMIT, NO_OUTPUT, around, excerpt, listed, quoted
+from agentv.assertions.lookalikes import only_difference
 from agentv.lazy_dataclass import dataclass
 from agentv.matching.patterns import (
     FLAGS,
@@ -36,6 +38,9 @@ from agentv.registry.fields import (
 
 if TYPE_CHECKING:
     from regex import Pattern
+
+_LOOKALIKES = 20
+"""Texts of a list that are looked for in spite of other normalisations and unseen characters."""
 
 DEFAULT_EDITS = 5
 """Default number of edits for `levenshtein`, as in promptfoo."""
@@ -85,7 +90,7 @@ class Contains(_OneText):
         output = context.output
         if output is None:
             return NO_OUTPUT
-        return _found(f"contains {quoted(self.value)}", output, output.find(self.value), len(self.value))
+        return _found(f"contains {quoted(self.value)}", output, output.find(self.value), self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ class IContains(_OneText):
             return NO_OUTPUT
         folded, value = context.output.casefold(), self.value.casefold()
         text = f"contains {quoted(self.value)} in any case"
-        return _found(text, _as_written(context.output, folded), folded.find(value), len(value))
+        return _found(text, _as_written(context.output, folded), folded.find(value), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +140,7 @@ class ContainsAll(_SomeTexts):
         output = context.output
         if output is None or self.too_long(output):
             return NO_OUTPUT if output is None else TOO_LONG
-        return _all_hold(
-            _check(f"contains {quoted(value)}", output, output.find(value), len(value)) for value in self.value
-        )
+        return _all_hold(_check(f"contains {quoted(value)}", output, output.find(value), value) for value in self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class IContainsAll(_SomeTexts):
         folded = context.output.casefold()
         shown = _as_written(context.output, folded)
         return _all_hold(
-            _check(f"contains {quoted(value)} in any case", shown, folded.find(value.casefold()), len(value))
+            _check(f"contains {quoted(value)} in any case", shown, folded.find(value.casefold()), value.casefold())
             for value in self.value
         )
 
@@ -184,7 +187,7 @@ class StartsWith(_Edge):
         if self.trim:
             output, value = output.lstrip(), value.strip()
         at = 0 if output.startswith(value) else -1
-        return _found(f"starts with {quoted(value)}", output, at, len(value))
+        return _found(f"starts with {quoted(value)}", output, at, value, lambda one, other: other.startswith(one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,7 @@ class EndsWith(_Edge):
         if self.trim:
             output, value = output.rstrip(), value.strip()
         at = len(output) - len(value) if output.endswith(value) else -1
-        return _found(f"ends with {quoted(value)}", output, at, len(value))
+        return _found(f"ends with {quoted(value)}", output, at, value, lambda one, other: other.endswith(one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,8 @@ class Equals(DeclaredAssertion):
             return NO_OUTPUT
         if isinstance(self.value, str):
             equal = output.strip() == self.value.strip() if self.trim else output == self.value
-            return Grade.of(equal, f"equals {quoted(self.value)}", excerpt(output))
+            near = "" if equal else only_difference(self.value.strip(), output.strip(), eq)
+            return Grade.of(equal, f"equals {quoted(self.value)}", f"{near}{excerpt(output, LIMIT - len(near))}")
         return _same_json(self.value, output)
 
 
@@ -268,7 +272,8 @@ class Regex(DeclaredAssertion):
             message = f"the search for {quoted(self.value)} took more than {self.limit_s:g} s"
             return Grade.errored("regex-timeout", message)
         start, end = match.span() if match else (-1, -1)
-        return _found(f"matches {quoted(self.value)}", output, start, end - start)
+        shown = around(output, start, end) if match else excerpt(output)
+        return Grade.of(match is not None, f"matches {quoted(self.value)}", shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,24 +404,35 @@ def _doubts(pattern: str, flags: str) -> Iterator[Issue]:
         yield Issue(("value",), message, "slow-regex", "make sure only one alternative can match it", warning=True)
 
 
-def _check(text: str, output: str, at: int, length: int) -> Check:
-    """The check of a search: `at` is where it ended up, below 0 for nowhere."""
+Matches: TypeAlias = Callable[[str, str], bool]
+
+
+def _within(value: str, output: str) -> bool:
+    return value in output or value in output.casefold()
+
+
+def _check(text: str, output: str, at: int, value: str, matches: Matches = _within) -> Check:
+    """The check of a search: `at` is where the value was found, below 0 for nowhere."""
     if at < 0:
-        return Check(text, False, excerpt(output))
-    return Check(text, True, around(output, at, at + length))
+        near = only_difference(value, output, matches)
+        return Check(text, False, f"{near}{excerpt(output, LIMIT - len(near))}")
+    return Check(text, True, around(output, at, at + len(value)))
 
 
-def _found(text: str, output: str, at: int, length: int) -> Grade:
+def _found(text: str, output: str, at: int, value: str, matches: Matches = _within) -> Grade:
     """The grade of a search, as `_check`."""
-    return Grade(0.0 if at < 0 else 1.0, at >= 0, (_check(text, output, at, length),))
+    return Grade(0.0 if at < 0 else 1.0, at >= 0, (_check(text, output, at, value, matches),))
 
 
 def _any_found(text: str, shown: str, output: str, values: Iterable[str]) -> Grade:
+    tried = []
     for value in values:
         at = output.find(value)
         if at >= 0:
-            return _found(text, shown, at, len(value))
-    return _found(text, shown, -1, 0)
+            return _found(text, shown, at, value)
+        tried.append(value)
+    near = (one for one in tried[:_LOOKALIKES] if only_difference(one, shown, _within))
+    return _found(text, shown, -1, next(near, tried[0]))
 
 
 def _all_hold(found: Iterator[Check]) -> Grade:
@@ -432,11 +448,11 @@ def _as_written(output: str, folded: str) -> str:
 
 def _same_json(value: Json, output: str) -> Grade:
     from agentv.assertions.json_compare import differences
-    from agentv.assertions.json_text import NotJson, UnsearchableError, parse
+    from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 
     text = f"equals {_kind(value)}, as JSON"
     try:
-        found = parse(output)
+        found = json_in(output, like=value)
     except UnsearchableError as error:
         return Grade.errored("too-long", f"cannot tell whether the answer {text}: it contains {error}")
     if isinstance(found, NotJson):

@@ -10,8 +10,6 @@ from typing import Annotated, ClassVar, Literal
 
 from agentv.assertions.evidence import around, excerpt, quoted
 from agentv.assertions.json_compare import differences, shown
-from agentv.assertions.json_text import NotJson, UnsearchableError
-from agentv.assertions.json_text import parse as parse_json
 from agentv.assertions.work.workspace_files import (
     MOST_FILES,
     NO_WORKSPACE,
@@ -21,6 +19,8 @@ from agentv.assertions.work.workspace_files import (
     text_content,
 )
 from agentv.lazy_dataclass import dataclass
+from agentv.matching.json_text import NotJson, UnsearchableError
+from agentv.matching.json_text import parse as parse_json
 from agentv.matching.patterns import PatternError, compiled, search
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade

@@ -5,6 +5,7 @@ Events rather than PyYAML's composer: its recursion cannot be bounded, and its n
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache
@@ -20,6 +21,7 @@ from yaml.events import (
     ScalarEvent,
     SequenceEndEvent,
     SequenceStartEvent,
+    StreamEndEvent,
 )
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
@@ -71,6 +73,8 @@ def read_yaml(
         return Result(None, valid=False)
     if report.hints:
         check_keys(path, data, report)
+    if _PAIR.search(data):
+        data = _with_whole_characters(data, path)
     try:
         return Result(_Composer(path, data, report, stream).compose(), not report.failed)
     except YAMLError as error:
@@ -78,6 +82,44 @@ def read_yaml(
     except _RefusedError as refused:
         report.error(refused.code, refused.at, str(refused), hint=hint_at(data, span_of(refused.at)))
     return Result(None, valid=False)
+
+
+_PAIR = re.compile(rb"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_MOST_PAIRED = 500
+"""Quoted texts whose escapes are put together; a file with more is JSON, and better called so."""
+
+
+def _with_whole_characters(data: bytes, path: str) -> bytes:
+    """The file with JSON's escapes of a character in two halves, which YAML does not know, as YAML's own escapes.
+
+    Only where the parser stops at them, which is in double quotes: elsewhere they are text.
+    """
+    from yaml._yaml import CParser
+
+    for _ in range(_MOST_PAIRED):
+        parser = CParser(_Stream(data, path))
+        try:
+            while not isinstance(parser.get_event(), StreamEndEvent):
+                pass
+        except YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            lines = data.split(b"\n")
+            if mark is None or "character escape" not in str(error) or mark.line >= len(lines):
+                return data
+            before = lines[mark.line].decode(errors="replace")[: max(mark.column - 2, 0)]
+            pair = _PAIR.search(data, sum(map(len, lines[: mark.line])) + mark.line + len(before.encode()))
+            if pair is None:
+                return data
+            end = data.find(b'"', pair.end())
+            end = len(data) if end < 0 else end
+            data = data[: pair.start()] + _PAIR.sub(_whole, data[pair.start() : end]) + data[end:]
+        else:
+            return data
+    return data
+
+
+def _whole(pair: re.Match[bytes]) -> bytes:
+    return b"\\U%08x" % ord(bytes.fromhex((pair[1] + pair[2]).decode()).decode("utf-16-be"))
 
 
 def read_shared(path: str, text: str, report: Report) -> Node | None:

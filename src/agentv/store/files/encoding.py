@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agentv.model.values.json_lines import without_breaks
 from agentv.model.values.values import Json
 
 DEEPEST = 200
@@ -32,9 +33,10 @@ def to_json(row: msgspec.Struct) -> bytes:
     Lone surrogates become U+FFFD; NaN and infinities null; a value that is not plain data its type's name.
     """
     try:
-        return _encoder.encode(row)
+        return without_breaks(_encoder.encode(row))
     except (TypeError, ValueError, OverflowError, RecursionError):  # UnicodeEncodeError is a ValueError
-        return json.dumps(_plain(row, 0), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        plain = json.dumps(_plain(row, 0), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return without_breaks(plain.encode())
 
 
 def to_document(content: Mapping[str, Json]) -> bytes:

@@ -23,6 +23,8 @@ from doubles.nested_grading import graded, issues
 ANSWER = "  Refunds take 5 days. See the Disclaimer below.\nIt costs 0 USD.  "
 
 PASSING = [
+    (Equals({"a": 1}), 'Here: {"a": 1}'),
+    (Equals({"a": 1}), '```json\n{"a": 1}\n```'),
     (Contains("Disclaimer"), ANSWER),
     (Contains("\n"), ANSWER),
     (Contains("5"), ANSWER),
@@ -94,7 +96,6 @@ FAILING = [
     (Equals("yes"), ""),
     (Equals({"a": 1}), '{"a": true}'),
     (Equals({"a": 1}), '{"a": 1, "b": 2}'),
-    (Equals({"a": 1}), 'Here: {"a": 1}'),
     (Equals({"a": 1}), "a: 1"),
     (Equals((1, 2)), "[2, 1]"),
     (Equals((1, 2)), "[1, 2, 3]"),

@@ -69,6 +69,7 @@ def parse(text: str) -> Json | NotJson:
     Raises:
         UnsearchableError: the values take too much memory.
     """
+    text = text.removeprefix("\ufeff")  # a byte order mark is no part of the text
     if takes_too_much(text):
         raise UnsearchableError(_TOO_MUCH)
     try:
