@@ -19,7 +19,8 @@ import argparse
 import random
 from statistics import median
 
-from agentv.stats.comparison.paired import mcnemar_exact
+from scipy.stats import binomtest
+
 from agentv.stats.samples.betting import PairedBets
 
 SETTINGS = ((0.0, 0.1), (0.0, 0.3), (0.0, 0.6), (-0.03, 0.1), (-0.05, 0.15), (-0.1, 0.2), (-0.17, 0.25), (0.05, 0.15))
@@ -56,7 +57,7 @@ def one_round(
     for number, one in enumerate(drawn_of(dice, kind, difference, changing, given.cases), 1):
         bets.add(one)
         wins, losses = wins + (one > 0), losses + (one < 0)
-        if not peeked and number % 10 == 0 and mcnemar_exact(wins, losses) <= given.alpha:
+        if not peeked and number % 10 == 0 and binomtest(wins, wins + losses or 1).pvalue <= given.alpha:
             peeked = True
             bad_peek = is_wrong("better" if wins > losses else "worse", difference, given.margin)
     low, high = bets.bounds

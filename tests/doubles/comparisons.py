@@ -24,7 +24,7 @@ from agentv.model.run.comparison import (
 
 BASE = RunLabel("20261121T140322Z-7f3a", "/repo/.agentv/results/20261121T140322Z-7f3a", ("gpt",), 44)
 CANDIDATE = RunLabel("20261122T090000Z-11ab", "/repo/.agentv/results/20261122T090000Z-11ab", ("claude",), 45)
-MOVES = Moves(wins=3, losses=9, ties=26, win_interval=(0.0889, 0.5323), fixed=1, broken=6, flips_p=0.125)
+MOVES = Moves(wins=3, losses=9, ties=26, fixed=1, broken=6)
 LOWER = MeasureResult("mean score", -0.12, (-0.19, -0.05), 0.0021, 0.0021, "worse", 0.95)
 WORSE = Judgement(
     pairs=38,
@@ -36,13 +36,13 @@ WORSE = Judgement(
     rate=None,
     verdict="worse",
     shown_by=("mean score",),
-    detectable=0.1,
 )
 UNSURE = replace(
     WORSE,
     score=MeasureResult("mean score", -0.03, (-0.1, 0.04), 0.41, 0.41, "inconclusive", 0.95),
     verdict="inconclusive",
     shown_by=(),
+    detectable=0.1,
     needed=430,
 )
 

@@ -67,7 +67,6 @@ MATRIX = RunMatrix(
                 ComparedMeasure("mean score", 0.65, 0.947, 0.297, (0.08, 0.51), 0.975, 0.01, (0.25, 0.3)),
             ),
             shown_by=("pass rate", "mean score"),
-            detectable_difference=0.25,
         ),
         MatrixComparison(by="target", base="gpt", candidate=HOSTILE, verdict=None, errored=10, only_base=10),
         MatrixComparison(
@@ -83,7 +82,6 @@ MATRIX = RunMatrix(
                 ComparedMeasure("mean score", 0.75, 0.82, 0.07, (-0.08, 0.22), 0.95, 0.3),
             ),
             only_base=10,
-            detectable_difference=0.25,
         ),
     ),
     tests=2,

@@ -82,11 +82,13 @@ _SHARE = Share(0, 1, min_open=True, max_open=True)
 @click.option("--edited", is_flag=True, help="Include cases that were edited between the runs.")
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
 @click.option("--limit", type=click.IntRange(0), default=20, metavar="N", help="Moved cases to show (20).")
+@click.option("-v", "--verbose", is_flag=True, help="Also print the method, and the interval without its guard.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(
     *,
     runs: tuple[str, ...],
     as_json: bool,
+    verbose: bool,
     fail_on: Literal["regression", "any"],
     require: Requirement,
     margin: float | None,
@@ -108,11 +110,11 @@ def command(
     from agentv.reports.commands.comparison_json import comparison_json
 
     request = CompareRequest(runs, chosen.pop("targets"), chosen.pop("partial"))
-    found = compare(request, ComparisonSettings(margin=margin or 0.0, **chosen))
+    found = compare(request, ComparisonSettings(margin=margin or 0.0, plan=True, **chosen))
     if as_json:
         _echo(comparison_json(found, here=str(Path.cwd())))
     else:
-        _print(found)
+        _print(found, verbose=verbose)
     _warn(found)
     if fail_on == "any":
         _name_lost(found)
@@ -126,7 +128,7 @@ def _echo(pieces: Iterator[str]) -> None:
     click.echo()
 
 
-def _print(found: Comparison | Matrix | RunComparison) -> None:
+def _print(found: Comparison | Matrix | RunComparison, *, verbose: bool) -> None:
     from agentv.cli.printing import width_and_color
     from agentv.model.run.comparison import Comparison, Matrix
     from agentv.reports.commands.comparison import render_comparison
@@ -137,7 +139,7 @@ def _print(found: Comparison | Matrix | RunComparison) -> None:
     if isinstance(found, Matrix):
         shown = render_matrix(found)
     elif isinstance(found, Comparison):
-        shown = render_comparison(found, color=color)
+        shown = render_comparison(found, color=color, verbose=verbose)
     else:
         shown = render_run_comparison(found, color=color)
     click.echo(shown, color=color)

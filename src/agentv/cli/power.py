@@ -12,7 +12,7 @@ from agentv.errors import ExitStatus
 @click.option("--cases", type=int, metavar="N", help="Cases in both runs.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), metavar="R", help="Samples of each case in each run.")
 @click.option(
-    "--detect", type=Share(), metavar="D", help="Drop of the pass rate, or mean score, to detect, such as 0.05."
+    "--detect", type=Share(), metavar="D", help="Difference of the pass rate, or mean score, to detect, such as 0.05."
 )
 @click.option("--rate", type=Share(), metavar="SHARE", help="Expected pass rate, or mean score (default 0.8).")
 @click.option("--alike", type=Share(0, 1), metavar="SHARE", help="Share of the variance between cases (default 0.5).")
@@ -36,7 +36,7 @@ from agentv.errors import ExitStatus
     default=0.8,
     show_default=True,
     metavar="SHARE",
-    help="Probability of detecting a true drop.",
+    help="Probability of showing a true difference.",
 )
 @click.option(
     "--margin", type=Share(), metavar="D", help="Loss that does not matter; plan to show that it is no larger."
@@ -49,10 +49,10 @@ from agentv.errors import ExitStatus
 def command(*, as_json: bool, **asked: object) -> int:
     """Plan how many cases a comparison of two runs needs.
 
-    With --detect: how often `agentv compare` would call a run with that drop worse, and about how many cases detect it
-    with 80% power. With --margin alone: how often it would show that an unchanged run is not worse by more than that.
-    Both come from the rule of `compare` itself over simulated runs. Without either: a table of the smallest drops that
-    are detected with 80% power. A rise to a rate is detected as often as a drop from it.
+    With --detect: how often `agentv compare` would show such a drop or rise, and about how many cases show it with 80%
+    power. With --margin alone: how often it would show that an unchanged run is not worse by more than that. Without
+    either: a table of the smallest differences that are shown with 80% power. All of it is simulated with the rule of
+    `compare`.
 
     With --from, the pass rate, the scores, the clusters and their noise are those of an earlier run.
 

@@ -12,10 +12,9 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from math import ceil
-from statistics import NormalDist, fmean
+from statistics import fmean
 
-from agentv.app.compare.measuring import Measurement, claimed, measured
+from agentv.app.compare.measuring import Measurement, measured
 from agentv.app.compare.settings import Settings, same_rate, same_rule
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
@@ -29,16 +28,8 @@ from agentv.model.run.comparison import (
     MeasureResult,
     Moves,
 )
-from agentv.stats.comparison.difference import ROUNDING, Differences, fewest_for
-from agentv.stats.comparison.paired import mcnemar_exact
-from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.power.power import fewest_cases
-
-POWER = 0.8
-"""How often a difference that is called detectable is shown."""
-
-MOST_NEEDED = 1_000_000
-"""Cases that somebody might write; a difference that takes more of them is as good as none."""
+from agentv.stats.comparison.difference import Differences
+from agentv.stats.comparison.rule import together
 
 LIKELY_CHANCE = 0.5
 """A p-value above which it would mislead to say how many cases would show the difference: it is likelier chance."""
@@ -82,7 +73,6 @@ class _Tally:
     """What the judgement of some pairs is based on; they pass by once.
 
     Attributes:
-        deltas, moved: differences of their scores, and of their pass rates.
         clusters: for each of them the number of its cluster.
         by_verdict: all are compared by their verdicts.
         unsettled: some are, though the two runs decided them by different rules.
@@ -93,7 +83,7 @@ class _Tally:
 
     def __init__(self, pairs: Iterable[CasePair]) -> None:
         self.before, self.after = _Side(), _Side()
-        self.deltas, self.moved, self.clusters = array("d"), array("d"), array("I")
+        self.clusters = array("I")
         self.outcomes = {"win": 0, "loss": 0, "tie": 0}
         self.fixed = self.broken = self.errored = 0
         known: dict[Hashable, int] = {}
@@ -108,14 +98,12 @@ class _Tally:
         self.same_rule = all(same_rule(pair) for pair in settings)
 
     def __len__(self) -> int:
-        return len(self.deltas)
+        return len(self.clusters)
 
     def _add(self, pair: CasePair) -> None:
         before, after = pair.rates
         self.before.add(pair.before, before)
         self.after.add(pair.after, after)
-        self.deltas.append(pair.delta)
-        self.moved.append(pair.rate_delta)
         self.outcomes[pair.outcome] += 1
         self.fixed += pair.fixed
         self.broken += pair.broken
@@ -123,16 +111,13 @@ class _Tally:
 
     @cached_property
     def measurements(self) -> list[Measurement]:
-        """The mean score and the pass rate, which are one where every score is 1 or 0 as its verdict.
-
-        Where scores only moved as verdicts did, their interval is still another: it depends on how far they can move.
-        """
+        """The mean score and the pass rate, which are one where every score is 1 or 0 as its verdict."""
         measure: Measure = "share of cases that passed" if self.by_verdict else "mean score"
-        score = Measurement(measure, Differences(self.deltas, self.before.scores, self.clusters))
-        as_one = self.deltas == self.moved and self.before.scores == self.before.rates
+        score = Measurement(measure, Differences(self.before.scores, self.after.scores, self.clusters))
+        as_one = self.before.scores == self.before.rates and self.after.scores == self.after.rates
         if not self.same_rate or as_one:
             return [score]
-        return [score, Measurement("pass rate", Differences(self.moved, self.before.rates, self.clusters))]
+        return [score, Measurement("pass rate", Differences(self.before.rates, self.after.rates, self.clusters))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +142,11 @@ def judge(pairs: Sequence[CasePair], question: ComparisonSettings, errored: Sequ
 
 
 def judge_parts(parts: Sequence[Part], question: ComparisonSettings) -> list[Judgement]:
-    """Judge each part; the error rate over all parts is at most alpha. Each part has at least one pair."""
+    """Judge each part; the error rate over all parts is at most alpha. Each part has at least one pair.
+
+    Only a comparison that is made alone gets a plan.
+    """
+    question = replace(question, plan=question.plan and len(parts) == 1)
     tallies = [_Tally(part.pairs) for part in parts]
     judged = _decided(tallies, question)
     # cases of which an errored sample could change the outcome
@@ -179,36 +168,11 @@ def _decided(tallies: Sequence[_Tally], question: ComparisonSettings) -> list[_D
 
 
 def _settled(measures: tuple[MeasureResult, ...], tally: _Tally) -> _Decision:
-    """The verdict of one or two measures. What is worse in one of them is worse, whatever the other shows."""
+    """The verdict of one or two measures."""
     if tally.unsettled:
         return _Decision(measures, "inconclusive", "settings")  # their scores are verdicts, which the rule moves
-    fell = any(one.measure == "pass rate" and one.delta < 0 for one in measures)
-    return _Decision(measures, *_together([one.verdict for one in measures], rate_fell=fell))
+    return _Decision(measures, *together([one.verdict for one in measures]))
 
-
-def _together(shown: Sequence[Verdict], *, rate_fell: bool) -> tuple[Verdict, Withheld | None]:
-    """The verdict of one or two measures, by what each shows."""
-    if "worse" in shown:
-        return "worse", None
-    if "better" in shown:
-        return ("inconclusive", "pass rate") if rate_fell else ("better", None)
-    for verdict, within in _WITHIN.items():
-        if within.issuperset(shown):
-            return verdict, None
-    return "inconclusive", None
-
-
-def verdict_of(found: Sequence[Measurement], question: ComparisonSettings) -> Verdict:
-    """The verdict of `judge` on the mean score, or on it and the pass rate, without errors."""
-    fell = any(one.measure == "pass rate" and one.differences.mean < 0 for one in found)
-    return _together(claimed(found, question), rate_fell=fell)[0]
-
-
-_WITHIN: dict[Verdict, frozenset[Verdict]] = {
-    "equivalent": frozenset({"equivalent"}),
-    "non-inferior": frozenset({"equivalent", "non-inferior"}),
-}
-"""Verdicts that all measures must show."""
 
 _NOT_WORSE: frozenset[Verdict] = frozenset({"better", "equivalent", "non-inferior"})
 """What the worst case for the candidate must show, for it to be non-inferior."""
@@ -235,20 +199,27 @@ def _judgement(
     found = tally.measurements[0].differences
     verdict, withheld = _bounded(one, *bounds) if bounds else (one.verdict, one.withheld)
     score, *rates = _with_bounds(one, bounds) if bounds else one.measures
-    detectable = _detectable(found, score, question.alpha)
+    detectable, needed = _planned(tally, verdict, question)
     return Judgement(
         pairs=len(tally),
         clusters=found.independent,
         before=tally.before.level,
         after=tally.after.level,
-        moves=_moves(tally, question.alpha, alone=found.independent == len(tally)),
+        moves=Moves(
+            tally.outcomes["win"],
+            tally.outcomes["loss"],
+            tally.outcomes["tie"],
+            tally.fixed,
+            tally.broken,
+            tally.same_rule,
+        ),
         score=score,
         rate=rates[0] if rates else None,
         verdict=verdict,
         shown_by=one.shown_by(verdict),
         tested=one.measures[0].tests,
         detectable=detectable,
-        needed=_needed(detectable, score, found, question),
+        needed=needed,
         rates_compare=tally.same_rate,
         errored=errored,
         withheld=withheld,
@@ -270,55 +241,18 @@ def _cluster(pair: CasePair) -> Hashable:
     return pair.before.cluster or (pair.before_key.suite, pair.before_key.case_id)
 
 
-def _moves(tally: _Tally, alpha: float, *, alone: bool) -> Moves:
-    """Which way cases went. Where they are dependent, what counts each of them as one would be too sure."""
-    wins, losses = tally.outcomes["win"], tally.outcomes["loss"]
-    return Moves(
-        wins=wins,
-        losses=losses,
-        ties=tally.outcomes["tie"],
-        win_interval=wilson_interval(wins, wins + losses, 1 - alpha) if wins + losses and alone else None,
-        fixed=tally.fixed,
-        broken=tally.broken,
-        flips_p=mcnemar_exact(tally.fixed, tally.broken) if alone else None,
-        same_rule=tally.same_rule,
-    )
+def _planned(tally: _Tally, verdict: Verdict, question: ComparisonSettings) -> tuple[float | None, int | None]:
+    """The smallest difference that so many cases show, and how many would show the observed one; by simulation.
 
-
-def _detectable(found: Differences, score: MeasureResult, alpha: float) -> float:
-    """The difference that is shown with the power asked for: z_alpha + z_power standard errors of the mean.
-
-    Where all differences are alike there is no error to be had from them, so half of the interval takes the place of
-    z_alpha errors.
-
-    Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), chapter 2, for a normal mean.
+    The latter is None where a difference is likelier chance, and where no practical number would do.
     """
-    if found.independent < fewest_cases(alpha) or score.interval is None:
-        return 1.0
-    usual, power = NormalDist().inv_cdf(1 - alpha / 2), NormalDist().inv_cdf(POWER)
-    low, high = score.interval
-    error = found.error or (high - low) / 2 / usual
-    return min(1.0, (usual + power) * error)
+    if verdict != "inconclusive" or not question.plan or tally.unsettled:
+        return None, None
+    from agentv.stats.power.simulation import BETTER, Population
 
-
-def _needed(detectable: float, score: MeasureResult, found: Differences, question: ComparisonSettings) -> int | None:
-    """How many cases would show a difference so far from the margin; None where these should, or no number would do.
-
-    For scores the tails must be ruled out, too, which takes a number of cases of its own.
-    """
-    clusters = found.independent
-    if score.interval is None or clusters < fewest_cases(question.alpha):
-        return fewest_cases(question.alpha)
-    distance = abs(abs(score.delta) - question.margin)
-    if found.chance > LIKELY_CHANCE or distance <= ROUNDING:
-        return None
-    wanted = max(clusters * (detectable / distance) ** 2, _beyond_tails(found, distance, question.alpha))
-    return ceil(wanted) if clusters < wanted <= MOST_NEEDED else None
-
-
-def _beyond_tails(found: Differences, distance: float, alpha: float) -> float:
-    """Cases from which on the tail of a mean score cannot explain the distance."""
-    if found.of_verdicts:
-        return 0.0
-    loss, gain = found.room
-    return fewest_for(distance, loss if found.mean > 0 else gain, alpha)
+    population = Population.of([(one.measure, one.differences) for one in tally.measurements])
+    detectable = population.detectable(population.observed, question.alpha)
+    if all(one.differences.p() > LIKELY_CHANCE for one in tally.measurements):
+        return detectable, None
+    risen = population if population.mean > 0 else population.turned
+    return detectable, risen.needed(BETTER, question.alpha, question.margin)

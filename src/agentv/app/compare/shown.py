@@ -14,7 +14,7 @@ def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
     """What `agentv compare` says without options; where it refuses, why."""
     request = CompareRequest((str(base.path), str(candidate.path)), partial=True)
     try:
-        found = compare(request, ComparisonSettings(limit=0))
+        found = compare(request, ComparisonSettings(limit=0, plan=True))
     except UsageError as error:
         return ShownComparison("", str(error))
     if not isinstance(found, Comparison):

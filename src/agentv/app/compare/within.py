@@ -164,7 +164,6 @@ def _comparison(paired: _Paired, judgement: Judgement | None) -> MatrixCompariso
         errored=judgement.errored,
         measures=tuple(_measures(judgement)),
         shown_by=_shown_by(judgement),
-        detectable_difference=judgement.detectable,
     )
 
 

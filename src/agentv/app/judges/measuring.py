@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from agentv.app.judges.asking import NOT_ASKED, MeasuredVerdict
 from agentv.lazy_dataclass import dataclass
-from agentv.stats.comparison.noninferiority import verdict
 from agentv.stats.judges.agreement import ConfusionMatrix, LabelledUnit, mean_pairwise_agreement
 from agentv.stats.judges.compare_result import MOST_ERRORS, ComparedJudge, VoteCount, VotesOfJudge, majority_passes
 from agentv.stats.judges.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of
@@ -211,9 +210,8 @@ def _against_best(
         if row.accuracy is None or place == reference:
             rows.append(row)
             continue
-        found = accuracy_difference(labels, verdicts, best, comparisons=len(usable) - 1)
-        said = "inconclusive" if found is None else verdict(found.estimate.low, found.estimate.high, margin)
-        rows.append(replace(row, difference=found, verdict=said))
+        found = accuracy_difference(labels, verdicts, best, comparisons=len(usable) - 1, margin=margin)
+        rows.append(replace(row, difference=found, verdict="inconclusive" if found is None else found.verdict))
     return tuple(rows), reference
 
 

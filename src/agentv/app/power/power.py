@@ -9,7 +9,6 @@ from statistics import stdev
 from sys import intern
 from typing import Literal
 
-from agentv.app.power.plan_rule import chance_shown
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import TrialCluster, cluster_of
@@ -33,7 +32,7 @@ class PlanRequest:
 
     Attributes:
         earlier: run that provides the rate and its noise: an id, a directory, or `last`.
-        detect: the drop that matters, of the pass rate or of the mean score.
+        detect: the difference that matters, of the pass rate or of the mean score.
         margin: a loss that does not matter; without `detect`, the plan is to show non-inferiority.
         cluster_size, icc: cases per cluster, and their intra-cluster correlation.
         deviation: standard deviation of a score; plan for scores instead of verdicts.
@@ -139,14 +138,9 @@ def plan(request: PlanRequest) -> PlannedComparison:
     rate, rate_from = _first(request.rate, pilot.rate if pilot else None, guessed)
     alike, alike_from = _first(request.alike, pilot.alike if pilot else None, usual.alike)
     shared = usual.shared if request.shared is None else request.shared
-    if request.detect is not None and request.detect > rate:
-        raise UsageError(
-            f"--detect {request.detect:g}: a pass rate of {rate:g} cannot drop that far",
-            (
-                f"the maximum is {rate:g}; to plan for a rise, give the rate after the rise as --rate: power is the "
-                "same as for a drop from it"
-            ),
-        )
+    if request.detect is not None and request.detect > max(rate, 1 - rate):
+        what = f"--detect {request.detect:g}: a pass rate of {rate:g} cannot drop or rise that far"
+        raise UsageError(what, f"the maximum is {max(rate, 1 - rate):g}")
     cases = request.cases or (pilot.cases if pilot else USUAL_CASES)
     repeat = request.repeat or (pilot.repeat if pilot else 1)
     most = (rate * (1 - rate)) ** 0.5  # of scores that are all 0 or 1
@@ -161,7 +155,7 @@ def plan(request: PlanRequest) -> PlannedComparison:
     assumed = Assumptions(
         rate, alike, shared, request.alpha, request.power, request.margin or 0.0, *_clusters(request, pilot)
     )
-    planned = ComparisonPlan(cases, repeat, replace(assumed, deviation=deviation), chance_shown)
+    planned = ComparisonPlan(cases, repeat, replace(assumed, deviation=deviation))
     sized = request.cases is not None or pilot is not None
     return PlannedComparison(planned, request.detect, pilot, sized, rate_from, alike_from)
 

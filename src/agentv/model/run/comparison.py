@@ -231,20 +231,15 @@ class Moves:
 
     Attributes:
         wins, losses, ties: by score.
-        win_interval: of the share of wins among the cases whose score changed; None if none did, or if cases are
-            dependent, because it counts each of them.
         fixed, broken: cases that now pass, cases that now fail.
-        flips_p: McNemar's exact p-value over them; None if cases are dependent.
         same_rule: whether both runs used the same rule for verdicts; if not, fixed and broken cases are not reported.
     """
 
     wins: int
     losses: int
     ties: int
-    win_interval: Interval | None
     fixed: int
     broken: int
-    flips_p: float | None
     same_rule: bool = True
 
 
@@ -254,23 +249,26 @@ class MeasureResult:
 
     Attributes:
         delta: its mean difference, candidate less base, -1..1.
-        interval: of that, at `level`; it excludes 0 exactly if `p` is at most alpha. None with fewer than six clusters.
-        p: two-sided, corrected for the measures and comparisons that are tested together; None as above.
+        interval: of that, at `level`, of this measure alone.
+        p: two-sided, corrected for the measures and comparisons that are tested together; it decides.
         p_of_claim: of the verdict, tested at the margin; corrected as above.
-        level: confidence of the interval: 1 - alpha, or more if several are tested together.
-        tests: number of tests that `p` and `level` are corrected for.
+        level: confidence of the interval: 1 - alpha.
+        tests: number of tests that `p` is corrected for.
+        plain: Student's interval of the same differences, which allows for no case that was not seen; None: one
+            cluster.
         bounds: the difference if all errored samples of the candidate had failed and those of the base had passed, and
             the other way round; None without errors.
     """
 
     measure: Measure
     delta: float
-    interval: Interval | None
-    p: float | None
-    p_of_claim: float | None
+    interval: Interval
+    p: float
+    p_of_claim: float
     verdict: Verdict
     level: float
     tests: int = 1
+    plain: Interval | None = None
     bounds: Interval | None = None
 
 
@@ -284,12 +282,13 @@ class Judgement:
         score: the mean score; the pass rate if every pair is compared by its verdicts.
         rate: the pass rate; None if every score moved exactly as its verdict did, so both are one measure, or if the
             rates of the two runs cannot be compared.
-        verdict: of both measures: if either is worse, it is worse.
+        verdict: of both measures; inconclusive if one is better and the other worse.
         shown_by: the measures that show the verdict; empty if it is inconclusive.
         tested: number of tests that their p-values are corrected for.
-        detectable: the smallest mean difference that this many such cases show with 80% power.
-        needed: number of such cases that would show the observed difference with 80% power; None if these are enough,
-            if it is unrealistically large, or if the difference is more likely due to chance.
+        detectable: of an inconclusive comparison, the smallest difference, up or down, that this many such cases show
+            with 80% power; inf: none. None: the verdict is another, or no plan was asked for.
+        needed: number of such cases that would show the observed difference with 80% power; None as above, or if it is
+            unrealistically large, or if the difference is more likely due to chance.
         rates_compare: whether both runs passed cases by the same rule.
         errored: number of cases with an errored sample, including those that could not be compared at all.
         withheld: why a verdict that the graded cases show is not given.
@@ -305,7 +304,7 @@ class Judgement:
     verdict: Verdict
     shown_by: tuple[Measure, ...]
     tested: int = 1
-    detectable: float = 1.0
+    detectable: float | None = None
     needed: int | None = None
     rates_compare: bool = True
     errored: int = 0
@@ -324,9 +323,14 @@ class Judgement:
         return self.score
 
     @property
-    def p_of_claim(self) -> float | None:
+    def p_of_claim(self) -> float:
         """The p-value of the verdict."""
         return self.deciding.p_of_claim
+
+    @property
+    def shown_worse(self) -> bool:
+        """Whether a measure is shown to be worse, even if the other is better."""
+        return self.verdict == "worse" or self.withheld == "measures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +392,7 @@ class ComparisonSettings:
         edited: include cases whose text differs.
         limit: number of moved cases to show.
         errored: how errored samples count.
+        plan: simulate how many cases would decide an inconclusive comparison.
     """
 
     margin: float = 0.0
@@ -397,6 +402,7 @@ class ComparisonSettings:
     edited: bool = False
     limit: int = 20
     errored: Errored = "bounds"
+    plan: bool = False
 
 
 _MEETS: Mapping[Requirement, frozenset[Verdict]] = {
@@ -454,7 +460,7 @@ class Comparison:
     def shown_worse(self) -> bool:
         """Whether the whole, or a group, is shown to be worse."""
         judged = [one.judgement for one in self.groups]
-        return any(one.verdict == "worse" for one in (*judged, *((self.whole,) if self.whole else ())))
+        return any(one.shown_worse for one in (*judged, *((self.whole,) if self.whole else ())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,6 @@ class MatrixComparison:
         shown_by: the measures that show the verdict; empty if nothing is shown.
         only_base, only_candidate: number of results that only one of them has: the case ran with it alone.
         unfinished: pairs that did not run, or were not checked, with one of them.
-        detectable_difference: the smallest difference of the mean score that so many cases show with 80% power.
     """
 
     by: Dimension
@@ -122,7 +121,6 @@ class MatrixComparison:
     only_base: int = 0
     only_candidate: int = 0
     unfinished: int = 0
-    detectable_difference: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

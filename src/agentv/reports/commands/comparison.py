@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from math import isfinite
 
-from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
+from agentv.model.run.compared.verdicts import Measure, Withheld
 from agentv.model.run.comparison import (
     CaseKey,
     CasePair,
@@ -12,6 +13,7 @@ from agentv.model.run.comparison import (
     Comparison,
     ComparisonSettings,
     GroupComparison,
+    Interval,
     Judgement,
     MeasureResult,
     MovedCase,
@@ -24,7 +26,8 @@ from agentv.reports.run.matrix import points
 from agentv.reports.text.aligned import aligned
 from agentv.reports.text.escaping import one_line, percent
 from agentv.reports.text.signs import signed
-from agentv.stats.intervals.zero_variance import cases_for_share
+from agentv.stats.comparison.rule import fewest_moved
+from agentv.stats.intervals.zero_variance import cases_for_share, unseen_share
 
 LISTED = 10
 """Names in one line; `--json` holds all."""
@@ -43,8 +46,8 @@ _STYLES: dict[str, str] = {
 _LEAST = 0.001
 
 
-def render_comparison(found: Comparison, *, color: bool = False) -> str:
-    """The runs, the verdict and its basis; then groups, moved cases, and excluded cases."""
+def render_comparison(found: Comparison, *, color: bool = False, verbose: bool = False) -> str:
+    """The runs, the verdict and its basis; then groups, moved cases, excluded cases, and the method if `verbose`."""
     blocks = (
         runs_lines((found.base, found.candidate), ("base", "candidate")),
         [_painted(verdict_line(found), color=color), *basis_lines(found)],
@@ -52,6 +55,7 @@ def render_comparison(found: Comparison, *, color: bool = False) -> str:
         _groups(found, color=color),
         _moved(found),
         left_out_lines(found),
+        _method(found) if verbose else (),
     )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
 
@@ -84,15 +88,17 @@ def verdict_line(found: Comparison) -> str:
 
 def certainty(one: MeasureResult) -> str:
     """`95% CI -0.190 to -0.050, p 0.002`."""
-    return "no interval" if one.interval is None else f"{interval_text(one)}, {p_value(one.p)}"
+    return f"{interval_text(one)}, {p_value(one.p)}"
 
 
 def interval_text(one: MeasureResult) -> str:
     """`95% CI -0.190 to -0.050`; of rates in points, `95% CI -19.0 to -5.0`."""
-    if one.interval is None:
-        return "no interval"
-    low, high = (_number(end, one.measure) for end in one.interval)
-    return f"{percentage(one.level)} CI {low} to {high}"
+    return f"{percentage(one.level)} CI {_ends(one.interval, one.measure)}"
+
+
+def _ends(interval: Interval, measure: Measure) -> str:
+    low, high = (_number(end, measure) for end in interval)
+    return f"{low} to {high}"
 
 
 def difference_text(number: float, measure: Measure) -> str:
@@ -114,10 +120,8 @@ def percentage(level: float) -> str:
     return f"{100 * level:.4g}%"
 
 
-def p_value(p: float | None) -> str:
-    """`p 0.041`, `p < 0.001`; nothing where no test was made."""
-    if p is None:
-        return ""
+def p_value(p: float) -> str:
+    """`p 0.041`, `p < 0.001`."""
     return f"p {p:.3f}" if p >= _LEAST else f"p < {_LEAST}"
 
 
@@ -172,26 +176,16 @@ def _own_targets(run: RunLabel) -> str:
 
 def _finding(one: Judgement, found: Comparison) -> str:
     """What the deciding measure shows, and why; the reason where nothing is shown."""
-    margin = found.question.margin
+    margin, sure = found.question.margin, percentage(1 - found.question.alpha)
     difference = f"{_difference(one.deciding)} ({certainty(one.deciding)})"
     beyond = f", by more than {margin:g}" if margin else ""
-    endings: dict[Verdict, str] = {
-        "better": f"{difference}{beyond}{_other(one)}",
-        "worse": f"{difference}{beyond}{_other(one)}",
-        "equivalent": f"{difference}; any difference is at most {margin:g}",
-        "non-inferior": f"{difference}; not worse by more than {margin:g}{_lower_bound(one)}",
-        "inconclusive": f"{difference}; {_inconclusive(one, found)}",
-    }
-    return endings[one.verdict]
-
-
-def _lower_bound(one: Judgement) -> str:
-    bounds = [(each.interval[0], each.measure) for each in one.measures if each.interval is not None]
-    if not bounds or one.withheld is not None:
-        return ""
-    low, measure = min(bounds)
-    of = "" if measure == one.deciding.measure else f" of the {measure}"
-    return f" (lower bound{of} {difference_text(low, measure)})"
+    if one.verdict == "inconclusive":
+        return _inconclusive(one, found)
+    if one.verdict == "equivalent":
+        return f"{sure} confident that any difference is at most {margin:g}; {difference}"
+    if one.verdict == "non-inferior":
+        return f"{sure} confident that the loss is at most {margin:g}; {difference}"
+    return f"{difference}{beyond}{_other(one)}"
 
 
 def _other(one: Judgement) -> str:
@@ -206,30 +200,49 @@ def _other(one: Judgement) -> str:
 
 def _difference(one: MeasureResult) -> str:
     if one.delta == 0:
-        return f"the {one.measure} is the same"
+        return f"no difference of the {one.measure} seen"
     moved = difference_text(abs(one.delta), one.measure).removeprefix("+")
     return f"the {one.measure} is {moved} {'higher' if one.delta > 0 else 'lower'}"
 
 
 def _inconclusive(one: Judgement, found: Comparison) -> str:
-    """Why nothing is shown, and what would show it."""
+    """What is still possible, and what would decide it."""
     if one.withheld is not None:
         return _WITHHELD[one.withheld](one)
     units = plural(one.clusters, _unit(one))
-    if one.score.interval is None:
-        verb = "is" if one.clusters == 1 else "are"
-        return f"{units} {verb} too few to compare; at least {one.needed} are needed"
-    if one.detectable >= 1:
-        least = f"; at least {one.needed} are needed" if one.needed else ""
-        return f"{units} cannot show a difference, whatever the results{least}"
-    if found.question.margin:
-        return (
-            f"with {units}, the difference may be within the margin of {found.question.margin:g} or beyond it"
-            f"{_more(one)}{_enough(one, found.question)}"
-        )
-    if abs(one.score.delta) >= one.detectable:
-        return f"too few {_unit(one)}s moved to rule out chance{_more(one)}"
-    return f"with {units}, a difference below {_size(one.detectable)} is likely to be missed{_more(one)}"
+    fewest = fewest_moved(found.question.alpha)
+    if one.clusters < fewest:
+        return f"{units} cannot show a difference, whatever the results; at least {fewest} are needed"
+    return f"{_possible(one, units)} ({_sure(one.score)}){_beside(one, found.question)}{_more(one, units)}"
+
+
+def _possible(one: Judgement, units: str) -> str:
+    shown, (low, high) = one.score, one.score.interval
+    possible = f"anything from {_ends(shown.interval, shown.measure)} is possible"
+    if shown.delta == 0:
+        return f"no difference seen; {possible}"
+    same_way, other_way = one.moves.wins, one.moves.losses
+    if shown.delta < 0:
+        same_way, other_way = other_way, same_way
+    if shown.plain is not None and shown.plain[0] * shown.plain[1] > 0 and low < 0 < high and not other_way:
+        moved, could = ("improved", "worse") if shown.delta > 0 else ("got worse", "better")
+        unseen = f"{unseen_share(one.clusters, shown.level):.0%}"
+        of = plural(one.pairs, "case")
+        return f"{same_way} of {of} {moved}, but with {units} up to {unseen} of others could get much {could}"
+    return f"{_difference(shown)}, but {possible}"
+
+
+def _sure(one: MeasureResult) -> str:
+    return f"{interval_text(one)}, {p_value(one.p)}"
+
+
+def _beside(one: Judgement, question: ComparisonSettings) -> str:
+    """What else a verdict at a margin needs."""
+    if not question.margin:
+        return ""
+    unshown = [each.measure for each in one.measures if each.verdict == "inconclusive"]
+    needs = f"; 'non-inferior' needs the {unshown[0]}, too" if len(unshown) == 1 < len(one.measures) else ""
+    return f", within the margin of {question.margin:g} or beyond it{needs}{_enough(one, question)}"
 
 
 def _errors_decide(one: Judgement) -> str:
@@ -241,13 +254,14 @@ def _errors_decide(one: Judgement) -> str:
     )
 
 
-def _rate_fell(one: Judgement) -> str:
-    return f"the pass rate fell ({points(one.rate.delta)})" if one.rate else "the pass rate fell"
+def _contradict(one: Judgement) -> str:
+    sides = (f"{_difference(each)} ({certainty(each)})" for each in one.measures)
+    return f"the two measures contradict each other: {', while '.join(sides)}"
 
 
 _WITHHELD: dict[Withheld, Callable[[Judgement], str]] = {
     "errors": _errors_decide,
-    "pass rate": _rate_fell,
+    "measures": _contradict,
     "settings": lambda _: "the two runs decided cases by different rules",
 }
 
@@ -258,10 +272,15 @@ def _size(difference: float) -> str:
     return f"{difference:.3f}" if difference >= _LEAST else f"{difference:.1e}"  # two digits that count
 
 
-def _more(one: Judgement) -> str:
-    if one.needed is None or one.score.delta == 0:
+def _more(one: Judgement, units: str) -> str:
+    """How many cases would show this difference; where none would, what these can show."""
+    if one.needed is not None:
+        return f"; if this difference is real, about {one.needed:,} {_unit(one)}s would show it with 80% power"
+    if one.detectable is None:
         return ""
-    return f"; if this difference is real, about {one.needed:,} {_unit(one)}s would show it with 80% power"
+    if not isfinite(one.detectable):
+        return f"; {units} are likely to miss any difference"
+    return f"; with {units}, a difference below {_size(one.detectable)} is likely to be missed"
 
 
 def _unit(one: Judgement) -> str:
@@ -283,17 +302,15 @@ def basis_lines(found: Comparison) -> Iterator[str]:
     scores = f"mean score {one.before.score:.3f} → {one.after.score:.3f}" if one.score.measure == "mean score" else ""
     if parts := [part for part in (scores, _rates(one)) if part]:
         yield ", ".join(parts)
-    if one.tested > 1:
-        yield f"p-values and intervals are corrected for {one.tested} tests (Holm)"
     cases = min(found.base.cases, found.candidate.cases)
     counted = (
         plural(one.pairs, "case") if one.pairs <= cases else f"{one.pairs} pairs of results of {plural(cases, 'case')}"
     )
-    yield f"based on {counted}: {_moves(one, found.question.alpha)}"
-    flips = one.moves
-    if flips.same_rule and (flips.fixed or flips.broken):
-        mcnemar = "" if flips.flips_p is None else f" (McNemar's exact {p_value(flips.flips_p)})"
-        yield f"{flips.fixed} now pass, {flips.broken} now fail{mcnemar}"
+    moves = one.moves
+    losses = "1 loss" if moves.losses == 1 else f"{moves.losses} losses"
+    yield f"based on {counted}: {plural(moves.wins, 'win')}, {losses}, {plural(moves.ties, 'tie')}"
+    if moves.same_rule and (moves.fixed or moves.broken):
+        yield f"{moves.fixed} now pass, {moves.broken} now fail"
     if one.clusters < one.pairs:
         yield f"the cases form {plural(one.clusters, 'cluster')}; cases of one cluster are not independent"
     if one.errored:
@@ -322,23 +339,30 @@ def _errors(one: Judgement, question: ComparisonSettings) -> str:
     return f"{cases} errored: the difference of the {measure} is {worst} at worst, {best} at best"
 
 
-def _moves(one: Judgement, alpha: float) -> str:
-    moves = one.moves
-    losses = "1 loss" if moves.losses == 1 else f"{moves.losses} losses"
-    counts = f"{plural(moves.wins, 'win')}, {losses}, {plural(moves.ties, 'tie')}"
-    if moves.win_interval is None:
-        return counts
-    low, high = moves.win_interval
-    share = percent(moves.wins / (moves.wins + moves.losses))
-    interval = f"{percentage(1 - alpha)} CI {percent(low)} to {percent(high)}"
-    return f"{counts}; {share} of those that differ are wins ({interval})"
+def _method(found: Comparison) -> Iterator[str]:
+    """How the numbers came about, and what they would be without the allowance for unseen cases."""
+    one = found.whole
+    if one is None or found.same:
+        return
+    yield "Method"
+    for each in one.measures:
+        yield f"  {each.measure}: {difference_text(each.delta, each.measure)} ({certainty(each)})"
+        if each.plain is not None:
+            plain = _ends(each.plain, each.measure)
+            yield f"    plain paired t interval, without allowance for unseen cases: {plain}"
+    yield "  paired by case; clusters weigh as many cases as they hold; one unseen cluster is added against each claim"
+    if one.tested > 1:
+        yield f"  p-values are corrected for {one.tested} tests (Holm); intervals are those of each measure alone"
+    if one.detectable is not None and isfinite(one.detectable):
+        power = f"a difference below {_size(one.detectable)} is likely to be missed"
+        yield f"  with {plural(one.clusters, _unit(one))}, {power} (80% power, simulated)"
 
 
 def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
     if not found.groups:
         return
     tested = max(group.judgement.tested for group in found.groups)
-    yield f"By {found.question.by}" + (f"; corrected for {tested} tests (Holm)" if tested > 1 else "")
+    yield f"By {found.question.by}" + (f"; p-values corrected for {tested} tests (Holm)" if tested > 1 else "")
     for line in aligned([_group_row(group, found.question) for group in found.groups]):
         yield f"  {_paint_word(line, color=color)}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from math import isfinite
 
 from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Interval, Judgement, Matrix, MovedCase, RunLabel
@@ -97,10 +98,16 @@ def _run_comparison(found: RunComparison, here: str) -> dict[str, Json]:
 def _judgement(one: Judgement | None) -> dict[str, Json]:
     if one is None:
         return {"verdict": None, "cases": 0}
+    shown, (low, high) = one.deciding, one.deciding.interval
     # where scores are verdicts, they are one measure; where the settings differ, the rate is not tested
     rate = one.rate or (one.score if one.rates_compare else None)
     return {
         "verdict": one.verdict,
+        "difference": shown.delta,
+        "interval": [low, high],
+        "p": shown.p,
+        "measure": shown.measure,
+        "plain_interval": _interval(shown.plain),
         "withheld": one.withheld,
         "cases": one.pairs,
         "clusters": one.clusters,
@@ -124,12 +131,11 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
         "wins": one.moves.wins,
         "losses": one.moves.losses,
         "ties": one.moves.ties,
-        "win_share_interval": list(one.moves.win_interval) if one.moves.win_interval else None,
         "now_pass": one.moves.fixed if one.moves.same_rule else None,
         "now_fail": one.moves.broken if one.moves.same_rule else None,
-        "mcnemar_p_value": one.moves.flips_p if one.moves.same_rule else None,
-        "detectable_difference": one.detectable,
+        "could_still": {"lower": low, "upper": high} if one.verdict == "inconclusive" else None,
         "cases_needed": one.needed,
+        "detectable_difference": one.detectable if one.detectable is not None and isfinite(one.detectable) else None,
     }
 
 

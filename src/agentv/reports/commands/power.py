@@ -15,8 +15,8 @@ from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
 from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
-from agentv.stats.intervals.variance import NOTHING, Noise
-from agentv.stats.power.planning import ComparisonPlan
+from agentv.stats.intervals.variance import NOTHING, Advice, Noise
+from agentv.stats.power.planning import ComparisonPlan, Way
 
 Source = Literal["given", "run", "assumed"]
 NONE_SEEN = "none"
@@ -52,7 +52,7 @@ class PlanShown:
 
     Attributes:
         plan: the two runs.
-        detect: the drop that matters; None: a table of the least that is seen.
+        detect: the difference that matters; None: a table of the smallest that are shown.
         pilot: the run that it is planned from.
         rate_from, alike_from: where these two come from.
     """
@@ -79,9 +79,9 @@ def render_power(shown: PlanShown, *, sized: bool) -> str:
 
 
 def power_json(shown: PlanShown) -> str:
-    """The plan as one object: what was assumed, the least drop seen, the table, and of `detect` the chance.
+    """The plan as one object: what was assumed, the least differences shown, the table, and of `detect` the chance.
 
-    A least drop that is null: none is seen.
+    A least difference that is null: none is shown.
     """
     plan, pilot, assumed = shown.plan, shown.pilot, shown.plan.assumed
     document: dict[str, Json] = {
@@ -99,13 +99,13 @@ def power_json(shown: PlanShown) -> str:
         "intra_cluster_correlation": assumed.correlation,
         "score_deviation": assumed.deviation,
         "fewest_cases": assumed.fewest,
-        "least_difference": _possible(plan.least),
-        "table": [_line_json(cases, line) for cases, line in plan.table().items()],
+        **_least_json(plan.least_each()),
+        "table": [{"cases": cases, **_least_json(line)} for cases, line in plan.table().items()],
     }
     if assumed.margin:
         document["non_inferior"] = {"chance": plan.chance(0.0), "cases_needed": plan.needed(0.0)}
     if (detect := shown.detect) is not None:
-        document["detect"] = {"difference": detect, "chance": plan.chance(detect), "cases_needed": plan.needed(detect)}
+        document["detect"] = {"difference": detect, **{way: _way_json(plan, detect, way) for way in plan.ways(detect)}}
     if pilot is not None:
         passed, judged = pilot.trials
         counted: Json = {"passed": passed, "judged": judged}
@@ -117,12 +117,12 @@ def power_json(shown: PlanShown) -> str:
     return json.dumps(document, indent=2)
 
 
-def _line_json(cases: int, line: Mapping[int, float]) -> Json:
-    return {"cases": cases, "least_difference": {str(repeat): _possible(least) for repeat, least in line.items()}}
+def _way_json(plan: ComparisonPlan, detect: float, way: Way) -> Json:
+    return {"chance": plan.chance(detect, way), "cases_needed": plan.needed(detect, way)}
 
 
-def _possible(least: float) -> float | None:
-    return least if isfinite(least) else None
+def _least_json(line: Mapping[Way, float]) -> dict[str, Json]:
+    return {f"least_{way}": least if isfinite(least) else None for way, least in line.items()}
 
 
 def _noise_json(noise: Noise) -> Json:
@@ -138,19 +138,50 @@ def _noise_json(noise: Noise) -> Json:
 
 
 def _detecting(plan: ComparisonPlan, detect: float, *, sized: bool) -> Iterator[str]:
-    """Of a drop, or with a margin and no drop that no larger loss is there."""
-    needed, power = plan.needed(detect), percent(plan.assumed.power)
-    what = f"a drop of {detect:g}" if detect else f"that the loss is at most {plan.assumed.margin:g}"
+    """Of a drop and a rise, or with a margin and no difference that no larger loss is there."""
+    ways = plan.ways(detect) if detect else ("drop",)
+    named = {
+        way: f"a {way} of {detect:g}" if detect else f"that the loss is at most {plan.assumed.margin:g}" for way in ways
+    }
     if sized and plan.cases < plan.assumed.fewest:
         yield f"Not enough: {_runs(plan)} cannot show a difference, whatever the results."
     elif sized:
-        chance = plan.chance(detect)
-        enough = "Enough" if chance >= plan.assumed.power - ABOUT else "Not enough"
-        yield f"{enough}: {_runs(plan)} show {what} {_often(chance)} of the time."
-    if needed is None:
-        yield f"No practical number of cases shows {what}."
-    else:
-        yield f"About {plural(needed, 'case')}{_each(plan.repeat)} would show {what} with {power} power."
+        chances = {way: plan.chance(detect, way) for way in ways}
+        enough = "Enough" if min(chances.values()) >= plan.assumed.power - ABOUT else "Not enough"
+        shown = " and ".join(f"{named[way]} {_often(chances[way])} of the time" for way in ways)
+        yield f"{enough}: {_runs(plan)} show {shown}."
+    for way in ways:
+        needed = plan.needed(detect, way)
+        if needed is None:
+            yield f"No practical number of cases shows {named[way]}."
+        else:
+            many = f"About {plural(needed, 'case')}{_each(plan.repeat)}"
+            yield f"{many} would show {named[way]} with {percent(plan.assumed.power)} power."
+    if plan.assumed.margin and not detect:
+        yield _BOTH_MEASURES[plan.assumed.deviation is not None]
+
+
+_BOTH_MEASURES = {
+    True: "compare needs the pass rate, too: both it and the mean score must be within the margin, and are simulated.",
+    False: "Scores are taken to be 0 or 1; where they are not, compare needs the mean score and the pass rate, both.",
+}
+
+
+def _table(plan: ComparisonPlan) -> Iterator[str]:
+    what = "pass rate" if plan.assumed.deviation is None else "mean score"
+    power = percent(plan.assumed.power)
+    yield f"Smallest difference of the {what} that two runs{_each(plan.repeat)} show with {power} power, about:"
+    yield ""
+    yield f"{'cases':>9}{'drop':>11}{'rise':>11}"
+    table = plan.table()
+    rows = [(cases, "".join(f"{_shown(least):>11}" for least in line.values())) for cases, line in table.items()]
+    for cells, alike in groupby(rows, key=lambda row: row[1]):
+        sizes = [cases for cases, _ in alike]
+        named = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,}–{sizes[-1]:,}"
+        yield f"{named:>9}{cells}"
+    if min(table) < plan.assumed.fewest:
+        yield ""
+        yield f"Fewer than {plan.assumed.fewest} cases cannot show a difference, whatever the results."
 
 
 def _often(chance: float) -> str:
@@ -158,24 +189,6 @@ def _often(chance: float) -> str:
     if chance > SURE:
         return f"more than {SURE:.2%}"
     return percent(chance) if chance >= 1 - SURE else f"less than {1 - SURE:.2%}"
-
-
-def _table(plan: ComparisonPlan) -> Iterator[str]:
-    table = plan.table()
-    repeats = list(next(iter(table.values())))
-    what = "pass rate" if plan.assumed.deviation is None else "mean score"
-    yield f"Smallest drop of the {what} that two runs detect with {percent(plan.assumed.power)} power, about:"
-    yield ""
-    yield f"{'cases':>9}" + "".join(f"{f'repeat {repeat}':>11}" for repeat in repeats)
-    rows = [(cases, "".join(f"{_shown(line[repeat]):>11}" for repeat in repeats)) for cases, line in table.items()]
-    for cells, alike in groupby(rows, key=lambda row: row[1]):
-        sizes = [cases for cases, _ in alike]
-        named = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,}–{sizes[-1]:,}"
-        yield f"{named:>9}{cells}"
-    yield ""
-    yield f"{_runs(plan)}: {_shown(plan.least)}"
-    if min(table) < plan.assumed.fewest:
-        yield f"Fewer than {plan.assumed.fewest} cases cannot show a difference, whatever the results."
 
 
 def _shown(least: float) -> str:
@@ -246,7 +259,13 @@ def _noise(pilot: PilotShown) -> Iterator[str]:
     yield f"  between answers to one case{judged}: {_part(noise.target, whole, unsampled)}"
     yield f"  between votes on one answer: {_part(noise.judge, whole, 'no answer was judged twice (votes)')}"
     advice = noise.advice()
-    yield f"To narrow the confidence interval of its mean: {advice}" if advice else _without_noise(noise)
+    yield f"To narrow the confidence interval of its mean: {_ADVICE[advice]}" if advice else _without_noise(noise)
+
+
+_ADVICE: dict[Advice, str] = {
+    "more cases": "more cases (with as many calls, they tell at least as much as more samples of each)",
+    "a steadier judge": "a steadier judge",
+}
 
 
 def _without_noise(noise: Noise) -> str:

@@ -26,6 +26,8 @@ _LABEL = 25
 _NAME = 60
 """Characters of a name in a sentence."""
 
+FEWEST = 6
+"""Independent cases below which nothing can be shown at an alpha of 0.05."""
 _LEAST_P = 0.001
 _FEW_POINTS = 0.1
 
@@ -183,12 +185,12 @@ def _based_on(one: MatrixComparison) -> str:
 def _reason(one: MatrixComparison) -> str:
     if one.withheld == "errors":
         return f" (the verdict depends on {plural(one.errored, 'errored pair')})"
-    if one.withheld == "pass rate":
-        return " (the mean score rose, the pass rate fell)"
+    if one.withheld == "measures":
+        return " (one measure is better, the other worse)"
     if one.withheld == "settings":
         return " (cases were decided by different rules)"
-    if all(each.interval is None for each in one.measures):
-        return " (fewer than six independent cases)"
+    if one.clusters < FEWEST:
+        return f" (fewer than {FEWEST} independent cases)"
     return ""
 
 

@@ -1,146 +1,203 @@
-"""Test of the mean difference of two runs over the same cases, of scores or of verdicts, clustered or not.
+"""The mean difference of two runs over the same cases: the one test behind every comparison, of scores or of verdicts.
+
+The test reweights the clusters at random, with weights that are uniform on the simplex, and adds one cluster that was
+not seen: as large as the largest, and moved against what is claimed, as far as scores can move. The one-sided p-value
+of "the mean difference is at most μ" is the probability that the reweighted mean is at most μ. The unseen cluster is
+the price for cases that a sample does not hold: where 20 of 20 cases rise a little, up to 17 % of others may get much
+worse.
+
+- Of verdicts it is McNemar's exact test.
+- Where all differences are alike it is Clopper and Pearson's bound of the share of others.
+- With many clusters it comes to the paired t test, corrected for skewness.
+- Swapping the runs, or turning every score round (1 - score), turns the result; pairs without a difference change
+  nothing; a cluster weighs as what it holds.
+
+Sources: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+variable", Mathematical Methods of Statistics 14 (2005), 451-467; E. Learned-Miller, P. S. Thomas, "A new confidence
+interval for the mean of a bounded random variable" (2019), arXiv:1905.06208, who conjecture that it holds its level for
+every bounded distribution; D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9 (1981), 130-134.
 
 Numpy is imported by what this uses, so no module of `agentv eval` may import this one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, fsum, inf, log, log1p, sqrt
+from math import fsum
+from statistics import NormalDist
 
-from agentv.stats.comparison.joint import JointTest, MeanTest, StudentT, Tail
-from agentv.stats.comparison.sign_flips import SignFlips
-from agentv.stats.comparison.winloss import WinLoss
-from agentv.stats.intervals.clustered import cr2
-from agentv.stats.intervals.design_effect import DRAWN
-from agentv.stats.power.power import FEWEST
+import numpy as np
 
-MANY = 2000
-"""Number of clusters above which sign flips are omitted: their mean is normal enough."""
+from agentv.model.run.compared.verdicts import Measure
+from agentv.stats.comparison.gamma_sums import Numbers, not_above_zero
+from agentv.stats.comparison.rule import Evidence
+from agentv.stats.intervals.clustered import mean_interval
 
 ROUNDING = 1e-9
-"""Of a mean: less is rounding."""
+"""Differences up to this are rounding."""
+MOST_KINDS = 1000
+"""Different clusters above which their means are rounded to as many steps."""
+FAR = 9.0
+"""Standard normal quantile beyond which a probability is as good as 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Clusters of paired differences, alike ones together.
+
+    Attributes:
+        sums, sizes: of each kind of cluster the sum of its differences, and its number of cases or their weight.
+        counts: clusters of each kind.
+        reach: how far a case that was not seen may move, 0..1.
+    """
+
+    sums: Numbers
+    sizes: Numbers
+    counts: Numbers
+    reach: float
+
+    def above(self, null: float) -> float:
+        """One-sided p-value of the hypothesis that the mean difference is at most `null`."""
+        return self._tail(self.sums - null * self.sizes, null)
+
+    def below(self, null: float) -> float:
+        """One-sided p-value of the hypothesis that the mean difference is at least `null`."""
+        return self._tail(null * self.sizes - self.sums, -null)
+
+    def _tail(self, values: Numbers, null: float) -> float:
+        if null <= -1:
+            return 0.0  # no mean lies below
+        unseen = -self.sizes.max() * (self.reach + null)
+        order = np.argsort(values, kind="stable")
+        kept = order[values[order] != 0]
+        return not_above_zero(np.append(values[kept], unseen), np.append(self.counts[kept], 1.0))
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Differences of one measure, candidate less base, of paired cases.
+    """One measure of paired cases, before and after.
 
     Attributes:
-        values: one a case, -1..1.
-        before: what the base had, 0..1.
+        before, after: of each case, 0..1; at least one.
         clusters: for each case, the cluster that it belongs to.
+        weights: of each case; None: all weigh the same.
     """
 
-    values: Sequence[float]
     before: Sequence[float]
+    after: Sequence[float]
     clusters: Sequence[Hashable]
+    weights: Sequence[float] | None = None
+
+    @cached_property
+    def values(self) -> list[float]:
+        """Differences, candidate less base; those that are only rounding are 0."""
+        pairs = zip(self.before, self.after, strict=True)
+        return [new - old if abs(new - old) > ROUNDING else 0.0 for old, new in pairs]
 
     @cached_property
     def mean(self) -> float:
         """Mean difference of all cases."""
-        return fsum(self.values) / len(self.values)
+        sums, sizes = self._sums
+        return fsum(sums) / fsum(sizes)
 
     @property
     def independent(self) -> int:
         """Number of clusters."""
-        return len(self.flips.sums)
+        return len(self._sums[0])
 
     @cached_property
-    def flips(self) -> SignFlips:
-        """Sums and sizes of the clusters, with the sign-flip test over them."""
-        return SignFlips.of(self.values, self.clusters)
-
-    @property
     def moved(self) -> int:
-        """Clusters whose sum is not zero."""
-        return sum(one != 0 for one in self.flips.sums)
-
-    @property
-    def error(self) -> float:
-        """Standard error of the mean (CR2); 0 where all clusters moved alike. At least two clusters."""
-        return sqrt(self._variance[0])
-
-    @property
-    def chance(self) -> float:
-        """Two-sided p-value of the sign-flip test alone, without the bounds for unobserved cases."""
-        return max(self._score_test.p(), self.flips.p()) if self.of_verdicts else self._student.p()
-
-    @property
-    def room(self) -> tuple[float, float]:
-        """How far a case could fall and rise on average: the mean of the base, and what it lacks of 1."""
-        loss = fsum(self.before) / len(self.before)
-        return loss, 1 - loss
-
-    @property
-    def of_verdicts(self) -> bool:
-        """Whether every case passed or failed, before and after, with nothing between."""
-        return {0.0, 1.0}.issuperset(self.before) and {-1.0, 0.0, 1.0}.issuperset(self.values)
+        """Clusters whose differences do not sum to zero."""
+        return sum(one != 0 for one in self._sums[0])
 
     @cached_property
-    def test(self) -> JointTest | None:
-        """The test of the mean difference and its interval; None of fewer than six clusters.
+    def kinds(self) -> Clusters:
+        """The clusters, for tests."""
+        sums, sizes = (np.array(one) for one in self._sums)
+        found = Counter(zip(sums.tolist(), sizes.tolist(), strict=True))
+        if len(found) > MOST_KINDS:
+            sums = np.round(sums / sizes * MOST_KINDS / 2) / MOST_KINDS * 2 * sizes
+            found = Counter(zip(sums.tolist(), sizes.tolist(), strict=True))
+        kinds = np.array(sorted(found))
+        counts = np.array([found[total, size] for total, size in kinds.tolist()], dtype=np.float64)
+        return Clusters(kinds[:, 0], kinds[:, 1], counts, self._reach)
 
-        Of verdicts it is Tango's score test, of scores Student's t with CR2; beside it the sign-flip test, which is
-        exact for few cases and McNemar's test of verdicts, and for scores the tails. A value is rejected only if all
-        reject it.
+    def p(self, null: float = 0.0) -> float:
+        """Two-sided p-value of the hypothesis that the mean difference is `null`."""
+        return min(1.0, 2 * min(self.kinds.above(null), self.kinds.below(null)))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Confidence interval of the mean difference, within -1..1: the values that the test does not reject.
+
+        It excludes 0 exactly if `p()` is at most 1 - level.
         """
-        if self.independent < FEWEST:
-            return None
-        tests: list[MeanTest] = [self._score_test] if self.of_verdicts else [self._student, *self._tails]
-        if self.independent <= MANY:
-            tests.append(self.flips)
-        return JointTest(self.mean, tests)
+        low = _end(self.kinds.above, self.mean, (1 - level) / 2)
+        high = -_end(lambda null: self.kinds.below(-null), -self.mean, (1 - level) / 2)
+        return low, high + 0.0
+
+    def plain_interval(self, level: float) -> tuple[float, float] | None:
+        """Student's interval of the mean difference, which allows for no case that was not seen; None: one cluster."""
+        found = mean_interval(self.values, self.clusters, level=level)
+        return (max(-1.0, found.low), min(1.0, found.high)) if found.clusters > 1 else None
+
+    def evidence(self, measure: Measure, margin: float) -> Evidence:
+        """What the differences say about a margin."""
+        borders = (-margin, margin) if margin else (0.0,)
+        above, below = map(self.kinds.above, borders), map(self.kinds.below, borders)
+        return Evidence(measure, self.mean, self.moved, tuple(above), tuple(below))
 
     @cached_property
-    def _variance(self) -> tuple[float, float]:
-        sums, sizes = self.flips.sums, self.flips.sizes
-        clusters = ((size, total - size * self.mean, 1) for total, size in zip(sums, sizes, strict=True))
-        return cr2(clusters, len(self.values))
+    def _sums(self) -> tuple[list[float], list[float]]:
+        """Sum of the differences of each cluster, and its size, whatever the order of its cases."""
+        weights = self.weights if self.weights is not None else [1.0] * len(self.values)
+        members: dict[Hashable, list[tuple[float, float]]] = {}
+        for value, weight, cluster in zip(self.values, weights, self.clusters, strict=True):
+            members.setdefault(cluster, []).append((value * weight, weight))
+        sums = [fsum(value for value, _ in of) if len(of) > 1 else of[0][0] for of in members.values()]
+        sizes = [fsum(weight for _, weight in of) if len(of) > 1 else of[0][1] for of in members.values()]
+        return sums, sizes
 
     @property
-    def _student(self) -> StudentT:
-        variance, freedom = self._variance
-        return StudentT(self.mean, sqrt(variance), freedom)
+    def _reach(self) -> float:
+        """How far a case may move: 1 of verdicts; of scores the mean way to the end of the range, of those that moved.
 
-    @property
-    def _tails(self) -> list[Tail]:
-        means = [total / size for total, size in zip(self.flips.sums, self.flips.sizes, strict=True)]
-        loss, gain = self.room
-        tails = (Tail.of(means, self.mean, loss, -1), Tail.of(means, self.mean, gain, 1))
-        return [tail for tail in tails if tail is not None]
-
-    @property
-    def _score_test(self) -> WinLoss:
-        wins, losses = self.values.count(1.0), self.values.count(-1.0)
-        ties = len(self.values) - wins - losses
-        if self.independent == len(self.values):
-            return WinLoss(wins, losses, ties)
-        return WinLoss(wins, losses, ties, self._design_effect, self._variance[1])
-
-    @property
-    def _design_effect(self) -> float:
-        """Variance of the mean over that of independent cases, at least 1.
-
-        Few clusters that moved tell it badly, so it is drawn towards the largest possible, as in `design_effect`.
+        The mean is weighted by the way itself, and is the largest of four: up and down, before and after. So it is the
+        same if the runs are swapped or scores turned round.
         """
-        count = len(self.values)
-        spread = fsum((one - self.mean) ** 2 for one in self.values) / (count - 1) / count
-        largest = sum(size * size for size in self.flips.sizes) / count
-        shown = max(1.0, self._variance[0] / spread) if spread else largest
-        return shown + max(0.0, largest - shown) * DRAWN / (DRAWN + self.moved)
+        pairs = [(old, new) for old, new, by in zip(self.before, self.after, self.values, strict=True) if by]
+        sides = ([old for old, _ in pairs], [new for _, new in pairs])
+        ways = (*sides, *([1 - one for one in side] for side in sides))
+        return max((fsum(one * one for one in way) / total for way in ways if (total := fsum(way)) > 0), default=1.0)
 
 
-def fewest_for(mean: float, room: float, alpha: float) -> float:
-    """Cases from which on the tail of `room` cannot explain a mean difference so far from what it is held against.
+def _end(tail: Callable[[float], float], mean: float, alpha: float) -> float:
+    """Lower end of an interval: where the one-sided p-value, which rises with the hypothesis, is `alpha`."""
+    normal = NormalDist()
+    wanted = normal.inv_cdf(alpha)
 
-    Args:
-        mean: the distance, 0..1.
-        room: how far a case could move the other way on average, 0..1.
-        alpha: of the two-sided test.
-    """
-    if mean <= ROUNDING:
-        return inf
-    return ceil(log(alpha / 2) / -log1p(mean / room)) if room > 0 else 0
+    def excess(null: float) -> float:
+        p = tail(null)
+        return (normal.inv_cdf(p) if 0 < p < 1 else FAR if p >= 1 else -FAR) - wanted
+
+    low, high = -1.0, mean
+    below, above = excess(low), excess(high)
+    if below >= 0 or above <= 0:
+        return low if below >= 0 else high
+    if low < 0 < high:  # whether 0 is inside is known exactly
+        at_zero = excess(0.0)
+        low, high, below, above = (0.0, high, at_zero, above) if at_zero <= 0 else (low, 0.0, below, at_zero)
+    for _ in range(100):
+        found = high - above * (high - low) / (above - below)
+        if min(found - low, high - found) < ROUNDING / 10 or below <= -FAR:
+            found = (low + high) / 2
+        value = excess(found)
+        if abs(value) < 1e-9 or high - low < ROUNDING / 10:
+            return found
+        if value < 0:  # Illinois: an end that stays counts half
+            low, below, above = found, value, above / 2
+        else:
+            high, above, below = found, value, below / 2
+    return (low + high) / 2

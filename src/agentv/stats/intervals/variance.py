@@ -10,7 +10,7 @@ from typing import Literal
 
 from agentv.lazy_dataclass import dataclass
 
-Advice = Literal["more cases", "more repeats", "a steadier judge"]
+Advice = Literal["more cases", "a steadier judge"]
 
 NOTHING = 1e-12
 """A variance up to which it is rounding and no noise."""
@@ -40,14 +40,15 @@ class Noise:
         return cases, answers, votes
 
     def advice(self) -> Advice | None:
-        """What narrows the interval of the mean most: what its largest part is divided by. None: no noise."""
-        parts = dict(zip(_ADVICE, self.of_mean, strict=True))
-        largest = max(_ADVICE, key=lambda one: parts[one])
-        noise = max(self.cases or 0.0, self.target or 0.0, self.judge or 0.0)
-        return largest if noise > NOTHING else None
+        """What narrows the interval of the mean most; None: no noise.
 
-
-_ADVICE: tuple[Advice, ...] = ("more cases", "more repeats", "a steadier judge")
+        With as many calls, more cases narrow it at least as much as more samples of each, which only reduce the
+        target's part.
+        """
+        cases, target, judge = self.of_mean
+        if max(self.cases or 0.0, self.target or 0.0, self.judge or 0.0) <= NOTHING:
+            return None
+        return "a steadier judge" if judge > max(cases, target) else "more cases"
 
 
 def split(votes: Iterable[tuple[Hashable, Hashable, float]]) -> Noise:

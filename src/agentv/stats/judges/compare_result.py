@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from agentv.lazy_dataclass import dataclass
-from agentv.stats.comparison.noninferiority import Verdict
+from agentv.model.run.compared.verdicts import Verdict
 from agentv.stats.judges.agreement import ConfusionMatrix, JudgeAccuracy
 from agentv.stats.judges.paired_accuracy import AccuracyDifference
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from math import fsum, inf
 from typing import TYPE_CHECKING
 
 from agentv.lazy_dataclass import dataclass
-from agentv.stats.intervals.design_effect import DRAWN
+from agentv.model.run.compared.verdicts import Verdict
 from agentv.stats.judges.agreement import JudgeAccuracy, judge_accuracy
 from agentv.stats.judges.posterior import (
     JEFFREYS,
@@ -23,7 +22,6 @@ from agentv.stats.judges.posterior import (
 )
 
 if TYPE_CHECKING:
-    from agentv.stats.comparison.winloss import WinLoss
     from agentv.stats.judges.posterior import Draws
 
 FEWEST = 6
@@ -125,12 +123,14 @@ class AccuracyDifference:
         estimate: with its interval, corrected for the number of comparisons.
         p_value: two-sided, that both are as accurate, corrected likewise.
         only_this, only_other: answers on which only this judge, and only the other, says what people say.
+        verdict: what is shown of this judge, at the margin.
     """
 
     estimate: Estimated
     p_value: float
     only_this: int
     only_other: int
+    verdict: Verdict = "inconclusive"
 
 
 def accuracy_difference(
@@ -139,12 +139,12 @@ def accuracy_difference(
     others: Sequence[bool],
     comparisons: int = 1,
     level: float = LEVEL,
+    margin: float = 0.0,
 ) -> AccuracyDifference | None:
-    """How much more accurate a judge is than another one, by a paired test.
+    """How much more accurate a judge is than another one, by the paired test of `compare`.
 
-    The difference is that of the weighted shares of right verdicts. A value is rejected if both Tango's score test and
-    the sign-flip test reject it, which is McNemar's exact test at zero. Labels of unequal weight, and clusters, count
-    with a design effect. Several comparisons are corrected by Bonferroni, so that p-values and intervals agree.
+    The difference is that of the weighted shares of right verdicts. Several comparisons are corrected by Bonferroni, so
+    that p-values and intervals agree.
 
     Args:
         labels: by people.
@@ -152,63 +152,25 @@ def accuracy_difference(
         others: those of the judge that it is compared with.
         comparisons: how many are made.
         level: the confidence of all intervals together.
+        margin: a difference up to this does not matter.
 
     Returns:
         None: fewer than six clusters.
     """
-    from agentv.stats.comparison.joint import JointTest
-    from agentv.stats.comparison.sign_flips import SignFlips
+    from agentv.stats.comparison.difference import Differences  # loads numpy
 
-    moved = [
-        float((verdict is one.passed) - (other is one.passed))
-        for one, verdict, other in zip(labels, verdicts, others, strict=True)
-    ]
-    weights = [one.weight for one in labels]
-    members: dict[Hashable, list[int]] = {}
-    for place, one in enumerate(labels):
-        members.setdefault((place,) if one.cluster is None else one.cluster, []).append(place)
-    if len(members) < FEWEST:
+    this, other = (
+        [float(verdict is one.passed) for one, verdict in zip(labels, of, strict=True)] for of in (verdicts, others)
+    )
+    clusters = [(place,) if one.cluster is None else one.cluster for place, one in enumerate(labels)]
+    found = Differences(other, this, clusters, [one.weight for one in labels])
+    if found.independent < FEWEST:
         return None
-    sums = [fsum(moved[place] * weights[place] for place in places) for places in members.values()]
-    sizes = [fsum(weights[place] for place in places) for places in members.values()]
-    score = _score_test(moved, weights, sums, sizes)
-    test = JointTest(score.difference, [score, SignFlips(sums, sizes)])
-    low, high = test.interval(1 - (1 - level) / comparisons)
+    low, high = found.interval(1 - (1 - level) / comparisons)
     return AccuracyDifference(
-        Estimated(test.mean, low, high),
-        min(1.0, comparisons * test.p()),
-        moved.count(1.0),
-        moved.count(-1.0),
+        Estimated(found.mean, low, high),
+        min(1.0, comparisons * found.p()),
+        found.values.count(1.0),
+        found.values.count(-1.0),
+        found.evidence("pass rate", margin).claim((1 - level) / comparisons),
     )
-
-
-def _score_test(
-    moved: Sequence[float], weights: Sequence[float], sums: Sequence[float], sizes: Sequence[float]
-) -> WinLoss:
-    """Tango's test of the weighted shares of wins and losses.
-
-    The design effect is Kish's of unequal weights, or the observed one if that is larger: variance of the weighted mean
-    by its linearization over that of as many independent answers. Few clusters that moved tell the observed one badly,
-    so it is drawn towards the largest possible, as in `comparison.difference`.
-    """
-    from agentv.stats.comparison.winloss import WinLoss
-
-    count, total = len(moved), fsum(weights)
-    wins, losses = (
-        fsum(weight for one, weight in zip(moved, weights, strict=True) if one == sign) / total * count
-        for sign in (1.0, -1.0)
-    )
-    ties = max(0.0, count - wins - losses)
-    weighted = [size / total for size in sizes]
-    largest = count * fsum(one * one for one in weighted)
-    if len(sizes) == count and max(weights) == min(weights):
-        return WinLoss(wins, losses, ties)
-    kish = count * fsum(weight * weight for weight in weights) / total**2
-    mean = (wins - losses) / count
-    spread = fsum(weight * (one - mean) ** 2 for one, weight in zip(moved, weights, strict=True)) / total / count
-    variance = fsum((one - size * mean) ** 2 for one, size in zip(sums, sizes, strict=True)) / total**2
-    shown = variance / spread if spread else largest
-    changed = sum(one != 0 for one in sums)
-    drawn = shown + max(0.0, largest - shown) * DRAWN / (DRAWN + changed)
-    clustered = len(sizes) < count
-    return WinLoss(wins, losses, ties, max(1.0, kish, drawn), len(sizes) - 1 if clustered else inf)

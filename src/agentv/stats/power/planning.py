@@ -2,49 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from math import ceil, inf, sqrt
-from statistics import NormalDist
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf, sqrt
+from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
-from agentv.stats.power.drop import Drop
-from agentv.stats.power.power import chance_shown, fewest_cases
-from agentv.stats.power.power_simulation import Rehearsal
+import numpy as np
+from scipy import special
+
+from agentv.model.run.compared.verdicts import Measure
+from agentv.stats.comparison.gamma_sums import Numbers
+from agentv.stats.comparison.rule import fewest_moved
+from agentv.stats.power.simulation import BETTER, NOT_WORSE, Population, least_shown
 
 SIZES = (0.25, 0.5, 1, 2, 4, 10)
 """Parts of the planned cases that a table has lines for."""
-REPEATS = (1, 2, 3, 5, 10)
 LEAST_CASES = 2
 USUAL_CASES = 200
-MOST_CASES = 100_000_000
-"""Maximum number of cases to recommend."""
-CORRECTED = 4
-"""Times that a number of cases is corrected by what the rule shows."""
-CLOSE = 0.025
-"""Tolerance for reaching the requested power."""
-REHEARSED_UP_TO = 3000
-"""Cases above which the mean is as good as normal, and nothing is drawn."""
-SMALL = 1e-6
-FINE = 1e-4
-"""How exactly the least difference is found; three digits of it are shown."""
+POOL = 8000
+"""Cases of which the population of a plan consists."""
+GRID = 512
+NEAR = 1e-9
+"""Least weight of a beta distribution."""
 
-
-Rule = Callable[[Rehearsal, float, float], float]
-"""How often a plan shows what is truly so, at an alpha and a margin: `compare` over drawn runs."""
+Way = Literal["drop", "rise"]
+WAYS: tuple[Way, ...] = ("drop", "rise")
 
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
     """What is taken for granted of two runs that do not exist yet.
 
+    One verdict of a run with the pass rate P has the variance P · (1 - P). A part of it, `alike` (the intraclass
+    correlation), lies between the cases: some are hard, some easy. The rest lies within them. Of the hardness of a case
+    a part, `shared`, is the same in both runs. The true rates of the cases have a beta distribution.
+
+    Source: E. Miller, "Adding error bars to evals" (2024), arXiv:2411.00640, sections 3 and 5.
+
     Attributes:
-        rate, alike, shared: as in `power.Drop`; of scores, `rate` is their mean.
-        alpha: how often a difference may be seen where there is none.
-        power: how often one that is there shall be seen.
+        rate: the pass rate before, or the mean score; above 0 and below 1.
+        alike: how much of the variance lies between cases: 0 where all are equally hard, 1 where samples agree.
+        shared: how much of what makes a case hard is so in both runs.
+        alpha: false-positive rate.
+        power: how often a difference that is there shall be seen.
         margin: a loss up to this does not matter; 0: any does.
         cluster_size, correlation: cases of one cluster, and how alike they are.
-        deviation: standard deviation of a score; None: scores are verdicts.
+        deviation: standard deviation of the score of one sample; None: scores are verdicts.
+        threshold: of a score, to pass.
     """
 
     rate: float = 0.8
@@ -56,32 +60,63 @@ class Assumptions:
     cluster_size: int = 1
     correlation: float = 0.0
     deviation: float | None = None
-
-    def rehearsal(self, cases: int, repeat: int, difference: float) -> Rehearsal:
-        """The plan with this number of cases, with the second run worse by the difference."""
-        assumed = (self.rate, difference, self.alike, self.shared)
-        return Rehearsal(cases, repeat, *assumed, self.cluster_size, self.correlation, self.deviation)
-
-    def variance(self, repeat: int, difference: float) -> float:
-        """Of one case's difference, as many independent cases would have it that tell as much as clustered ones."""
-        effect = 1 + (self.cluster_size - 1) * self.correlation
-        if self.deviation is None:
-            return effect * Drop(self.rate, difference, self.alike, self.shared).variance(repeat)
-        between, within = self.alike * (1 - self.shared), (1 - self.alike) / repeat
-        return effect * 2 * self.deviation**2 * (between + within)
-
-    @property
-    def reach(self) -> float:
-        """How many standard errors away a difference is shown as often as asked for, if means were normal.
-
-        Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), chapter 2.
-        """
-        return NormalDist().inv_cdf(1 - self.alpha / 2) + NormalDist().inv_cdf(self.power)
+    threshold: float = 0.8
 
     @property
     def fewest(self) -> int:
         """Cases below which nothing can be shown, whatever comes out."""
-        return fewest_cases(self.alpha) * self.cluster_size
+        return fewest_moved(self.alpha) * self.cluster_size
+
+    def population(self, repeat: int, difference: float) -> Population:
+        """Pairs of cases whose mean differs by this, candidate less base."""
+        chance = np.random.Generator(np.random.PCG64(0))
+        clusters, mean = POOL // self.cluster_size, min(1.0, max(0.0, self.rate + difference))
+        own, other, turns = (self._places(chance, clusters) for _ in range(3))
+        also = np.where(turns < self.shared, own, other)
+        before, passed_before = self._sampled(chance, self.rate, own, repeat)
+        after, passed_after = self._sampled(chance, mean, also, repeat)
+        if self.deviation is None:
+            return Population.drawn([("mean score", before, after)]).tilted(difference)
+        measures: list[tuple[Measure, Numbers, Numbers]] = [("mean score", before, after)]
+        return Population.drawn([*measures, ("pass rate", passed_before, passed_after)]).tilted(difference)
+
+    def _places(self, chance: np.random.Generator, clusters: int) -> Numbers:
+        """A number of 0..1 for each case, alike within clusters."""
+        drawn = chance.standard_normal((clusters, self.cluster_size))
+        common = chance.standard_normal((clusters, 1))
+        places: Numbers = special.ndtr(sqrt(self.correlation) * common + sqrt(1 - self.correlation) * drawn)
+        return places
+
+    def _sampled(self, chance: np.random.Generator, mean: float, hard: Numbers, repeat: int) -> tuple[Numbers, Numbers]:
+        """Mean score of each case's samples, and the share that passed."""
+        if self.deviation is None:
+            rates = np.clip(_rates(mean, self.alike, hard), 0.0, 1.0)
+            passed = chance.binomial(repeat, rates) / repeat
+            return passed, passed
+        noise = chance.standard_normal((*hard.shape, repeat))
+        places = sqrt(self.alike) * special.ndtri(hard)[..., None] + sqrt(1 - self.alike) * noise
+        scores = np.interp(special.ndtr(places), *_quantiles(mean, self.deviation**2))
+        return scores.mean(axis=-1), (scores >= self.threshold).mean(axis=-1)
+
+
+def _rates(mean: float, alike: float, hard: Numbers) -> Numbers:
+    """The true rates of cases so hard, by how much of the variance of a verdict lies between them."""
+    if mean in {0.0, 1.0} or alike == 0:
+        return np.full(hard.shape, mean)
+    if alike == 1:
+        return (hard > 1 - mean).astype(np.float64)
+    return np.interp(hard, *_quantiles(mean, alike * mean * (1 - mean)))
+
+
+@lru_cache(maxsize=64)
+def _quantiles(mean: float, variance: float) -> tuple[Numbers, Numbers]:
+    """Places of 0..1 and the values there, of the beta distribution with this mean and variance.
+
+    Where no value of 0..1 varies so much around the mean, as much as any does.
+    """
+    weight = max(NEAR, mean * (1 - mean) / variance - 1)
+    places = (np.arange(GRID) + 0.5) / GRID
+    return places, np.nan_to_num(special.betaincinv(mean * weight, (1 - mean) * weight, places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,81 +126,63 @@ class ComparisonPlan:
     Attributes:
         cases: how many, at least 2.
         repeat: samples of each case in each run.
-        rule: that of `compare`; every chance, and how many cases are needed, is by this rule.
     """
 
     cases: int
     repeat: int
     assumed: Assumptions
-    rule: Rule
 
-    @property
-    def least(self) -> float:
-        """The smallest drop that is seen as often as asked for, about; inf: none is."""
-        return self._least(self.cases, self.repeat)
+    def room(self, way: Way) -> float:
+        """The largest difference that is possible."""
+        return self.assumed.rate if way == "drop" else 1 - self.assumed.rate
 
-    def chance(self, difference: float) -> float:
-        """How often a drop is seen, 0..1; of no difference, how often it is seen that no larger one is there."""
-        return self._chance(self.cases, difference)
+    def ways(self, difference: float) -> tuple[Way, ...]:
+        """The ways in which the rate can differ so much."""
+        return tuple(way for way in WAYS if difference <= self.room(way) + NEAR)
 
-    def needed(self, difference: float) -> int | None:
-        """About how many cases it takes to see it as often as asked for; None: more than anybody runs.
-
-        A guess as if means were normal, corrected by what the rule itself shows at that number.
-        """
-        assumed, normal = self.assumed, NormalDist()
-        distance = abs(difference - assumed.margin)
-        variance = assumed.variance(self.repeat, difference or SMALL)
-        cases = max(assumed.fewest, ceil(variance * (assumed.reach / distance) ** 2)) if distance else MOST_CASES
-        for _ in range(CORRECTED):
-            if cases > MOST_CASES // 2:
-                return None
-            if cases > REHEARSED_UP_TO:
-                return cases
-            found = self._chance(cases, difference)
-            if abs(found - assumed.power) < CLOSE or (cases == assumed.fewest and found > assumed.power):
-                return cases
-            shown = normal.inv_cdf(1 - assumed.alpha / 2) + normal.inv_cdf(min(0.99, max(0.02, found)))
-            factor = min(2.0, max(0.5, (assumed.reach / max(shown, 0.1)) ** 2))
-            cases = max(assumed.fewest, ceil(cases * factor))
-        return cases
-
-    def table(self) -> dict[int, dict[int, float]]:
-        """Cases → repeat → the smallest drop that is seen, about, around what is planned; inf: none is."""
-        sizes = sorted({max(LEAST_CASES, round(self.cases * size)) for size in SIZES})
-        repeats = sorted({*REPEATS, self.repeat})
-        return {cases: {repeat: self._least(cases, repeat) for repeat in repeats} for cases in sizes}
-
-    def _chance(self, cases: int, difference: float) -> float:
+    def chance(self, difference: float, way: Way = "drop", cases: int | None = None) -> float:
+        """How often a difference is shown, 0..1; of none, how often it is shown that no loss above the margin is."""
         assumed = self.assumed
-        if cases < assumed.fewest:
-            return 0.0
-        if cases <= REHEARSED_UP_TO:
-            return self.rule(assumed.rehearsal(cases, self.repeat, difference), assumed.alpha, assumed.margin)
-        error = sqrt(assumed.variance(self.repeat, difference or SMALL) / cases)
-        away = abs(difference - assumed.margin) / error if error else inf
-        return NormalDist().cdf(away - NormalDist().inv_cdf(1 - assumed.alpha / 2))
+        clusters = round((cases or self.cases) / assumed.cluster_size)
+        if not difference:
+            return assumed.population(self.repeat, 0.0).chance(clusters, NOT_WORSE, assumed.alpha, assumed.margin)
+        return self._population(difference, way).chance(clusters, BETTER, assumed.alpha, assumed.margin)
 
-    def _least(self, cases: int, repeat: int) -> float:
-        assumed, largest = self.assumed, self.assumed.rate
-        if cases < assumed.fewest:
+    def needed(self, difference: float, way: Way = "drop") -> int | None:
+        """About how many cases it takes to show it as often as asked for; None: more than anybody runs."""
+        assumed = self.assumed
+        population = self._population(difference, way) if difference else assumed.population(self.repeat, 0.0)
+        wanted = BETTER if difference else NOT_WORSE
+        clusters = population.needed(wanted, assumed.alpha, assumed.margin, assumed.power)
+        return None if clusters is None else clusters * assumed.cluster_size
+
+    def least(self, way: Way = "drop", cases: int | None = None, guess: float | None = None) -> float:
+        """The smallest difference that is shown as often as asked for; inf: none is."""
+        cases = cases or self.cases
+        if cases < self.assumed.fewest:
             return inf
-        if assumed.deviation is None and assumed.cluster_size == 1 and not assumed.margin:
-            drop = partial(Drop, assumed.rate, alike=assumed.alike, shared=assumed.shared)
+        largest = self.room(way)
+        start = 1.5 / sqrt(cases) + self.assumed.margin if guess is None else guess
+        return least_shown(
+            lambda difference: self.chance(difference, way, cases), min(start, largest), largest, self.assumed.power
+        )
 
-            def seen(difference: float) -> bool:
-                return chance_shown(cases, repeat, drop(difference), assumed.alpha) >= assumed.power
-        else:
+    def least_each(self) -> dict[Way, float]:
+        """The smallest difference that is shown, each way."""
+        return {way: self.least(way) for way in WAYS}
 
-            def seen(difference: float) -> bool:
-                error = sqrt(assumed.variance(repeat, difference) / cases)
-                return difference - assumed.margin >= assumed.reach * error
+    def table(self) -> dict[int, dict[Way, float]]:
+        """Cases → way → the smallest difference that is shown, around what is planned; inf: none is."""
+        sizes = sorted({max(LEAST_CASES, round(self.cases * size)) for size in SIZES})
+        found: dict[int, dict[Way, float]] = {}
+        guesses: dict[Way, float] = {}
+        for cases in reversed(sizes):
+            line = {way: self.least(way, cases, guesses.get(way)) for way in WAYS}
+            guesses = {way: one * 1.45 for way, one in line.items() if one < inf}
+            found[cases] = line
+        return dict(sorted(found.items()))
 
-        return _crossing(seen, 0.0, largest) if seen(largest) else inf
-
-
-def _crossing(holds: Callable[[float], bool], below: float, above: float) -> float:
-    while above - below > FINE:
-        middle = (below + above) / 2
-        below, above = (below, middle) if holds(middle) else (middle, above)
-    return above
+    def _population(self, difference: float, way: Way) -> Population:
+        """Turned so that what differs is better: a fall of one run is a rise of the other."""
+        population = self.assumed.population(self.repeat, -difference if way == "drop" else difference)
+        return population.turned if way == "drop" else population

@@ -1,19 +1,17 @@
 from dataclasses import replace
 from itertools import product
-from math import ceil
 from random import Random
 from typing import get_args
 
 import pytest
 
-from agentv.app.compare.judging import Part, _bounded, _Decision, _Tally, judge, judge_parts, verdict_of
+from agentv.app.compare.judging import Part, _bounded, _Decision, judge, judge_parts
 from agentv.model.run.compared.verdicts import Verdict
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
-from agentv.stats.comparison.difference import fewest_for
-from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.power.power import fewest_cases
+from agentv.stats.comparison.rule import fewest_moved
 
 USUAL = ComparisonSettings()
+PLANNED = ComparisonSettings(plan=True)
 
 
 def outcome(score, cluster=None):
@@ -33,7 +31,7 @@ def pairs(*scores):
 def test_the_numbers_of_a_comparison():
     found = judge(pairs((0.5, 1.0), (0.9, 0.6), (1.0, 1.0), (0.0, 0.0)), USUAL)
     assert (found.moves.wins, found.moves.losses, found.moves.ties) == (1, 1, 2)
-    assert (found.moves.fixed, found.moves.broken, found.moves.flips_p) == (1, 1, 1.0)
+    assert (found.moves.fixed, found.moves.broken) == (1, 1)
     assert (found.before.score, found.after.score) == pytest.approx((0.6, 0.65))
     assert (found.before.passed, found.after.passed) == (2, 2)
     assert found.score.delta == pytest.approx(0.05)
@@ -47,7 +45,7 @@ def test_a_difference_in_every_case_is_shown(after, verdict, tested):
     assert (found.verdict, found.tested) == (verdict, tested)
 
 
-@pytest.mark.parametrize(("drop", "cases"), [(0.3, 10), (0.09, 40), (1 / 3, 30)])
+@pytest.mark.parametrize(("drop", "cases"), [(0.5, 10), (0.1, 40), (1 / 3, 30)])
 def test_the_same_loss_in_every_case_is_shown(drop, cases):
     assert judge(pairs(*[(1.0, 1.0 - drop)] * cases), USUAL).verdict == "worse"
     twice = [pair(number, 1.0, 1.0 - drop, f"customer {number // 2}") for number in range(2 * cases)]
@@ -64,22 +62,15 @@ def test_the_same_scores_show_nothing_without_a_margin_and_equivalence_with_one(
 
 def test_a_few_cases_show_nothing_however_far_apart_they_are():
     found = judge(pairs(*((1.0, 0.0) for _ in range(5))), USUAL)
-    assert (found.verdict, found.detectable, found.needed) == ("inconclusive", 1.0, 6)
+    assert found.verdict == "inconclusive"
     assert judge(pairs(*((1.0, 0.0) for _ in range(6))), USUAL).verdict == "worse"
 
 
-def test_seven_cases_show_nothing_at_an_alpha_that_takes_eight():
-    found = judge(pairs(*((1.0, number / 100) for number in range(7))), ComparisonSettings(alpha=0.01))
-    assert (found.verdict, found.detectable, found.needed) == ("inconclusive", 1.0, 8)
-    eight = judge(pairs(*((1.0, number / 100) for number in range(8))), ComparisonSettings(alpha=0.01))
-    assert eight.detectable < 0.1
-
-
 def test_four_losses_are_no_claim_and_their_interval_holds_zero():
-    four = pairs(*((1.0, 0.5 + number / 50) for number in range(4)), *((1.0, 1.0) for _ in range(16)))
+    four = pairs(*((1.0, 0.0) for number in range(4)), *((1.0, 1.0) for _ in range(16)))
     found = judge(four, USUAL)
-    assert (found.score.p, found.verdict) == (0.125, "inconclusive")
-    assert found.score.interval[1] == 0.0
+    assert (found.score.p, found.verdict) == (pytest.approx(0.125), "inconclusive")
+    assert found.score.interval[1] > 0
 
 
 def test_cases_of_one_cluster_are_not_independent():
@@ -96,20 +87,18 @@ def test_a_case_on_several_targets_is_one_cluster():
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 5])
-def test_of_fewer_than_six_clusters_there_is_no_interval_and_nothing_shown(clusters):
-    together = [pair(number, 1.0, number / 100, f"customer {number % clusters}") for number in range(20)]
-    found = judge(together, ComparisonSettings(alpha=0.5))
-    assert (found.score.interval, found.rate.interval, found.verdict, found.needed) == (None, None, "inconclusive", 6)
-    alone = judge([pair(number, 1.0, number / 100) for number in range(clusters)], ComparisonSettings(alpha=0.5))
-    assert (alone.score.interval, alone.verdict) == (None, "inconclusive")
+def test_fewer_than_six_clusters_show_nothing(clusters):
+    together = [pair(number, 1.0, 0.0, f"customer {number % clusters}") for number in range(20)]
+    assert judge(together, USUAL).verdict == "inconclusive"
+    alone = judge([pair(number, 1.0, 0.0) for number in range(clusters)], USUAL)
+    assert (alone.score.interval[0], alone.verdict) == (-1.0, "inconclusive")
+    assert alone.score.interval[1] > 0
 
 
-def test_what_counts_cases_one_by_one_is_left_out_where_they_hang_together():
+def test_losses_of_one_cluster_count_once():
     lost = [pair(number, 1.0, 0.0 if number < 6 else 1.0, f"case {number // 2}") for number in range(40)]
     found = judge(lost, USUAL)
-    assert (found.moves.broken, found.moves.flips_p, found.moves.win_interval, found.score.p) == (6, None, None, 0.25)
-    alone = judge([pair(number, 1.0, 0.0 if number < 6 else 1.0) for number in range(40)], USUAL)
-    assert (alone.moves.flips_p, alone.moves.win_interval is None) == (2 / 64, False)
+    assert (found.moves.broken, found.score.p) == (6, pytest.approx(0.25))
 
 
 def gated(number, before, after, passed):
@@ -123,39 +112,42 @@ def gated(number, before, after, passed):
     return CasePair(key, key, *sides)
 
 
-def test_what_passes_less_often_is_worse_though_its_mean_score_is_higher():
+def test_measures_that_contradict_each_other_give_no_verdict_either_way_and_the_gate_holds():
     # 20 cases: a gate that weighs little fails in all of them, 8 of which passed
-    leaking = [gated(number, 0.4 + number / 100, 0.6 + number / 90, (number < 8, False)) for number in range(20)]
+    leaking = [gated(number, number / 100, 0.6 + number / 90, (number < 8, False)) for number in range(20)]
+    other_way = [replace(one, before=one.after, after=one.before) for one in leaking]
+    for some, (up, down) in ((leaking, ("better", "worse")), (other_way, ("worse", "better"))):
+        found = judge(some, USUAL)
+        assert (found.verdict, found.withheld, found.shown_by) == ("inconclusive", "measures", ())
+        assert (found.score.verdict, found.rate.verdict, found.shown_worse) == (up, down, True)
+
+
+def test_what_passes_less_often_is_worse_though_its_mean_score_is_a_little_higher():
+    leaking = [gated(number, 0.5, 0.5 + number / 900, (number < 8, False)) for number in range(20)]
     found = judge(leaking, USUAL)
     assert (found.verdict, found.shown_by, found.deciding.measure) == ("worse", ("pass rate",), "pass rate")
     assert (found.score.delta > 0, found.rate.delta, found.rate.verdict) == (True, -0.4, "worse")
-    assert found.rate.p_of_claim == pytest.approx(2 / 2**8)  # the larger of two by Holm
-    other_way = [replace(one, before=one.after, after=one.before) for one in leaking]
-    assert (judge(other_way, USUAL).verdict, judge(other_way, USUAL).shown_by) == ("worse", ("mean score",))
+    assert found.rate.p_of_claim == pytest.approx(2 * 2 / 2**8)  # the smaller of two by Holm
 
 
 def test_what_is_shown_better_in_one_measure_and_in_the_other_not_at_all_is_better():
-    near = [gated(number, 0.5, 0.6 + number / 100, (False, number % 2)) for number in range(20)]
+    near = [gated(number, 0.2, 0.6 + number / 100, (False, number % 2)) for number in range(20)]
     found = judge(near, USUAL)
     assert (found.verdict, found.shown_by) == ("better", ("mean score", "pass rate"))
-    mixed = [gated(number, 0.5, 0.6 + number / 100, (number % 2, not number % 2)) for number in range(20)]
+    mixed = [gated(number, 0.2, 0.6 + number / 100, (number % 2, not number % 2)) for number in range(20)]
     assert (judge(mixed, USUAL).verdict, judge(mixed, USUAL).shown_by) == ("better", ("mean score",))
 
 
 def test_two_measures_are_corrected_for_both_and_one_that_cannot_show_anything_is_not_counted():
-    six = [gated(number, 0.95, 0.85 + number / 100, (True, False)) for number in range(6)]
-    assert (judge(six, USUAL).verdict, judge(six, USUAL).tested, judge(six, USUAL).score.p) == (
-        "inconclusive",
-        2,
-        4 / 64,
-    )
-    five = [gated(number, 0.95, 0.85 + number / 100, (True, number == 0)) for number in range(6)]
-    assert (judge(five, USUAL).verdict, judge(five, USUAL).tested, judge(five, USUAL).score.p) == ("worse", 1, 2 / 64)
+    six = judge([gated(number, 1.0, number / 1000, (True, False)) for number in range(6)], USUAL)
+    assert (six.verdict, six.tested, six.rate.p) == ("inconclusive", 2, pytest.approx(4 / 64))
+    five = judge([gated(number, 1.0, number / 1000, (True, number == 0)) for number in range(6)], USUAL)
+    assert (five.verdict, five.tested, five.score.p) == ("worse", 1, pytest.approx(2 / 64, rel=0.01))
 
 
 def test_scores_that_move_as_their_verdicts_do_are_one_measure():
     found = judge(pairs(*[(1.0, 0.0)] * 6, *[(1.0, 1.0)] * 6), USUAL)
-    assert (found.verdict, found.rate, found.tested, found.score.p) == ("worse", None, 1, 2 / 64)
+    assert (found.verdict, found.rate, found.tested, found.score.p) == ("worse", None, 1, pytest.approx(2 / 64))
 
 
 def test_the_interval_of_the_pass_rate_depends_on_verdicts_alone():
@@ -164,13 +156,12 @@ def test_the_interval_of_the_pass_rate_depends_on_verdicts_alone():
     assert unmoved[0].rate is None  # its scores are its verdicts
     assert len({(one.rate or one.score).interval for one in unmoved}) == 1
     assert len({one.rate.interval for one in moved}) == 1
-    assert all(one.rate.interval != one.score.interval for one in unmoved[1:])
 
 
 def test_a_loss_within_the_margin_is_no_regression():
-    small = pairs(*((0.90 + number / 1000, 0.88) for number in range(30)))
+    small = pairs(*((0.95 + number / 1000, 0.82) for number in range(30)))
     assert judge(small, USUAL).verdict == "worse"
-    assert judge(small, ComparisonSettings(margin=0.15)).verdict == "equivalent"
+    assert judge(small, ComparisonSettings(margin=0.3)).verdict == "equivalent"
     assert (
         judge(small, ComparisonSettings(margin=0.05)).verdict == "inconclusive"
     )  # of 30 cases, 12 % of others may be unlike all
@@ -244,26 +235,20 @@ def spread_around(delta, cases):
 
 def test_five_wins_are_no_claim_and_their_interval_holds_zero():
     found = judge(pairs(*[(0.0, 1.0)] * 5, *[(1.0, 1.0)] * 35), USUAL)
-    assert (found.score.interval[0], found.score.p, found.verdict) == (0.0, 0.0625, "inconclusive")
+    assert (found.score.p, found.verdict) == (pytest.approx(0.0625), "inconclusive")
+    assert found.score.interval[0] < 0 < found.score.plain[0]
 
 
-def test_what_would_settle_it_is_counted_from_the_nearer_end_of_the_margin():
-    assert judge(spread_around(-0.03, 20), ComparisonSettings(margin=0.05)).needed == 207
-    assert judge(spread_around(0.0, 20), USUAL).needed is None
-
-
-def test_of_a_difference_that_is_likely_chance_it_is_not_said_what_would_show_it():
-    assert (judge(spread_around(0.005, 20), USUAL).score.p > 0.5, judge(spread_around(0.005, 20), USUAL).needed) == (
-        True,
-        None,
-    )
-
-
-def test_the_share_of_wins_is_of_those_that_differ():
-    found = judge(pairs((0.5, 1.0), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0)), USUAL)
-    assert found.moves.win_interval == wilson_interval(2, 3)
-    assert judge(pairs((1.0, 1.0)), USUAL).moves.win_interval is None
-    assert judge(pairs((0.5, 1.0), (1.0, 0.5)), USUAL).moves.win_interval == wilson_interval(1, 2)
+def test_it_is_said_how_many_cases_would_show_a_difference_unless_it_is_likely_chance():
+    found = judge(spread_around(-0.05, 30), PLANNED)
+    assert (found.verdict, 40 < found.needed < 120, 0.05 < found.detectable < 0.3) == ("inconclusive", True, True)
+    assert judge(spread_around(-0.05, 30), USUAL).needed is None, "only where a plan is asked for"
+    turned = judge([replace(one, before=one.after, after=one.before) for one in spread_around(-0.05, 30)], PLANNED)
+    assert (turned.needed, turned.detectable) == (found.needed, found.detectable)
+    chance = judge(spread_around(0.0005, 20), PLANNED)
+    assert (chance.score.p > 0.5, chance.needed) == (True, None)
+    shown = judge(spread_around(-0.05, 400), PLANNED)
+    assert (shown.verdict, shown.needed, shown.detectable) == ("worse", None, None)
 
 
 def test_rounding_is_no_difference_and_a_verdict_may_change_without_one():
@@ -273,42 +258,13 @@ def test_rounding_is_no_difference_and_a_verdict_may_change_without_one():
     assert (gated.broken, gated.moved) == (True, True)
 
 
-def test_what_can_be_seen_is_two_point_eight_standard_errors_and_shrinks_with_more_cases():
-    few, many = judge(spread_around(0.02, 50), USUAL), judge(spread_around(0.02, 5000), USUAL)
-    assert few.detectable == pytest.approx(2.8016 * 0.1 / 49**0.5, rel=1e-4)
-    assert many.detectable == pytest.approx(2.8016 * 0.1 / 4999**0.5, rel=1e-4)
-
-
-def test_no_difference_beyond_all_that_there_is_can_be_seen():
-    found = judge(pairs(*[(0.0, 1.0), (1.0, 0.0)] * 4), USUAL)
-    assert (found.detectable, found.verdict) == (1.0, "inconclusive")
-
-
-def test_where_all_cases_moved_alike_what_can_be_seen_is_by_the_interval():
-    found = judge(pairs(*[(1.0, 0.9)] * 40), USUAL)
-    low, high = found.score.interval
-    assert found.detectable == pytest.approx((high - low) / 2 * (1 + 0.8416 / 1.96), rel=1e-4)
-
-
-def test_where_nothing_is_shown_it_is_said_how_many_cases_would():
-    found = judge(spread_around(-0.02, 30), USUAL)
-    assert (found.verdict, found.needed) == ("inconclusive", 203)  # (2.8 x 0.1 / 0.02)^2
-    shown = judge(spread_around(-0.02, 400), USUAL)
-    assert (shown.verdict, shown.needed) == ("worse", None)
-
-
 def test_claims_do_not_stand_that_are_no_more_than_many_comparisons_bring():
     six = pairs(*[(1.0, 0.0)] * 6, *[(1.0, 1.0)] * 6)
     (alone,) = judge_parts([Part(six)], USUAL)
     first, second = judge_parts([Part(six), Part(six)], USUAL)
-    assert (alone.score.p, alone.verdict) == (2 / 64, "worse")
-    assert (first.score.p, first.score.level, first.verdict, second.verdict) == (
-        4 / 64,
-        0.975,
-        "inconclusive",
-        "inconclusive",
-    )
-    assert first.score.interval[1] == 0.0
+    assert (alone.score.p, alone.verdict) == (pytest.approx(2 / 64), "worse")
+    assert (first.score.p, first.verdict, second.verdict) == (pytest.approx(4 / 64), "inconclusive", "inconclusive")
+    assert first.score.interval == alone.score.interval, "intervals are those of each alone"
 
 
 def errs(number, before, after):
@@ -376,52 +332,10 @@ def test_an_errored_sample_bounds_its_case_and_does_not_drop_it():
     assert found.score.bounds == (pytest.approx(0.72 - 1), pytest.approx(0.92 - 1))
 
 
-def test_a_plan_is_simulated_by_the_verdicts_that_judge_gives():
-    drawn = Random(3)
-    seen = set()
-    for margin in (0.0, 0.1):
-        for shift in (-0.3, 0.0, 0.3):
-            for _ in range(3):
-                some = [
-                    gated(
-                        number,
-                        0.5,
-                        min(1.0, max(0.0, drawn.gauss(0.5 + shift, 0.1))),
-                        drawn.choices((True, False), k=2),
-                    )
-                    for number in range(24)
-                ]
-                question = ComparisonSettings(margin=margin)
-                shown = judge(some, question).verdict
-                assert verdict_of(_Tally(some).measurements, question) == shown
-                seen.add(shown)
-    assert {"worse", "better", "inconclusive"} <= seen
-
-
 def test_a_pass_rate_that_stays_as_it_is_withholds_nothing():
-    alike = [gated(number, 0.5, 0.6 + number / 100, (number % 2 == 0,) * 2) for number in range(20)]
+    alike = [gated(number, 0.2, 0.6 + number / 100, (number % 2 == 0,) * 2) for number in range(20)]
     assert judge(alike, USUAL).rate.delta == 0
-    assert verdict_of(_Tally(alike).measurements, USUAL) == judge(alike, USUAL).verdict == "better"
-
-
-def test_of_scores_that_hardly_vary_as_many_cases_are_needed_as_rule_the_tails_out():
-    near = pairs(*((0.7, 0.71 + number % 2 / 10_000) for number in range(20)))
-    found = judge(near, USUAL)
-    assert (found.verdict, found.needed) == ("inconclusive", fewest_for(found.score.delta, 0.7, 0.05))
-    lower = pairs(*((0.6, 0.59 - number % 2 / 10_000) for number in range(20)))
-    found = judge(lower, USUAL)
-    assert (found.verdict, found.needed) == ("inconclusive", fewest_for(-found.score.delta, 1 - 0.6, 0.05))
-
-
-def test_six_cases_may_need_more_and_five_need_six_first():
-    six = judge(pairs(*((0.5, 0.5 + number / 20) for number in (-1, 2, 3, 1, 4, 2))), USUAL)
-    assert six.needed == fewest_for(six.score.delta, 0.5, 0.05) > 6
-    assert judge(pairs(*((0.5, 0.5 + number / 20) for number in (-1, 2, 3, 1, 4))), USUAL).needed == 6
-
-
-def test_of_verdicts_as_many_cases_are_needed_as_errors_shrink():
-    found = judge(pairs(*[(0.0, 1.0)] * 4, *[(1.0, 1.0)] * 36), USUAL)
-    assert found.needed == ceil(40 * (found.detectable / 0.1) ** 2)
+    assert judge(alike, USUAL).verdict == "better"
 
 
 NO_WORSE = ("better", "equivalent", "non-inferior")
@@ -446,8 +360,8 @@ def test_a_verdict_holds_only_where_the_worst_and_the_best_case_show_as_much(sho
 
 
 def test_what_withholds_a_verdict_without_errors_withholds_it_with_them():
-    lower = _Decision((), "inconclusive", "pass rate")
-    assert _bounded(lower, _Decision((), "worse", None), lower) == ("inconclusive", "pass rate")
+    lower = _Decision((), "inconclusive", "measures")
+    assert _bounded(lower, _Decision((), "worse", None), lower) == ("inconclusive", "measures")
 
 
 def test_non_inferior_is_shown_at_a_margin_with_its_bound():
@@ -457,11 +371,12 @@ def test_non_inferior_is_shown_at_a_margin_with_its_bound():
     assert -0.03 <= found.score.interval[0] < 0.03 < found.score.interval[1]
 
 
-def test_a_mean_score_that_rises_while_the_pass_rate_falls_is_not_better():
+def test_a_mean_score_that_rises_while_the_pass_rate_falls_by_chance_is_better_and_swapped_worse():
     mixed = [gated(number, 0.5, 0.9, (number % 5 == 0, number % 6 == 0)) for number in range(60)]
     found = judge(mixed, USUAL)
     assert (found.score.verdict, found.rate.delta < 0) == ("better", True)
-    assert (found.verdict, found.withheld, found.shown_by) == ("inconclusive", "pass rate", ())
+    assert (found.verdict, found.withheld, found.shown_by) == ("better", None, ("mean score",))
+    assert judge([replace(one, before=one.after, after=one.before) for one in mixed], USUAL).verdict == "worse"
 
 
 def test_where_nothing_differs_a_difference_is_seldom_claimed():
@@ -473,9 +388,9 @@ def test_where_nothing_differs_a_difference_is_seldom_claimed():
     assert sum(claim != "inconclusive" for claim in claims) <= 12  # 6 expected at most; more than 12 once in 100 tries
 
 
-@pytest.mark.parametrize(("alpha", "cases"), [(0.05, 6), (0.01, 8), (0.001, 11), (0.5, 6)])
+@pytest.mark.parametrize(("alpha", "cases"), [(0.05, 6), (0.01, 8), (0.001, 11)])
 def test_how_few_cases_can_show_anything(alpha, cases):
-    assert fewest_cases(alpha) == cases
+    assert fewest_moved(alpha) == cases
     assert 2 / 2**cases <= alpha
 
 

@@ -71,7 +71,8 @@ def test_more_comparisons_make_each_less_sure(compared):
         scoring(WEAK, target="small"), scoring(STRONG, target="big"), scoring(half, target="huge"), name="three"
     )
     assert (two.tests, three.tests) == (1, 2)
-    assert two.comparisons[0].measures[0].confidence == 0.95 < three.comparisons[0].measures[0].confidence
+    assert two.comparisons[0].measures[0].confidence == 0.95 == three.comparisons[0].measures[0].confidence
+    assert two.comparisons[0].measures[0].interval == three.comparisons[0].measures[0].interval
     assert two.comparisons[0].measures[0].p_value < three.comparisons[0].measures[0].p_value
 
 

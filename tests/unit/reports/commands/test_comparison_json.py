@@ -21,19 +21,31 @@ def test_the_verdict_and_its_numbers():
         [-0.19, -0.05],
     )
     assert (found["wins"], found["losses"], found["ties"], found["now_pass"], found["now_fail"]) == (3, 9, 26, 1, 6)
-    assert (found["p_value"], found["mcnemar_p_value"], found["confidence"]) == (0.0021, 0.125, 0.95)
+    assert (found["p_value"], found["confidence"]) == (0.0021, 0.95)
+    assert (found["difference"], found["interval"], found["p"], found["measure"]) == (
+        -0.12,
+        [-0.19, -0.05],
+        0.0021,
+        "mean score",
+    )
+    assert (found["could_still"], found["cases_needed"]) == (None, None)
     assert (found["withheld"], found["errored"], found["delta_bounds"]) == (None, 0, None)
     assert found["base"]["results"] == ".agentv/results/20261121T140322Z-7f3a"
     assert found["by_suite"]["orders"]["verdict"] == "inconclusive"
     assert found["by_suite"]["orders"]["cases_needed"] == 430
+    assert found["by_suite"]["orders"]["could_still"] == {"lower": -0.1, "upper": 0.04}
 
 
 def test_both_measures_have_their_numbers_and_those_that_show_the_verdict_are_named():
-    rate = MeasureResult("pass rate", -0.4, None, 0.008, 0.009, "worse", 0.95)
-    score = replace(WORSE.score, interval=None)
-    found = shown(comparison(replace(WORSE, score=score, rate=rate, shown_by=("pass rate",))))
-    assert (found["mean_delta"], found["delta_interval"], found["pass_rate_delta"]) == (-0.12, None, -0.4)
-    assert (found["pass_rate_interval"], found["pass_rate_p_value"], found["shown_by"]) == (None, 0.008, ["pass rate"])
+    rate = MeasureResult("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.009, "worse", 0.95)
+    found = shown(comparison(replace(WORSE, rate=rate, shown_by=("pass rate",))))
+    assert (found["mean_delta"], found["delta_interval"], found["pass_rate_delta"]) == (-0.12, [-0.19, -0.05], -0.4)
+    assert (found["difference"], found["measure"], found["interval"]) == (-0.4, "pass rate", [-0.6, -0.2])
+    assert (found["pass_rate_interval"], found["pass_rate_p_value"], found["shown_by"]) == (
+        [-0.6, -0.2],
+        0.008,
+        ["pass rate"],
+    )
     unlike = shown(comparison(replace(WORSE, rates_compare=False)))
     assert (unlike["pass_rate"], unlike["pass_rate_delta"]) == (None, None)
     alike = shown(comparison(WORSE, lost={key("a"): "errored"}))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from math import inf
 
@@ -10,20 +11,11 @@ from agentv.reports.commands.power import PilotShown, PlanShown, power_json, ren
 from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import Noise
-from agentv.stats.power.drop import Drop
 from agentv.stats.power.planning import Assumptions, ComparisonPlan
-from agentv.stats.power.power import chance_shown
-
-
-def counted(plan, alpha, _margin):
-    """Stands in for the rule of compare: formulas, which are quick and exact."""
-    if not plan.difference:
-        return 0.5
-    return chance_shown(plan.cases, plan.repeat, Drop(plan.rate, plan.difference, plan.alike, plan.shared), alpha)
 
 
 def planned(cases, repeat, assumed=None):
-    return ComparisonPlan(cases, repeat, assumed or Assumptions(), counted)
+    return ComparisonPlan(cases, repeat, assumed or Assumptions())
 
 
 PLAN = planned(200, 3)
@@ -37,43 +29,52 @@ def lines_of(plan, detect=None, *, sized=True):
     return render_power(PlanShown(plan, detect), sized=sized).split("\n")
 
 
-def test_a_drop_that_matters():
-    assert lines_of(PLAN, 0.05)[:2] == [
-        "Not enough: two runs of 200 cases with 3 samples of each show a drop of 0.05 44.1% of the time.",
-        "About 475 cases with 3 samples of each would show a drop of 0.05 with 80.0% power.",
-    ]
-    assert lines_of(PLAN, 0.2)[0].startswith("Enough: ")
+def test_a_difference_that_matters():
+    first, *rest = lines_of(PLAN, 0.05)[:3]
+    pattern = r"Not enough: two runs of 200 cases with 3 samples of each show a drop of 0.05 (.*)% of the time and a rise of 0.05 (.*)% of the time."
+    drop, rise = map(float, re.fullmatch(pattern, first).groups())
+    assert 30 < drop < rise < 60
+    pattern = r"About (.*) cases with 3 samples of each would show a {} of 0.05 with 80.0% power."
+    needed = [int(re.fullmatch(pattern.format(way), line)[1]) for way, line in zip(("drop", "rise"), rest, strict=True)]
+    assert 350 < needed[1] < needed[0] < 600
+    assert lines_of(PLAN, 0.15)[0].startswith("Enough: ")
+    far = lines_of(PLAN, 0.25)
+    assert "a rise of" not in " ".join(far), "80 % cannot rise by 25 points"
 
 
 def test_without_a_number_of_cases_only_how_many_it_takes():
-    assert (
-        lines_of(planned(200, 1), 0.05, sized=False)[0] == "About 838 cases would show a drop of 0.05 with 80.0% power."
-    )
+    assert lines_of(planned(200, 1), 0.05, sized=False)[0].startswith("About ")
 
 
 def test_nothing_is_promised_always():
     certain = planned(500, 1, Assumptions(alike=1.0, shared=1.0))
     assert "show a drop of 0.5 more than 99.99% of the time." in lines_of(certain, 0.5)[0]
-    assert "show a drop of 0.001 less than 0.01% of the time." in lines_of(planned(10, 1, certain.assumed), 0.001)[0]
+    assert "show a drop of 0.001 less than 0.01% of the time" in lines_of(planned(10, 1, certain.assumed), 0.001)[0]
 
 
-def test_a_table_of_what_is_seen():
+def test_a_table_of_what_is_shown():
     lines = lines_of(PLAN)
-    assert lines[2].split() == ["cases", "repeat", "1", "repeat", "2", "repeat", "3", "repeat", "5", "repeat", "10"]
-    assert lines[5].split()[:4] == ["200", "0.113", "0.088", "0.080"]
-    assert "two runs of 200 cases with 3 samples of each: 0.080" in lines
+    assert lines[0] == (
+        "Smallest difference of the pass rate that two runs with 3 samples of each show with 80.0% power, about:"
+    )
+    assert lines[2].split() == ["cases", "drop", "rise"]
+    cases, *least = lines[5].split()
+    assert (cases, [float(one) for one in least]) == (
+        "200",
+        [pytest.approx(0.082, abs=0.01), pytest.approx(0.07, abs=0.01)],
+    )
     assert not any("Fewer than" in line for line in lines)
 
 
 def test_where_no_drop_is_seen_none_is_named():
     hopeless = planned(4, 1)
-    assert lines_of(hopeless)[3].split() == ["2–4", "none", *["none"] * 4]
+    assert lines_of(hopeless)[3].split() == ["2–4", "none", "none"]
     assert "Fewer than 6 cases cannot show a difference, whatever the results." in lines_of(hopeless)
     assert (
         lines_of(hopeless, 0.1)[0] == "Not enough: two runs of 4 cases cannot show a difference, whatever the results."
     )
     told = json.loads(power_json(PlanShown(hopeless)))
-    assert (told["least_difference"], told["fewest_cases"]) == (None, 6)
+    assert (told["least_drop"], told["least_rise"], told["fewest_cases"]) == (None, None, 6)
     assert "No practical number of cases shows a drop of 1e-06." in lines_of(PLAN, 1e-6)
 
 
@@ -88,12 +89,27 @@ def test_what_is_assumed_is_said_in_one_line():
     assert said.endswith("; alpha 0.05; clusters of 5 with correlation 0.3.")
 
 
-def test_a_margin_alone_is_planned_for_showing_that_nothing_larger_is_lost():
-    lines = lines_of(planned(200, 1, Assumptions(margin=0.05)))
-    assert lines[0] == "Not enough: two runs of 200 cases show that the loss is at most 0.05 50.0% of the time."
+@pytest.mark.parametrize(
+    ("deviation", "needs"),
+    [
+        (
+            None,
+            "Scores are taken to be 0 or 1; where they are not, compare needs the mean score and the pass rate, both.",
+        ),
+        (
+            0.2,
+            "compare needs the pass rate, too: both it and the mean score must be within the margin, and are simulated.",
+        ),
+    ],
+)
+def test_a_margin_alone_is_planned_for_showing_that_nothing_larger_is_lost(deviation, needs):
+    plan = planned(200, 1, Assumptions(margin=0.05, deviation=deviation))
+    lines = lines_of(plan)
+    assert lines[0].startswith("Not enough: two runs of 200 cases show that the loss is at most 0.05 ")
     assert "would show that the loss is at most 0.05 with 80.0% power." in lines[1]
-    told = json.loads(power_json(PlanShown(planned(200, 1, Assumptions(margin=0.05)))))
-    assert (told["non_inferior"]["chance"], told["margin"]) == (0.5, 0.05)
+    assert lines[2] == needs
+    told = json.loads(power_json(PlanShown(plan)))
+    assert (0 < told["non_inferior"]["chance"] < 0.6, told["margin"]) == (True, 0.05)
 
 
 def test_what_a_run_showed_is_told_from_what_it_did_not():
@@ -117,7 +133,10 @@ def test_where_the_noise_is():
         "  between cases: variance 0.0800 (80.0%)",
         "  between answers to one case: variance 0.0150 (15.0%)",
         "  between votes on one answer: variance 0.0050 (5.0%)",
-        "To narrow the confidence interval of its mean: more cases",
+        (
+            "To narrow the confidence interval of its mean: more cases (with as many calls, they tell at least as much as"
+            " more samples of each)"
+        ),
     ]
 
 
@@ -145,7 +164,9 @@ def test_a_variance_that_is_small_is_not_shown_as_nothing():
 
 def test_json_holds_all_of_it():
     told = json.loads(power_json(replace(FOUND, detect=0.05)))
-    assert told["detect"] == {"difference": 0.05, "chance": pytest.approx(0.4406, abs=1e-3), "cases_needed": 475}
+    detect = told["detect"]
+    assert (detect["difference"], 0.3 < detect["drop"]["chance"] < detect["rise"]["chance"] < 0.6) == (0.05, True)
+    assert 350 < detect["rise"]["cases_needed"] < detect["drop"]["cases_needed"] < 600
     trials = {"passed": 140, "judged": 200}
     assert told["from"] == {"run_id": PILOT.run_id, "cases": 40, "repeat": 5, "trials": trials}
     assert (told["rate_from"], told["alike_from"]) == ("run", "run")

@@ -51,11 +51,10 @@ def lines(width=200, **changed):
         (
             {
                 "verdict": "inconclusive",
-                "measures": (replace(RATE, interval=None, p_value=None),),
                 "cases": 3,
                 "clusters": 3,
             },
-            "b vs a: inconclusive (fewer than six independent cases): +8.0 points; 3 cases",
+            "b vs a: inconclusive (fewer than 6 independent cases): +8.0 points (95% CI +2.0 to +14.0, p 0.010); 3 cases",
         ),
         (
             {"measures": (replace(RATE, measure="share of cases that passed"),), "shown_by": ()},

@@ -32,7 +32,7 @@ class RunComparison:
     @property
     def shown_worse(self) -> bool:
         """Whether something is shown to be worse than what it is compared with."""
-        return any(one.verdict == "worse" for one in self.comparisons)
+        return any(one.verdict == "worse" or one.withheld == "measures" for one in self.comparisons)
 
     def meets(self, requirement: Requirement) -> bool:
         """Whether every verdict meets the requirement."""

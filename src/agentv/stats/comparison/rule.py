@@ -1,0 +1,110 @@
+"""From p-values to a verdict: better, worse, equivalent, non-inferior, or inconclusive.
+
+A claim is a one-sided test at a border of the margin, at half the level: two claims that exclude each other share it.
+`better`: the mean difference lies above +margin; `worse`: below -margin; `equivalent`: between both; `non-inferior`:
+above -margin. With a margin of 0 nothing is equivalent or non-inferior. Swapping the two runs swaps better and worse;
+equivalent and inconclusive stay.
+
+Source: G. Piaggio et al., "Reporting of noninferiority and equivalence randomized trials: extension of the CONSORT 2010
+statement", JAMA 308 (2012), 2594-2604, figure 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+
+from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
+from agentv.stats.comparison.holm import rejection_levels
+
+ROUNDING = 1e-9
+"""Of a p-value; that of six of six verdicts is 1/32, which a level may be, too."""
+
+
+def fewest_moved(alpha: float) -> int:
+    """Clusters that must move, all the same way, to be rarer than alpha by chance: six at 0.05."""
+    return ceil(1 - log2(alpha))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the differences of one measure say about a margin.
+
+    Attributes:
+        mean: of the differences.
+        moved: clusters whose differences do not sum to zero.
+        above, below: one-sided p-values that refute a mean at most, and at least, -margin and +margin; one where the
+            margin is 0.
+    """
+
+    measure: Measure
+    mean: float
+    moved: int
+    above: tuple[float, ...]
+    below: tuple[float, ...]
+
+    def may_claim(self, alpha: float) -> bool:
+        """Whether a measure can show anything: one that changed in too few clusters is not corrected for.
+
+        At a margin, one that did not change at all can show equivalence. A pass rate that did not is not counted beside
+        its mean score, since a verdict takes both.
+
+        Source: R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522.
+        """
+        if len(self.above) > 1:
+            return self.measure != "pass rate" or self.moved > 0
+        return self.moved >= fewest_moved(alpha)
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value of the hypothesis that the difference is at most the margin, either way."""
+        return min(1.0, 2 * min(self.above[-1], self.below[0]))
+
+    def claim(self, level: float) -> Verdict:
+        """What is shown at a two-sided level."""
+        for verdict in ("better", "worse", "equivalent", "non-inferior"):
+            if self.p_of(verdict) <= level * (1 + ROUNDING):
+                return verdict
+        return "inconclusive"
+
+    def p_of(self, verdict: Verdict) -> float:
+        """The p-value of a verdict; of an inconclusive one that of any difference."""
+        if verdict == "inconclusive":
+            return self.p
+        if verdict in ("equivalent", "non-inferior") and len(self.above) == 1:
+            return 1.0
+        shown = {
+            "better": self.above[-1],
+            "worse": self.below[0],
+            "equivalent": max(self.above[0], self.below[-1]),
+            "non-inferior": self.above[0],
+        }
+        return min(1.0, 2 * shown[verdict])
+
+
+def levels(found: Sequence[Evidence], alpha: float) -> list[float]:
+    """The level of each measure by Holm's procedure; one that is not counted has that of the mean score before it."""
+    claiming = [place for place, one in enumerate(found) if one.may_claim(alpha)]
+    held = dict(zip(claiming, rejection_levels([found[place].p for place in claiming], alpha), strict=True))
+    shown: list[float] = []
+    for place, one in enumerate(found):
+        beside = shown[-1] if len(one.above) > 1 and one.measure == "pass rate" and shown else alpha
+        shown.append(held.get(place, beside))
+    return shown
+
+
+def together(shown: Sequence[Verdict]) -> tuple[Verdict, Withheld | None]:
+    """The verdict of one or two measures, by what each shows; nothing where they contradict each other."""
+    if "worse" in shown or "better" in shown:
+        if {"worse", "better"} <= {*shown}:
+            return "inconclusive", "measures"
+        return ("worse" if "worse" in shown else "better"), None
+    if all(one == "equivalent" for one in shown):
+        return "equivalent", None
+    return ("non-inferior" if {"equivalent", "non-inferior"} >= {*shown} else "inconclusive"), None
+
+
+def decided(found: Sequence[Evidence], alpha: float) -> Verdict:
+    """The verdict of the measures of one comparison."""
+    return together([one.claim(level) for one, level in zip(found, levels(found, alpha), strict=True)])[0]
