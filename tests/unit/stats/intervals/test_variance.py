@@ -66,7 +66,7 @@ def _drawn(chance):
     ("votes", "advice"),
     [
         ([(case, answer, float(case % 2)) for case in range(6) for answer in range(3)], "more cases"),
-        ([(case, answer, float(answer % 2)) for case in range(6) for answer in range(4)], "more repeats"),
+        ([(case, answer, float(answer % 2)) for case in range(6) for answer in range(4)], "more cases"),
         (
             [(case, answer, float(vote)) for case in range(6) for answer in range(2) for vote in range(2)],
             "a steadier judge",
@@ -74,7 +74,7 @@ def _drawn(chance):
         ([(case, answer, 1.0) for case in range(6) for answer in range(2)], None),
     ],
 )
-def test_advises_against_the_largest_part(votes, advice):
+def test_advises_more_cases_unless_the_judge_is_the_largest_part(votes, advice):
     assert split(votes).advice() == advice
 
 
@@ -91,7 +91,7 @@ def test_rounding_is_no_noise():
 def test_each_part_is_divided_by_how_many_there_are_of_it():
     assert Noise(0.4, 0.3, 0.2, (10, 20, 40)).of_mean == pytest.approx((0.04, 0.015, 0.005))
     assert Noise(None, 0.3, None, (1, 20, 20)).of_mean == pytest.approx((0.0, 0.015, 0.0))
-    assert Noise(0.01, 0.3, 0.2, (10, 20, 40)).advice() == "more repeats"
+    assert Noise(0.01, 0.3, 0.2, (10, 20, 40)).advice() == "more cases"
     assert Noise(0.0, 0.01, 0.2, (10, 20, 40)).advice() == "a steadier judge"
 
 
