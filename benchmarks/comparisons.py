@@ -1,197 +1,194 @@
-"""Error rate and power of `agentv compare`: its own rule over simulated runs.
+"""How often `agentv compare` is wrong where nothing differs, and how often it shows what does.
 
-    python benchmarks/comparisons.py [--rounds 400]
+    python benchmarks/comparisons.py [--rounds 1000] [--json]
 
-Each line draws pairs of runs and passes them to the function that the command calls. `held` is the share of intervals
-of the mean score's difference that contain the true value; `false` is the share of verdicts that are wrong. With
-400 rounds a share of 5% is accurate to about 2 points.
+Each round draws two runs of the same cases and judges them by the rule of the command, with all that belongs to it:
+mean score and pass rate, clusters, corrections. Under a null both runs have the same true mean, and a verdict is false
+if it is better or worse. Under a difference it is right if it says so, for losses and gains.
+
+The tables also hold for an older agentv that is installed instead: the script calls `judge` of whichever is imported.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from agentv.app.compare.judging import judge
-from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings, Verdict
+from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
 
-Chance = np.random.Generator
-Scores = tuple[np.ndarray, np.ndarray]
 THRESHOLD = 0.8
-VERDICTS: tuple[Verdict, ...] = ("better", "worse", "equivalent", "non-inferior", "cannot tell")
+SIZES = (14, 20, 30, 50, 100, 200, 300)
+Drawn = tuple[Sequence[float], Sequence[float], Sequence[int]]
+"""Scores before and after, and the cluster of each case."""
 
 
-class Setting(NamedTuple):
-    """A simulation.
+def verdict(drawn: Drawn) -> str:
+    """The verdict of the command over such cases."""
+    pairs = []
+    for number, (before, after, cluster) in enumerate(zip(*drawn, strict=True)):
+        key = CaseKey("s", str(number), None, "t")
+        sides = (
+            CaseOutcome(
+                "passed" if score >= THRESHOLD else "failed",
+                float(score),
+                1,
+                THRESHOLD,
+                0,
+                0,
+                0,
+                cluster=str(cluster),
+                rate=float(score >= THRESHOLD),
+            )
+            for score in (before, after)
+        )
+        pairs.append(CasePair(key, key, *sides))
+    return judge(pairs, ComparisonSettings()).verdict
 
-    Attributes:
-        truth: true mean difference of the scores, candidate less base.
-        rate: true difference of the pass rate, if it is another one.
-        draw: scores of both runs; NaN in the candidate if it errored.
-        size: cases per cluster.
-        drops_errors: exclude errored cases, as `--errored drop` does.
-    """
 
-    name: str
-    truth: float
-    draw: Callable[[Chance], Scores]
-    question: ComparisonSettings = ComparisonSettings()
-    size: int = 1
-    drops_errors: bool = False
-    rate: float | None = None
+def _alone(count: int) -> range:
+    return range(count)
+
+
+def verdicts(chance: np.random.Generator, count: int, change: float = 0.0, size: int = 1) -> Drawn:
+    """Verdicts of cases that are hard or easy, 80 % passed; alike within clusters."""
+    clusters = np.arange(count) // size
+    rates = chance.beta(1.6, 0.4, count) if size == 1 else chance.beta(1.6, 0.4, clusters[-1] + 1)[clusters]
+    after = np.clip(rates + change * (rates / 0.8 if change < 0 else (1 - rates) / 0.2), 0, 1)
+    return (chance.random(count) < rates) * 1.0, (chance.random(count) < after) * 1.0, clusters
+
+
+def customers(chance: np.random.Generator, count: int) -> Drawn:
+    """Eleven customers with nine cases each and three single cases; each customer gets better or worse as a whole."""
+    del count
+    clusters = np.array([customer for customer in range(11) for _ in range(9)] + [11, 12, 13])
+    shift = chance.normal(0, 0.3, 14)[clusters]
+    before = chance.normal(0.6, 0.1, clusters.size)
+    return before.clip(0, 1), (before + shift).clip(0, 1), clusters
+
+
+def scores(chance: np.random.Generator, count: int, change: float = 0.0, size: int = 1) -> Drawn:
+    """Scores around 0.65 that differ by 0.15 between runs; clusters move together."""
+    clusters = np.arange(count) // size
+    before = chance.normal(0.65, 0.12, count)
+    noise = chance.normal(0, 0.15, count)
+    if size > 1:
+        noise = np.sqrt(0.5) * noise + np.sqrt(0.5) * chance.normal(0, 0.15, clusters[-1] + 1)[clusters]
+    return before.clip(0, 1), (before + change + noise).clip(0, 1), clusters
+
+
+def rare_zeros(chance: np.random.Generator, count: int, level: float = 0.7) -> Drawn:
+    """The base is a little higher, but 0 in 5 % of the cases; the means are the same."""
+    after = chance.normal(level, 0.05, count).clip(0, 1)
+    before = (after + level * 0.05 / 0.95 + chance.normal(0, 0.02, count)).clip(0, 1)
+    before[chance.random(count) < 0.05] = 0.0
+    return before, after, _alone(count)
+
+
+def skewed(chance: np.random.Generator, count: int) -> Drawn:
+    """Scores near 1 with a long tail, independent in both runs."""
+    return chance.beta(8, 1, count), chance.beta(8, 1, count), _alone(count)
+
+
+def few_moved(chance: np.random.Generator, count: int) -> Drawn:
+    """One case in ten is answered otherwise; the others are the same to the last digit."""
+    before = chance.beta(0.8, 0.4, count)
+    after = np.where(chance.random(count) < 0.1, chance.beta(0.8, 0.4, count), before)
+    other = np.where(after == before, before, chance.beta(0.8, 0.4, count))
+    return other, after, _alone(count)
+
+
+def neighbours(chance: np.random.Generator, count: int) -> Drawn:
+    """Differences of cases that follow each other are correlated (0.3), and no cluster says so."""
+    noise = chance.normal(0, 0.15, count)
+    for place in range(1, count):
+        noise[place] = 0.3 * noise[place - 1] + np.sqrt(1 - 0.09) * noise[place]
+    before = chance.normal(0.6, 0.1, count)
+    return before.clip(0, 1), (before + noise).clip(0, 1), _alone(count)
+
+
+def turned(draw: Callable[..., Drawn]) -> Callable[..., Drawn]:
+    """The same with the two runs swapped."""
+
+    def swapped(chance: np.random.Generator, count: int, change: float = 0.0) -> Drawn:
+        before, after, clusters = draw(chance, count, change) if change else draw(chance, count)
+        return after, before, clusters
+
+    return swapped
+
+
+def of_five(draw: Callable[..., Drawn]) -> Callable[..., Drawn]:
+    """The same in clusters of five."""
+    return lambda chance, count, change=0.0: draw(chance, count, change, 5)
+
+
+NULLS: dict[str, Callable[..., Drawn]] = {
+    "verdicts": verdicts,
+    "scores": scores,
+    "rare zeros in the base": rare_zeros,
+    "rare zeros in the candidate": turned(rare_zeros),
+    "rare zeros, base 0.9": lambda chance, count: rare_zeros(chance, count, 0.9),
+    "rare zeros, base 0.4": lambda chance, count: rare_zeros(chance, count, 0.4),
+    "skewed scores": skewed,
+    "few moved cases": few_moved,
+    "verdicts, clusters of 5": of_five(verdicts),
+    "scores, clusters of 5": of_five(scores),
+    "11 customers, 3 single cases": customers,
+    "neighbours correlated 0.3": neighbours,
+}
+DIFFERENCES: dict[str, tuple[Callable[..., Drawn], float]] = {
+    "verdicts -0.15": (verdicts, -0.15),
+    "verdicts +0.15": (verdicts, 0.15),
+    "scores -0.10": (scores, -0.1),
+    "scores +0.10": (scores, 0.1),
+    "scores -0.05": (scores, -0.05),
+    "scores +0.05": (scores, 0.05),
+    "verdicts -0.15, clusters of 5": (of_five(verdicts), -0.15),
+    "verdicts +0.15, clusters of 5": (of_five(verdicts), 0.15),
+    "scores -0.10, clusters of 5": (of_five(scores), -0.1),
+    "scores +0.10, clusters of 5": (of_five(scores), 0.1),
+}
+
+
+def shares(draw: Callable[[np.random.Generator, int], Drawn], count: int, rounds: int) -> Counter[str]:
+    """How often each verdict came out, in percent."""
+    chance = np.random.default_rng([count, rounds])
+    found = Counter(verdict(draw(chance, count)) for _ in range(rounds))
+    return Counter({name: 100 * number / rounds for name, number in found.items()})
 
 
 def main() -> None:
-    """Simulate every setting and print one line for each."""
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--rounds", type=int, default=400)
-    rounds = options.parse_args().rounds
-    print(f"{'':<76}" + "".join(f"{one:>13}" for one in (*VERDICTS, "held", "false")))
-    for setting in settings():
-        chance = np.random.default_rng(7)
-        verdicts: Counter[Verdict] = Counter()
-        held = 0
-        for _ in range(rounds):
-            pairs, errored = pairs_of(setting, *setting.draw(chance))
-            found = judge(pairs, setting.question, () if setting.drops_errors else errored)
-            verdicts[found.verdict] += 1
-            low, high = found.score.interval or (-1.0, 1.0)
-            held += low <= setting.truth <= high
-        false = sum(number for one, number in verdicts.items() if contradicts(one, setting))
-        shares = (*(verdicts[one] for one in VERDICTS), held, false)
-        print(f"{setting.name:<76}" + "".join(f"{share / rounds:>13.1%}" for share in shares), flush=True)
-
-
-def contradicts(verdict: Verdict, setting: Setting) -> bool:
-    """Whether a verdict is wrong."""
-    margin = setting.question.margin
-    truths = (setting.truth, setting.truth if setting.rate is None else setting.rate)
-    return {
-        "better": max(truths) <= margin,
-        "worse": min(truths) >= -margin,
-        "equivalent": max(map(abs, truths)) >= margin,
-        "non-inferior": min(truths) <= -margin,
-        "cannot tell": False,
-    }[verdict]
-
-
-def pairs_of(setting: Setting, before: np.ndarray, after: np.ndarray) -> tuple[list[CasePair], list[CasePair]]:
-    """The pairs that have a score, and those that errored."""
-    pairs: tuple[list[CasePair], list[CasePair]] = ([], [])
-    for number, (old, new) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
-        key = CaseKey("suite", f"case-{number}", None, "target")
-        cluster = str(number // setting.size) if setting.size > 1 else None
-        errored = bool(np.isnan(new))
-        sides = [outcome(old, cluster), outcome(0.0 if errored else new, cluster)]
-        if errored:
-            sides[1] = replace(sides[1], status="errored", score=None, rate=None, samples=0)
-        pairs[errored].append(CasePair(key, key, *sides))
-    return pairs
-
-
-def outcome(score: float, cluster: str | None) -> CaseOutcome:
-    """A case that was run once."""
-    passed = score >= THRESHOLD
-    return CaseOutcome(
-        "passed" if passed else "failed", score, 1, THRESHOLD, 0, 0, 0, cluster=cluster, rate=float(passed)
-    )
-
-
-def settings() -> Iterator[Setting]:
-    """Runs that do not differ, and runs that do."""
-    for cases in (10, 20, 100, 500):
-        yield Setting(f"verdicts, {cases} cases, 80 % pass in both", 0.0, verdicts(cases, 0.8, 0.8))
-    for size in (1, 10):
-        for icc in (0.3, 1.0):
-            name = f"verdicts, 200 cases in clusters of {size}, intra-cluster correlation {icc}"
-            yield Setting(name, 0.0, clustered(200, size, icc), size=size)
-    for share, cases in ((0.5, 100), (0.5, 300)):
-        name = f"verdicts, {cases} cases, {share:.0%} of the candidate's failures error"
-        yield Setting(f"{name}, --errored drop", 0.0, erring(cases, share), drops_errors=True)
-        yield Setting(name, 0.0, erring(cases, share))
-    for cases in (8, 12, 20, 50, 200):
-        name = f"0.9 on each of {cases} cases, then 1.0, or 0 with a chance of 0.1"
-        yield Setting(name, 0.0, disasters(cases), rate=-0.1)
-    for cases in (10, 20, 50, 200):
-        yield Setting(f"scores, {cases} cases, beta(4, 2), independent", 0.0, scores(cases, 0.0))
-        yield Setting(f"scores, {cases} cases, one in ten moves by up to 0.5", 0.0, heavy(cases))
-    for cases, drop in ((100, 0.14), (200, 0.1), (500, 0.06)):
-        yield Setting(f"verdicts, {cases} cases, {drop:.0%} fewer pass", -drop, verdicts(cases, 0.8, 0.8 - drop))
-    for cases in (20, 50, 100, 200):
-        yield Setting(f"scores, {cases} cases, higher by 0.1", 0.1, scores(cases, 0.1))
-        yield Setting(f"scores, {cases} cases, lower by 0.1", -0.1, scores(cases, -0.1))
-    margin = ComparisonSettings(margin=0.05)
-    for cases in (100, 400):
-        yield Setting(f"verdicts, {cases} cases, alike, margin 0.05", 0.0, verdicts(cases, 0.8, 0.8), margin)
-        name = f"verdicts, {cases} cases, worse by just the margin of 0.05"
-        yield Setting(name, -0.05, verdicts(cases, 0.8, 0.75), margin)
-
-
-def verdicts(cases: int, before: float, after: float) -> Callable[[Chance], Scores]:
-    """Cases of which half are as hard in both runs: they pass by one and the same draw."""
-
-    def draw(chance: Chance) -> Scores:
-        hard, other = chance.random((2, cases))
-        also = np.where(chance.random(cases) < 0.5, hard, other)
-        return (hard < before).astype(float), (also < after).astype(float)
-
-    return draw
-
-
-def clustered(cases: int, size: int, icc: float) -> Callable[[Chance], Scores]:
-    """Verdicts whose change depends on the cluster with the probability `icc`."""
-
-    def draw(chance: Chance) -> Scores:
-        own = chance.choice([-1.0, 0.0, 1.0], cases, p=[0.1, 0.8, 0.1])
-        shared = np.repeat(chance.choice([-1.0, 0.0, 1.0], cases // size, p=[0.1, 0.8, 0.1]), size)
-        change = np.where(chance.random(cases) < icc, shared, own)
-        before = np.where(change == 0, chance.random(cases) < 0.8, change < 0).astype(float)
-        return before, before + change
-
-    return draw
-
-
-def erring(cases: int, share: float) -> Callable[[Chance], Scores]:
-    """Runs that do not differ, but that a share of the candidate's failures errors."""
-    same = verdicts(cases, 0.8, 0.8)
-
-    def draw(chance: Chance) -> Scores:
-        before, after = same(chance)
-        return before, np.where((after == 0) & (chance.random(cases) < share), np.nan, after)
-
-    return draw
-
-
-def disasters(cases: int) -> Callable[[Chance], Scores]:
-    """Small gains on most cases, and large losses on a few."""
-    return lambda chance: (np.full(cases, 0.9), np.where(chance.random(cases) < 0.1, 0.0, 1.0))
-
-
-def scores(cases: int, higher: float) -> Callable[[Chance], Scores]:
-    """Scores of a rubric, that differ from case to case and from run to run, and stay within 0..1."""
-
-    def draw(chance: Chance) -> Scores:
-        level = 0.2 + 0.6 * chance.beta(4, 2, cases)
-        noise = chance.uniform(-0.1, 0.1, (2, cases))
-        return level + noise[0], level + noise[1] + higher
-
-    return draw
-
-
-def heavy(cases: int) -> Callable[[Chance], Scores]:
-    """Most cases hardly move; one in ten moves far, either way."""
-
-    def draw(chance: Chance) -> Scores:
-        far = chance.uniform(-0.25, 0.25, cases) * (chance.random(cases) < 0.1)
-        near = chance.uniform(-0.02, 0.02, cases)
-        return np.full(cases, 0.5), 0.5 + near + far
-
-    return draw
+    """Print both tables."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rounds", type=int, default=1000)
+    options.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    options.add_argument("--json", action="store_true")
+    asked = options.parse_args()
+    tables: dict[str, dict[str, dict[int, str]]] = {"false claims, % (better + worse)": {}, "shown, % (wrong way)": {}}
+    false, shown = tables.values()
+    for name, draw in NULLS.items():
+        false[name] = {}
+        for count in asked.sizes if draw is not customers else (102,):
+            found = shares(draw, count, asked.rounds)
+            false[name][count] = f"{found['better']:.1f}+{found['worse']:.1f}"
+    for name, (draw, change) in DIFFERENCES.items():
+        shown[name] = {}
+        for count in asked.sizes:
+            found = shares(lambda chance, n, of=(draw, change): of[0](chance, n, of[1]), count, asked.rounds)
+            right, wrong = ("worse", "better") if change < 0 else ("better", "worse")
+            shown[name][count] = f"{found[right]:.0f}" + (f" ({found[wrong]:.1f})" if found[wrong] else "")
+    if asked.json:
+        print(json.dumps(tables, indent=2))
+        return
+    for title, table in tables.items():
+        print(f"\n{title:34}" + "".join(f"{count:>11}" for count in asked.sizes))
+        for name, line in table.items():
+            cells = line.values() if len(line) > 1 else [*line.values()]
+            print(f"{name:34}" + "".join(f"{cell:>11}" for cell in cells))
 
 
 if __name__ == "__main__":

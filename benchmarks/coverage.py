@@ -1,4 +1,4 @@
-"""Coverage of the intervals of one run, by simulation. For comparisons see `benchmarks/comparison.py`.
+"""Coverage of the intervals of one run, by simulation. For comparisons see `benchmarks/comparisons.py`.
 
     python benchmarks/coverage.py [--rounds 2000]
 

@@ -34,7 +34,7 @@ def coins(tmp_path, monkeypatch):
 def test_what_is_not_said_is_usual():
     planned = plan(PlanRequest()).plan
     assert (planned.cases, planned.repeat, planned.assumed.rate, planned.assumed.alike) == (200, 1, 0.8, 0.5)
-    assert planned.least("drop") == pytest.approx(0.11, abs=0.01)  # benchmarks/comparison.py
+    assert planned.least("drop") == pytest.approx(0.11, abs=0.01)  # benchmarks/comparisons.py
     assert (plan(PlanRequest()).rate_from, plan(PlanRequest()).alike_from) == ("assumed", "assumed")
 
 
