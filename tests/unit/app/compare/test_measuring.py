@@ -106,7 +106,7 @@ def test_too_few_clusters_show_nothing():
     assert (found.delta, found.level) == (pytest.approx(0.1), 0.95)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.lists(st.sampled_from((-0.4, -0.1, 0.0, 0.1, 0.2)), min_size=6, max_size=14), min_size=1, max_size=4),
     st.sampled_from((0.0, 0.05)),
@@ -126,7 +126,7 @@ def test_interval_p_value_and_verdict_never_disagree_however_many_are_tested(par
         assert (one.verdict in ("better", "worse")) == (low > margin or high < -margin)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     values=st.lists(st.sampled_from([-1.0, -0.3, -0.1, 0.0, 0.1, 0.2, 1.0]), min_size=4, max_size=24),
     margin=st.sampled_from([0.0, 0.05, 0.3]),

@@ -39,7 +39,7 @@ def mirrored(found):
     return pytest.approx((-found.mean, found.p(), -high, -low), **CLOSE)
 
 
-LAW = settings(max_examples=examples(150, 30), deadline=None)
+LAW = settings(max_examples=examples(150, 30))
 
 
 @LAW
@@ -91,7 +91,7 @@ def test_an_interval_excludes_zero_exactly_when_its_p_value_is_below_alpha(found
         assert (not low <= 0 <= high) == (found.p() < 1 - level)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(paired(), st.floats(0.01, 0.3))
 def test_so_it_is_at_a_margin(found, margin):
     low, high = found.interval(0.95)
@@ -100,7 +100,7 @@ def test_so_it_is_at_a_margin(found, margin):
             assert (not low <= null <= high) == (found.p(null) <= 0.05)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(paired())
 def test_a_higher_level_gives_a_wider_interval(found):
     ends = [found.interval(level) for level in (0.8, 0.95, 0.99)]

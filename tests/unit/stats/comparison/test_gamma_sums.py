@@ -34,7 +34,7 @@ def test_values_of_one_sign_leave_no_doubt():
     assert (exact([-0.5, -0.1], [1, 3]), exact([0.5, 0.1], [1, 3])) == (1.0, 0.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(-1, 1).filter(lambda one: abs(one) > 1e-3), st.integers(1, 9)), min_size=1, max_size=9)
 )
