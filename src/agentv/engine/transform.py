@@ -123,8 +123,10 @@ def _json_of(output: str | None, like: Json = None) -> tuple[Any] | None:
     """The JSON value of an answer, or that in it, as `json-match` reads it; None where there is none."""
     try:
         value = json_in(output or "", like)
-    except UnsearchableError:
-        return None
+    except UnsearchableError as error:
+        raise ValueError(f"the answer contains {error}") from None
+    if isinstance(value, NotJson) and "nested too deep" in value.reason:
+        raise ValueError(value.reason)
     return None if isinstance(value, NotJson) else (value,)
 
 
