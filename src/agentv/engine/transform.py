@@ -143,7 +143,7 @@ def _reply(context: AssertionContext) -> dict[str, Any]:
 def _evaluated(expression: str, context: AssertionContext) -> Any:
     try:
         parsed = _json_of(context.output)
-    except RecursionError:
+    except (RecursionError, ValueError):
         parsed = None  # too deep, so there is no `json` to look into
     names = {
         "context": context_json(context.context),
