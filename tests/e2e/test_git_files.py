@@ -25,6 +25,7 @@ def test_a_repository_that_is_not_found_any_more_serves_as_it_was_with_a_warning
     ended = project.run("eval", "a.eval.yaml", env=hosts.env)
     assert (ended.status, "stale-repository" in ended.stdout + ended.stderr) == (0, False), ended.stdout + ended.stderr
     remote.folder.rename(hosts.folder / "gone")
+    hosts.a_day_passes()
     ended = project.run("eval", "a.eval.yaml", env=hosts.env)
     told = ended.stdout + ended.stderr
     assert ended.status == 0, told

@@ -31,7 +31,7 @@ _KEPT = "refs/agentv/kept/"
 
 
 class Repositories:
-    """All repositories of one run. A branch is looked up once a run: it may have moved since the last one."""
+    """All repositories of one run. A branch is looked up once a day, and is the same commit all through the run."""
 
     def __init__(self, run: RunGit = run_git, now: Callable[[], float] = time.time) -> None:
         self._run = run
@@ -63,6 +63,10 @@ class _Listing:
     failure: Unavailable | None = None
 
 
+DAY_S = 86_400.0
+"""Seconds for which a branch is not looked up again."""
+
+
 class _Remote:
     """One repository of one host, for one run. What failed once is not tried again."""
 
@@ -82,6 +86,9 @@ class _Remote:
         first = wanted.rest[0]
         if FULL_SHA.fullmatch(first.lower()):
             return self._checkout(wanted, Fit(first.lower(), first.lower(), 1))
+        stored = self._stored(wanted)
+        if stored is not None:
+            return stored
         listing = self._listed(head=first == "HEAD")
         if isinstance(listing, Unavailable):
             return listing
@@ -93,6 +100,20 @@ class _Remote:
         if SHORT_SHA.fullmatch(first.lower()) and not wanted.kind:
             return self._abbreviated(wanted, listing)
         return self._unknown(wanted, listing)
+
+    def _stored(self, wanted: RepositoryFile) -> Checkout | None:
+        """The file as it is stored, if its host need not be asked: at a commit or tag, or a branch of less than a day."""
+        noted, first = self._shelf.noted(), wanted.rest[0].lower()
+        fits = fitting(wanted, {ref: sha for ref, (sha, _) in noted.items()})
+        if not fits and first in noted and not wanted.kind:
+            fits = [Fit(first, noted[first][0], 1)]  # a commit by its first digits
+        if len({fit.sha for fit in fits}) != 1 or not self._shelf.tree(fits[0].sha):
+            return None
+        moves = (fit.ref for fit in fits if fit.ref.startswith("refs/heads/") or fit.ref == "HEAD")
+        if not all(0 <= self._now() - noted[ref][1] < DAY_S for ref in moves):
+            return None
+        found = self._checkout(wanted, fits[-1])
+        return found if isinstance(found, Checkout) and Path(found.tree, found.path).exists() else None
 
     def _checkout(self, wanted: RepositoryFile, fit: Fit, *, noted: bool = False) -> Checkout | Unavailable:
         """The tree of a fit, from the shelf or from its host. `noted`: the host said now what the ref stands for."""

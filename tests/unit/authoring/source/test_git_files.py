@@ -159,6 +159,8 @@ def test_a_branch_that_moved_makes_other_trials(tmp_path):
     hosts.home = tmp_path / "elsewhere"
     assert facts(path, hosts)[0] == before[0]
     remote.commit({"docs/a.md": "second"})
+    assert facts(path, hosts)[0] == before[0]
+    hosts.a_day_passes()
     after = facts(path, hosts)
     assert after[0] != before[0]
     assert after[1] != before[1]

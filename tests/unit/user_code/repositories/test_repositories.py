@@ -21,7 +21,7 @@ from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure
 from agentv.user_code.processes.processes import Finished
 from agentv.user_code.repositories.git import RAW, run_git
-from agentv.user_code.repositories.repositories import Repositories
+from agentv.user_code.repositories.repositories import DAY_S, Repositories
 from doubles.git_remotes import Hosts, Remote
 from doubles.waiting import until
 
@@ -43,14 +43,19 @@ def wanted(rest: str, name: str = ACME, kind: str = "") -> RepositoryFile:
     return RepositoryFile(host, repository, tuple(rest.split("/")), kind)
 
 
+def later(git=run_git, *, days: float = 1.1) -> Repositories:
+    """A run on a day after the others."""
+    return Repositories(git, now=lambda: time.time() + days * DAY_S)
+
+
 def found(hosts: Hosts, rest: str, repositories: Repositories | None = None, **more) -> Checkout:
-    checkout = (repositories or Repositories()).checkout(wanted(rest, **more), hosts.env)
+    checkout = (repositories or later()).checkout(wanted(rest, **more), hosts.env)
     assert isinstance(checkout, Checkout), checkout
     return checkout
 
 
 def refused(hosts: Hosts, rest: str, repositories: Repositories | None = None, **more) -> Unavailable:
-    checkout = (repositories or Repositories()).checkout(wanted(rest, **more), hosts.env)
+    checkout = (repositories or later()).checkout(wanted(rest, **more), hosts.env)
     assert isinstance(checkout, Unavailable), checkout
     return checkout
 
@@ -86,14 +91,34 @@ def test_a_file_of_a_branch_is_on_disk(hosts, name):
     assert checkout.tree == str(hosts.home / "cache" / "repos" / f"{name}@{sha}")
 
 
-def test_a_repository_is_fetched_once_and_looked_up_once_a_run(hosts, remote):
+def test_a_repository_is_fetched_once_and_looked_up_once_a_day(hosts, remote):
     git = Counting()
     first_run = Repositories(git)
     found(hosts, "main/docs/a.md", first_run)
     found(hosts, "main/docs/b.md", first_run)
     assert git.asked.count("fetch") == git.asked.count("ls-remote") == 1
     found(hosts, "main/docs/a.md", Repositories(git))
+    found(hosts, "main/docs/a.md", later(git, days=0.9))
+    assert git.asked.count("ls-remote") == 1
+    found(hosts, "main/docs/a.md", later(git))
     assert (git.asked.count("fetch"), git.asked.count("ls-remote")) == (1, 2)
+    found(hosts, "main/docs/b.md", Repositories(git))
+    assert git.asked.count("ls-remote") == 3, "a file that is not there may have been added"
+
+
+@pytest.mark.parametrize("kind", ["branch", "HEAD", "tag", "commit", "first digits"])
+def test_only_what_moves_is_looked_up_again_the_next_day(hosts, remote, kind):
+    remote.git("tag", "v1")
+    sha = remote.git("rev-parse", "HEAD")
+    rest = {"branch": "main", "tag": "v1", "commit": sha, "first digits": sha[:8]}.get(kind, kind) + "/docs/a.md"
+    git = Counting()
+    first = found(hosts, rest)
+    remote.commit({"docs/a.md": "second\n"})
+    assert found(hosts, rest, Repositories(git)) == first
+    assert not {"fetch", "ls-remote"} & set(git.asked)
+    moves = kind in {"branch", "HEAD"}
+    assert text(found(hosts, rest, later(git, days=400))) == ("second\n" if moves else "first\n")
+    assert ("ls-remote" in git.asked) is moves
 
 
 def test_a_branch_that_moved_is_followed_by_the_next_run_and_not_by_this_one(hosts, remote):
@@ -124,12 +149,12 @@ def test_an_annotated_tag_stands_for_its_commit(hosts, remote):
 
 def test_a_branch_and_a_tag_of_one_name_are_told_apart_by_who_writes_them(hosts, remote):
     remote.git("tag", "v1")
-    assert found(hosts, "v1/docs/a.md").ref == "v1"
     remote.commit({"docs/a.md": "branch\n"}, branch="v1")
     assert refused(hosts, "v1/docs/a.md").code == "ambiguous-ref"
     assert text(found(hosts, "refs/tags/v1/docs/a.md")) == "first\n"
     assert text(found(hosts, "refs/heads/v1/docs/a.md")) == "branch\n"
     assert text(found(hosts, "v1/docs/a.md", kind="tags")) == "first\n"
+    assert refused(hosts, "v1/docs/a.md", Repositories()).code == "ambiguous-ref", "both are stored, and it is still"
 
 
 def test_a_commit_by_its_whole_name_needs_no_network_a_second_time(hosts, remote):
@@ -192,18 +217,15 @@ def test_what_takes_too_long_is_ended(hosts, remote):
 def test_out_of_reach_the_copy_of_an_earlier_run_serves_with_its_age(hosts, remote):
     found(hosts, "main/docs/a.md")
 
-    def hour_later() -> Repositories:
-        return Repositories(unreachable, now=lambda: time.time() + 3600)
-
-    checkout = found(hosts, "main/docs/a.md", hour_later())
-    assert checkout.age_s == pytest.approx(3600, abs=60)
+    checkout = found(hosts, "main/docs/a.md", later(unreachable, days=2))
+    assert checkout.age_s == pytest.approx(2 * DAY_S, abs=60)
     assert checkout.reason == "git says: unable to access 'https://github.com/': Could not resolve host: github.com"
     assert text(checkout) == "first\n"
-    # that it served does not make it any younger: in an hour it is two hours old
+    # that it served does not make it any younger: a day later it is three days old
     (note,) = (hosts.home / "cache" / "repos" / "github.com" / "acme" / "evals@refs").iterdir()
-    os.utime(note, (time.time() - 3600, time.time() - 3600))
-    found(hosts, "main/docs/a.md", hour_later())
-    assert found(hosts, "main/docs/a.md", hour_later()).age_s == pytest.approx(7200, abs=60)
+    os.utime(note, (time.time() - DAY_S, time.time() - DAY_S))
+    found(hosts, "main/docs/a.md", later(unreachable, days=2))
+    assert found(hosts, "main/docs/a.md", later(unreachable, days=2)).age_s == pytest.approx(3 * DAY_S, abs=60)
     assert refused(hosts, "other/docs/a.md", Repositories(unreachable)).code == "git-failed"
 
 
@@ -280,7 +302,7 @@ def test_a_clone_that_was_spoilt_is_in_nobodys_way(hosts, remote, spoil):
     assert not list(clone.rglob("tmp_pack_*"))
     git = Counting()
     remote.commit({"docs/a.md": "third\n"})
-    assert text(found(hosts, "main/docs/a.md", Repositories(git))) == "third\n"
+    assert text(found(hosts, "main/docs/a.md", later(git))) == "third\n"
     assert "init" not in git.asked
 
 
