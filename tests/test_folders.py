@@ -33,7 +33,10 @@ NOT_IN_FOLDERS = {
     **dict.fromkeys(
         ["status-too-low", "unknown-file"], "`agentv prompt doctor` and `check` say it; see tests/unit/app/prompts"
     ),
-    "no-docker": "whether containers run is this machine's; see tests/unit/authoring/workspaces/test_reader.py",
+    **dict.fromkeys(
+        ["no-docker", "sandbox-unavailable"],
+        "what confines programs is this machine's; see tests/unit/authoring/workspaces/test_reader.py",
+    ),
     "missing-agent": "which programs are installed is this machine's; see tests/unit/agents/native",
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
     **dict.fromkeys(

@@ -54,7 +54,7 @@ class Place:
     """A directory with a template, and workspaces made of it."""
 
     root: Path
-    sandbox: SandboxName | None = "none"
+    sandbox: SandboxName = "none"
     env: dict[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
 
@@ -67,7 +67,6 @@ class Place:
         return WorkspaceSettings(
             directory=str(self.root / "workspaces"),
             kept_directory=str(self.root / "kept"),
-            sandbox=self.sandbox,
             repositories=str(self.root / "cache"),
             private=(str(self.root / "project"),),
             redactor=Redactor(self.secrets),
@@ -81,7 +80,7 @@ class Place:
 
     def spec(self, **keys: Any) -> WorkspaceSpec:
         template = CopiedFiles(str(self.root / "template"))
-        return WorkspaceSpec(**{"template": template, **keys})
+        return WorkspaceSpec(**{"template": template, "sandbox": (self.sandbox,), **keys})
 
     def trial(
         self, script: str, *, grade: str = "", grades: int = 1, keep: bool = False, timeout_s: float = 30, **keys: Any

@@ -70,6 +70,7 @@ def test_variants_run_apart_and_are_compared(shop):
     assert (summary["cases"]["total"], summary["trials"]["total"]) == (2, 4)
     record = json.loads((shop.path / "out/run.json").read_text())
     assert [one["name"] for one in record["suites"][0]["variants"]] == ["bare", "with-skill"]
+    assert record["sandboxes"] == ["none"]
     assert "variant: with-skill" in (shop.path / "out.xml").read_text()
     assert "| | `bare` | `with-skill` |" in (shop.path / "out.md").read_text()
     assert '"variants":["bare","with-skill"]' in (shop.path / "out.html").read_text().replace(", ", ",").replace(

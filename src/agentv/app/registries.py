@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agentv.app.plugins.sources import source, warnings_of
@@ -11,6 +11,8 @@ from agentv.authoring.fields.request import Registries
 from agentv.authoring.source.files import nearest_in_agentv
 from agentv.authoring.source.spellings import type_name
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.suite.workspace import Network, SandboxName
+from agentv.model.values.response import Failure
 from agentv.registry.plugins import ASSERTIONS, REPORTS, TARGETS
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.targets.catalogue import registry as target_registry
@@ -24,14 +26,15 @@ def registries() -> Registries:
     assertions, targets = source(ASSERTIONS), source(TARGETS)
     warnings = tuple(warnings_of(assertions, targets, source(REPORTS)))
     known = assertion_registry(assertions), target_registry(targets)
-    return Registries(*known, _custom_types(), _checkouts(), warnings, _no_docker)
+    return Registries(*known, _custom_types(), _checkouts(), warnings, _sandbox)
 
 
-def _no_docker() -> str | None:
-    """Why containers cannot run here; None: they can."""
-    from agentv.workspaces.capabilities import capabilities  # only a project with `sandbox: docker` pays for this
+def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
+    """The sandbox that works here."""
+    from agentv.workspaces.capabilities import capabilities  # only a project with workspaces pays for this
+    from agentv.workspaces.sandboxes.choice import chosen_sandbox
 
-    return capabilities().docker_problem or None
+    return chosen_sandbox(wanted, network, capabilities())
 
 
 def _custom_types() -> CustomTypes:

@@ -9,7 +9,6 @@ import sys
 from functools import cache
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.workspace import SandboxName
 
 _PROBE_S = 10.0
 _PROBE = ("--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")
@@ -43,11 +42,6 @@ class Capabilities:
     def docker_problem(self) -> str:
         """Why there is none."""
         return _docker()[1]
-
-    @property
-    def default_sandbox(self) -> SandboxName:
-        """What a suite gets that asks for no sandbox."""
-        return "bwrap" if self.bwrap else "none"
 
     def lines(self) -> tuple[str, ...]:
         """What a person reads."""

@@ -23,7 +23,7 @@ from agentv.workspaces.repositories import Checkouts
 from agentv.workspaces.sandboxes.choice import ConfinedPrograms
 from agentv.workspaces.sandboxes.places import Places
 
-MakeSandbox = Callable[[Places], "ConfinedPrograms | Failure"]
+MakeSandbox = Callable[[Places], ConfinedPrograms]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +113,7 @@ class PreparedWorkspaces:
         failure = failure or await asyncio.to_thread(self._check_out, spec, places.workspace)
         failure = failure or await asyncio.to_thread(place_files, spec.files, places.workspace)
         if failure is None and spec.setup:
-            sandbox = make_sandbox(places)
-            if isinstance(sandbox, Failure):
-                return sandbox
-            failure = await run_setup(spec.setup, sandbox, places.workspace, env)
+            failure = await run_setup(spec.setup, make_sandbox(places), places.workspace, env)
         if failure is not None:
             return failure
         await asyncio.sleep(TICK_S)

@@ -7,17 +7,15 @@ from tempfile import gettempdir
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.suite.workspace import SandboxName
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSettings:
-    """Where workspaces are made, and what confines agents to them.
+    """Where workspaces are made, and what agents do not see.
 
     Attributes:
         directory: where the workspaces of running trials lie; empty: the system's temporary directory.
         kept_directory: where those that are kept go; it is made when there is one.
-        sandbox: what the user chose for the whole run; None: what each suite says.
         repositories: the cache of git repositories; empty: that of the user.
         private: absolute paths that no agent may see, besides home directories and what suites declare as hidden:
             the project, the runs.
@@ -26,7 +24,6 @@ class WorkspaceSettings:
 
     directory: str = ""
     kept_directory: str = ""
-    sandbox: SandboxName | None = None
     repositories: str = ""
     private: tuple[str, ...] = ()
     redactor: Redactor = field(default_factory=Redactor)

@@ -20,7 +20,7 @@ from agentv.workspaces.files.placing import place_files
 from agentv.workspaces.files.removing import remove_directory
 from agentv.workspaces.prepared import PreparedWorkspace, PreparedWorkspaces
 from agentv.workspaces.repositories import Checkouts
-from agentv.workspaces.sandboxes.choice import ConfinedPrograms, SandboxMaker, sandbox_name
+from agentv.workspaces.sandboxes.choice import ConfinedPrograms, SandboxMaker, chosen_sandbox
 from agentv.workspaces.sandboxes.docker import build_image
 from agentv.workspaces.sandboxes.ending import end_processes
 from agentv.workspaces.sandboxes.places import Places
@@ -104,8 +104,6 @@ class _Run:
         if isinstance(maker, Failure):
             return maker
         sandbox = maker.make(places, {**env, **spec.env, **own})
-        if isinstance(sandbox, Failure):
-            return sandbox
         begun = await self._begin(spec, sandbox, env)
         prepared = begun or await self._copied(maker, variant, env, places)
         if isinstance(prepared, Failure):
@@ -144,17 +142,17 @@ class _Run:
     async def _maker(self, spec: WorkspaceSpec) -> SandboxMaker | Failure:
         """What makes the sandboxes of a case, with its image built once."""
         found, run = capabilities(), str(self._directory.path)
-        name = await asyncio.to_thread(sandbox_name, spec, self._settings, found)
+        name = await asyncio.to_thread(chosen_sandbox, spec.sandbox, spec.network, found)
         if isinstance(name, Failure):
             return name
         if name != "docker" or not found.docker:
-            return SandboxMaker(spec, self._settings, found, run)
+            return SandboxMaker(name, spec, self._settings, found, run)
         recipe = spec.docker or DockerImage()
         key = repr(recipe)
         if key not in self._images:
             self._images[key] = asyncio.ensure_future(build_image(found.docker, recipe))
         image = await asyncio.shield(self._images[key])
-        return image if isinstance(image, Failure) else SandboxMaker(spec, self._settings, found, run, image)
+        return image if isinstance(image, Failure) else SandboxMaker(name, spec, self._settings, found, run, image)
 
     async def _begin(self, spec: WorkspaceSpec, sandbox: ConfinedPrograms, env: Mapping[str, str]) -> Failure | None:
         """Run the hooks before all trials, once for all that have the same ones; why one failed."""
@@ -177,7 +175,7 @@ class _Run:
         if spec.existing:
             return None
 
-        def for_setup(places: Places) -> ConfinedPrograms | Failure:
+        def for_setup(places: Places) -> ConfinedPrograms:
             return maker.make(places, {**env, **spec.env}, setup=True)
 
         prepared = await self._prepared.get(spec, variant, env, for_setup)

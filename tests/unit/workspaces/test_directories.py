@@ -27,7 +27,7 @@ place, template, sandbox, mark = sys.argv[1:]
 
 async def trial(workspaces):
     while True:
-        workspace = await workspaces.open(WorkspaceSpec(template=CopiedFiles(template)), None, {})
+        workspace = await workspaces.open(WorkspaceSpec(template=CopiedFiles(template), sandbox=(sandbox,)), None, {})
         script = f"mkdir -p d; touch d/x; chmod 500 d; (setsid env -i /bin/sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}"
         command = Command(argv=workspace.sandbox.argv(("/bin/sh", "-c", script)))
         print("working", flush=True)
@@ -36,7 +36,7 @@ async def trial(workspaces):
         await workspace.close(keep=False)
 
 async def run():
-    workspaces = LocalWorkspaces(WorkspaceSettings(directory=place, sandbox=sandbox))
+    workspaces = LocalWorkspaces(WorkspaceSettings(directory=place))
     await asyncio.gather(trial(workspaces), trial(workspaces))
 
 asyncio.run(run())

@@ -156,7 +156,7 @@ def _write(trial: Trial, directory: Path, settings: EvalSettings) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if trial.case.workspace is not None:
         (directory / WORKSPACE).mkdir()
-        asyncio.run(_write_workspace(trial, str(directory / WORKSPACE), settings))
+        asyncio.run(_write_workspace(trial, str(directory / WORKSPACE)))
     prompt = "\n\n".join(message.text for message in trial.case.input)
     (directory / PROMPT).write_text(prompt + "\n", encoding="utf-8")
     manifest = {
@@ -172,7 +172,7 @@ def _write(trial: Trial, directory: Path, settings: EvalSettings) -> None:
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-async def _write_workspace(trial: Trial, place: str, settings: EvalSettings) -> None:
+async def _write_workspace(trial: Trial, place: str) -> None:
     """Make the workspace as for a trial, and copy it; its hooks after the trial do not run.
 
     Raises:
@@ -185,7 +185,7 @@ async def _write_workspace(trial: Trial, place: str, settings: EvalSettings) -> 
     spec = trial.case.workspace
     if spec is None:
         return
-    workspaces = LocalWorkspaces(WorkspaceSettings(sandbox=settings.sandbox, private=(trial.suite.root,)))
+    workspaces = LocalWorkspaces(WorkspaceSettings(private=(trial.suite.root,)))
     try:
         opened = await workspaces.open(spec, trial.variant, trial.suite.own_env)
         if isinstance(opened, Failure):

@@ -100,4 +100,4 @@ def _offline(known: Registries) -> Registries:
     def no_checkout(wanted: RepositoryFile, _env: Mapping[str, str]) -> Checkout | Unavailable:
         return Unavailable(OFFLINE, f"{wanted.name} is not fetched by an editor")
 
-    return replace(known, checkouts=no_checkout, no_docker=lambda: None)
+    return replace(known, checkouts=no_checkout)

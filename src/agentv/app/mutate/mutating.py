@@ -199,7 +199,7 @@ def _connections(run: StoredRun, prepared: Prepared, answers: Answers) -> Connec
         from agentv.workspaces.settings import WorkspaceSettings
 
         private = tuple(dict.fromkeys((root_of(prepared.suites), str(run.path))))
-        return WorkspaceSettings(sandbox=prepared.settings.sandbox, private=private)
+        return WorkspaceSettings(private=private)
 
     usd, tokens = budget_of(prepared)
     limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))

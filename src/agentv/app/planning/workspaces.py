@@ -9,6 +9,8 @@ from pathlib import Path
 from agentv.app.settings import EvalSettings
 from agentv.errors import UsageError
 from agentv.model.suite.suite import Suite, TargetSpec
+from agentv.model.suite.workspace import SandboxName
+from agentv.model.values.response import Failure
 
 MOST_NAMED = 20
 """Variants that a hint names."""
@@ -88,20 +90,31 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
 
 
 def _notes_on_sandboxes(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
-    used = [suite.workspaces for suite in suites if suite.workspaces]
     from agentv.workspaces.capabilities import WITHOUT_BWRAP, capabilities  # only a run with workspaces pays for this
 
-    asked = {settings.sandbox} if settings.sandbox is not None else {name for one in used for name in one.sandboxes}
-    if "none" in asked:
+    chosen = _chosen_sandboxes(suites)
+    if any(name == wanted[0] == "none" for wanted, name in chosen.items()):
         yield f"agents run without a sandbox, as the {'flag' if settings.sandbox else 'suite'} says. {WITHOUT_BWRAP}"
-    if not asked & {None, "bwrap"}:
-        return
-    can = capabilities()
-    if can.bwrap:
-        if any(_is_confined(spec) for suite in suites if suite.workspaces for spec in suite.targets):
-            yield "agents run in the sandbox bwrap"
-    else:
-        yield f"agents run WITHOUT A SANDBOX, since bwrap is not available. {can.bwrap_problem} {WITHOUT_BWRAP}"
+    for missing in sorted({wanted[0] for wanted, name in chosen.items() if name == "none" != wanted[0]}):
+        why = capabilities().bwrap_problem if missing == "bwrap" else capabilities().docker_problem
+        yield f"agents run WITHOUT A SANDBOX, since {missing} is not available. {why} {WITHOUT_BWRAP}"
+    if any(_is_confined(spec) for suite in suites if suite.workspaces for spec in suite.targets):
+        yield from (f"agents run in the sandbox {name}" for name in sorted({*chosen.values()} - {"none"}))
+
+
+def sandboxes_of(suites: tuple[Suite, ...]) -> list[SandboxName]:
+    """What confines the agents of a run on this machine."""
+    return sorted(set(_chosen_sandboxes(suites).values()))
+
+
+def _chosen_sandboxes(suites: tuple[Suite, ...]) -> dict[tuple[SandboxName, ...], SandboxName]:
+    """What cases ask for → what of it is used here."""
+    from agentv.workspaces.capabilities import capabilities  # only a run with workspaces pays for this
+    from agentv.workspaces.sandboxes.choice import chosen_sandbox
+
+    asked = {one for suite in suites for one in suite.workspaces.sandboxes}
+    found = {wanted: chosen_sandbox(wanted, network, capabilities()) for wanted, network in asked}
+    return {wanted: name for wanted, name in found.items() if not isinstance(name, Failure)}
 
 
 def _unconfined(suites: tuple[Suite, ...]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun
+from agentv.app.planning.workspaces import sandboxes_of
 from agentv.app.settings import EvalSettings
 from agentv.engine.plan import Plan
 from agentv.model.run.summary import SelectedCases
@@ -47,6 +48,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         **({"selected": asdict(selected)} if (selected := selected_cases(prepared)) is not None else {}),
         "settings": {**_settings_record(prepared, before.settings, seed), **_failed_record(prepared)},
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
+        **_sandboxes_record(prepared),
         **({"agent_versions": dict(before.agent_versions)} if before.agent_versions else {}),
     }
 
@@ -127,6 +129,13 @@ def _failed_record(prepared: Prepared) -> dict[str, Json]:
     from agentv.app.planning.last_failed import as_recorded
 
     return {"last_failed": as_recorded(failed, root_of(prepared.suites))}
+
+
+def _sandboxes_record(prepared: Prepared) -> dict[str, Json]:
+    """What confined the agents, which may depend on the machine; nothing where none worked."""
+    if prepared.settings.regrade is not None or not any(suite.workspaces for suite in prepared.suites):
+        return {}
+    return {"sandboxes": list[Json](sandboxes_of(prepared.suites))}
 
 
 def _given_settings(settings: EvalSettings) -> dict[str, Json]:

@@ -172,7 +172,6 @@ def workspace_settings(run: OpenRun) -> WorkspaceSettings:
     root = root_of(run.prepared.suites)
     return WorkspaceSettings(
         kept_directory=str(run.directory.path / KEPT_WORKSPACES),
-        sandbox=run.prepared.settings.sandbox,
         private=tuple(dict.fromkeys((root, str(run.directory.path)))),
         redactor=run.directory.redactor,
     )

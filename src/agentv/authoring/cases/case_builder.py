@@ -254,7 +254,7 @@ class CaseBuilder:
             return None
         spec = work.workspaces.of_case(WorkspaceKeys(keys.workspace, keys.sandbox, keys.environment), reading)
         if spec is not None:
-            self._notes.sandboxes.add(spec.sandbox)
+            self._notes.sandboxes.add((spec.sandbox, spec.network))
             self._notes.existing |= {spec.existing} if spec.existing is not None else set()
         return spec
 

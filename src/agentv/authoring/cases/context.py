@@ -19,7 +19,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import search_paths
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.workspace import SandboxName
+from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.span import Span
 
 
@@ -80,7 +80,7 @@ class CaseNotes:
     seen: bool = False
     invalid: dict[str, list[Span]] = field(default_factory=dict)
     lost: bool = False
-    sandboxes: set[SandboxName | None] = field(default_factory=set)
+    sandboxes: set[tuple[tuple[SandboxName, ...], Network]] = field(default_factory=set)
     existing: set[str] = field(default_factory=set)
 
     @classmethod

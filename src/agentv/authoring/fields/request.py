@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from agentv.authoring.source.nodes import MapNode
+from agentv.authoring.workspaces.keys import ChooseSandbox
 from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
@@ -22,7 +23,7 @@ class Registries:
 
     Attributes:
         warnings: of plugins with names that they cannot have.
-        no_docker: why programs cannot run in docker; None: they can.
+        sandbox: chooses among sandboxes by what works here; None: all are taken to work.
     """
 
     assertions: Registry[AssertionType]
@@ -30,7 +31,7 @@ class Registries:
     custom: CustomTypes
     checkouts: Checkouts
     warnings: tuple[Diagnostic, ...] = ()
-    no_docker: Callable[[], str | None] = lambda: None
+    sandbox: ChooseSandbox | None = None
 
 
 @dataclass(frozen=True, slots=True)

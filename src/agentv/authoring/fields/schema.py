@@ -182,7 +182,9 @@ class AuthoredSuite(Declared):
     workspace: Annotated[
         Unread, Doc("directory that an agent works in: a template, repositories, setup, hidden files")
     ] = None
-    sandbox: Annotated[Unread, Doc("what confines an agent to its workspace: none, bwrap or docker")] = None
+    sandbox: Annotated[
+        Unread, Doc("what confines an agent to its workspace: none, bwrap or docker; of a list the first that works")
+    ] = None
     variants: Annotated[Unread, Doc("ways to equip the same agent; every case runs with each")] = None
     environment: Annotated[Unread, Doc("AgentV's word for `workspace`")] = None
     extensions: Annotated[Unread, Doc("AgentV's hooks: functions of JavaScript files")] = None
@@ -245,7 +247,9 @@ class AuthoredCase(Declared):
         Unread,
         Doc("directory that an agent works in; overrides the suite's key by key"),
     ] = None
-    sandbox: Annotated[Unread, Doc("what confines an agent to its workspace: none, bwrap or docker")] = None
+    sandbox: Annotated[
+        Unread, Doc("what confines an agent to its workspace: none, bwrap or docker; of a list the first that works")
+    ] = None
     environment: Annotated[Unread, Doc("AgentV's word for `workspace`")] = None
     solution: Annotated[
         Unread, Doc("a patch, files or commands that make the case pass, for `agentv check --oracle`")

@@ -143,9 +143,8 @@ class HeaderReader:
         """What reads the workspaces and the tools of the cases."""
         request = self.request
         keys = WorkspaceKeys(authored.workspace, authored.sandbox, authored.environment, authored.extensions)
-        overrides = Overrides(
-            request.workspace_path, request.sandbox, request.keep_workspaces, self.registries.no_docker
-        )
+        choose = self.registries.sandbox if request.for_run and request.asks_targets else None
+        overrides = Overrides(request.workspace_path, request.sandbox, request.keep_workspaces, choose)
         return SuiteWork(keys, authored.variants, authored.tools, overrides, hashes=request.for_run)
 
     def _with_preprocessors(self, node: Node | None, reading: Reading) -> Reading:

@@ -30,9 +30,11 @@ _COPIED: Schema = {
     ]
 }
 
+_SANDBOX: Schema = {"anyOf": [{"enum": ["none", "bwrap", "docker"]}, {"$ref": "#/$defs/placeholder"}]}
+
 WORKSPACE_VALUES: Mapping[str, Schema] = {
     "workspace": {"anyOf": [NAME, {"$ref": "#/$defs/workspace"}, _NOTHING]},
-    "sandbox": {"anyOf": [{"enum": ["none", "bwrap", "docker"]}, {"$ref": "#/$defs/placeholder"}, _NOTHING]},
+    "sandbox": {"anyOf": [*_SANDBOX["anyOf"], {"type": "array", "items": _SANDBOX}, _NOTHING]},
     "environment": {"anyOf": [NAME, {"$ref": "#/$defs/environment"}, _NOTHING]},
     "tools": {"anyOf": [{"type": "object", "additionalProperties": {"$ref": "#/$defs/tool-server"}}, _NOTHING]},
 }

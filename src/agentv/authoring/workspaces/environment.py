@@ -94,7 +94,7 @@ def _docker(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Parts
     )
     context = directory_of(read.context, node, "context", reading)
     return {
-        "sandbox": "docker",
+        "sandbox": ("docker",),
         "docker": DockerImage(read.image or "", context, read.dockerfile or "", read.workdir, mounts),
     }
 

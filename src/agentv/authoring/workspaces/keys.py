@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from agentv.authoring.source.nodes import Node
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
+from agentv.model.suite.workspace import KeepWorkspaces, Network, SandboxName
+from agentv.model.values.response import Failure
 
-NoDocker = Callable[[], "str | None"]
-"""Why programs cannot run in docker; None: they can."""
+ChooseSandbox = Callable[[Sequence[SandboxName], Network], "SandboxName | Failure"]
+"""The first sandbox that works here and gives this network; why none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,14 @@ class WorkspaceKeys:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What the command line says over all files; `existing`: a directory of the user's that is used as it is."""
+    """What the command line says over all files, and this machine of sandboxes.
+
+    Attributes:
+        existing: a directory of the user's that is used as it is.
+        choose: what is run in; None: nothing is run.
+    """
 
     existing: str | None = None
     sandbox: SandboxName | None = None
     keep: KeepWorkspaces | None = None
-    no_docker: NoDocker = lambda: None
+    choose: ChooseSandbox | None = None

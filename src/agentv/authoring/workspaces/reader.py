@@ -30,11 +30,13 @@ from agentv.model.suite.workspace import (
     WorkspaceCommand,
     WorkspaceSpec,
 )
+from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.templating import Scope
 
+_OPTIONAL = "to run without it where it is missing, write `sandbox: [bwrap, none]`, or give --sandbox none"
 _HOOKS = ("before_all", "before_each", "after_each", "after_all")
-_SANDBOX = kind_for(SandboxName)
+_SANDBOX = kind_for(SandboxName | tuple[SandboxName, ...])
 
 
 class WorkspaceReader:
@@ -126,12 +128,12 @@ class WorkspaceReader:
         if overrides.existing is not None:
             parts = {**parts, "existing": overrides.existing}
         if overrides.sandbox is not None:
-            parts = {**parts, "sandbox": overrides.sandbox}
+            parts = {**parts, "sandbox": (overrides.sandbox,)}
         if overrides.keep is not None:
             parts = {**parts, "keep": overrides.keep}
         at = next(iter((*keys.nodes, *self._keys.nodes)), None)
         spec = WorkspaceSpec(**parts, span=span_of(at.at) if at is not None else None)
-        _check_docker(spec, at, overrides, reading)
+        _check_sandbox(spec, keys.sandbox or self._keys.sandbox or at, overrides, reading)
         _check_exposed(spec, reading)
         return replace(spec, sha256=_digest(spec, reading.places.root))
 
@@ -160,22 +162,26 @@ def _joined(first: Hooks, second: Hooks) -> Hooks:
     return Hooks(**{name: (*getattr(first, name), *getattr(second, name)) for name in _HOOKS})
 
 
-def _sandbox(node: Node, reading: Reading) -> SandboxName | None:
+def _sandbox(node: Node, reading: Reading) -> tuple[SandboxName, ...] | None:
     rendered = reading.rendered(node)
     found = INVALID if rendered is None else _SANDBOX.read(rendered, reading, "sandbox")
-    return None if found is INVALID else cast("SandboxName", found)
+    if found is INVALID:
+        return None
+    return cast("tuple[SandboxName, ...]", found if isinstance(found, tuple) else (found,))
 
 
-def _check_docker(spec: WorkspaceSpec, at: Node | None, overrides: Overrides, reading: Reading) -> None:
-    """Report a container that cannot be made."""
-    if spec.sandbox != "docker":
-        return
-    if spec.docker is None:
+def _check_sandbox(spec: WorkspaceSpec, at: Node | None, overrides: Overrides, reading: Reading) -> None:
+    """Report a sandbox that cannot be made."""
+    if "docker" in spec.sandbox and spec.docker is None:
         message = "'sandbox: docker' needs 'docker' in 'workspace', with 'image' or 'context'"
         reading.report.error("missing-key", at, message)
-    why = overrides.no_docker() if reading.strict_env else None
-    if why is not None:
-        reading.report.error("no-docker", at, f"this machine cannot run containers: {why}")
+    found = overrides.choose(spec.sandbox, spec.network) if overrides.choose is not None else None
+    if isinstance(found, Failure):
+        if overrides.sandbox is not None:
+            reading.report.error(found.code, at, f"--sandbox {overrides.sandbox}: {found.message}")
+            return
+        hint = None if "none" in spec.sandbox else _OPTIONAL
+        reading.report.error(found.code, at, found.message, hint=hint)
 
 
 def _check_exposed(spec: WorkspaceSpec, reading: Reading) -> None:

@@ -106,7 +106,7 @@ class MappingReader:
             parts["env"] = _env(read.env, node.items["env"], reading)
         if read.docker is not None:
             parts["docker"] = docker_image(read.docker, node.items["docker"], reading)
-            parts["sandbox"] = "docker"
+            parts["sandbox"] = ("docker",)
         if "max_mb" in node.items or "max_workspace_mb" in node.items:
             parts["max_mb"] = read.max_mb
         self._existing(read, node, parts, reading)

@@ -10,6 +10,9 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 SandboxName = Literal["none", "bwrap", "docker"]
+IF_IT_WORKS: tuple[SandboxName, ...] = ("bwrap", "none")
+"""What a suite gets that asks for no sandbox."""
+
 Network = Literal["host", "loopback", "none"]
 KeepWorkspaces = Literal["none", "failed", "all"]
 Home = Literal["fresh", "host"]
@@ -125,6 +128,7 @@ class WorkspaceSpec:
         protected: globs of files that the agent must not change.
         ignore: globs of files that the diff leaves out.
         existing: absolute path of a directory of the user's own that is used as it is (`--workspace-path`).
+        sandbox: the first of these that works here is used; where none works, nothing runs.
         max_mb: the workspace may grow to so many megabytes.
         sha256: of all of this and of the files behind it.
     """
@@ -138,7 +142,7 @@ class WorkspaceSpec:
     ignore: tuple[str, ...] = ()
     hooks: Hooks = Hooks()
     keep: KeepWorkspaces = "failed"
-    sandbox: SandboxName | None = None
+    sandbox: tuple[SandboxName, ...] = IF_IT_WORKS
     network: Network = "host"
     home: Home = "fresh"
     env: Mapping[str, str] = field(default_factory=dict)
@@ -169,11 +173,11 @@ class WorkspaceUse:
     """What the cases of a suite ask of workspaces.
 
     Attributes:
-        sandboxes: that they name; None among them: one names none.
+        sandboxes: what they ask for, with the network that the sandbox must give.
         existing: the directories of the user's own that agents work in.
     """
 
-    sandboxes: frozenset[SandboxName | None] = frozenset()
+    sandboxes: frozenset[tuple[tuple[SandboxName, ...], Network]] = frozenset()
     existing: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:

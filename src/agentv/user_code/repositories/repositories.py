@@ -86,9 +86,10 @@ class _Remote:
         first = wanted.rest[0]
         if FULL_SHA.fullmatch(first.lower()):
             return self._checkout(wanted, Fit(first.lower(), first.lower(), 1))
-        stored = self._stored(wanted)
-        if stored is not None:
-            return stored
+        return self._stored(wanted) or self._found(wanted, first)
+
+    def _found(self, wanted: RepositoryFile, first: str) -> Checkout | Unavailable:
+        """The file at the ref that its host has now."""
         listing = self._listed(head=first == "HEAD")
         if isinstance(listing, Unavailable):
             return listing
@@ -102,7 +103,7 @@ class _Remote:
         return self._unknown(wanted, listing)
 
     def _stored(self, wanted: RepositoryFile) -> Checkout | None:
-        """The file as it is stored, if its host need not be asked: at a commit or tag, or a branch of less than a day."""
+        """The file as it is stored, if its host need not be asked: a commit, a tag, or a branch of today."""
         noted, first = self._shelf.noted(), wanted.rest[0].lower()
         fits = fitting(wanted, {ref: sha for ref, (sha, _) in noted.items()})
         if not fits and first in noted and not wanted.kind:

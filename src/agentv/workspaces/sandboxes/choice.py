@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.workspace import DockerImage, SandboxName, WorkspaceSpec
+from agentv.model.suite.workspace import DockerImage, Network, SandboxName, WorkspaceSpec
 from agentv.model.values.response import Failure
 from agentv.workspaces.capabilities import Capabilities
 from agentv.workspaces.files.measuring import MEGABYTE
@@ -15,7 +15,6 @@ from agentv.workspaces.sandboxes.places import Places
 from agentv.workspaces.sandboxes.process_group import ProcessGroup
 from agentv.workspaces.settings import WorkspaceSettings
 
-_INSTEAD = "it needs `sandbox: bwrap`"
 ConfinedPrograms = ProcessGroup | Bubblewrap | Docker
 
 
@@ -24,6 +23,7 @@ class SandboxMaker:
     """Makes the sandboxes of one case.
 
     Attributes:
+        name: of the sandbox that was chosen.
         spec: of the case.
         settings: of the run.
         found: what works here.
@@ -31,24 +31,22 @@ class SandboxMaker:
         image: of docker, where that is what the case runs in.
     """
 
+    name: SandboxName
     spec: WorkspaceSpec
     settings: WorkspaceSettings
     found: Capabilities
     run: str
     image: str = ""
 
-    def make(self, places: Places, env: Mapping[str, str], *, setup: bool = False) -> ConfinedPrograms | Failure:
-        """A sandbox; why there is none.
+    def make(self, places: Places, env: Mapping[str, str], *, setup: bool = False) -> ConfinedPrograms:
+        """A sandbox.
 
         Args:
             places: where the program may write.
             env: what is set for every program.
             setup: it is for commands that prepare the workspace, which have the host's network.
         """
-        spec = self.spec
-        name = sandbox_name(spec, self.settings, self.found)
-        if isinstance(name, Failure):
-            return name
+        spec, name = self.spec, self.name
         inner = ProcessGroup(places, env, spec.max_mb * MEGABYTE)
         network = "host" if setup else spec.network
         if name == "docker" and self.found.docker:
@@ -64,20 +62,26 @@ class SandboxMaker:
         return tuple(filter(None, places))
 
 
-def sandbox_name(spec: WorkspaceSpec, settings: WorkspaceSettings, found: Capabilities) -> SandboxName | Failure:
-    """Which sandbox a case gets: `none` where the `bwrap` of a suite does not work; that of a flag is an error then."""
-    wanted = settings.sandbox or spec.sandbox or found.default_sandbox
-    if wanted == "docker":
+def chosen_sandbox(wanted: Sequence[SandboxName], network: Network, found: Capabilities) -> SandboxName | Failure:
+    """The first sandbox that works here and gives the network that is asked for; why none does."""
+    problems = []
+    for name in wanted:
+        problem = _problem(name, network, found)
+        if not problem:
+            return name
+        problems.append(problem.rstrip("."))
+    why = f"nothing was run: {'; '.join(problems)}"
+    if tuple(wanted) == ("docker",) and not found.docker:
+        return Failure("no-docker", why)
+    return Failure("sandbox-unavailable", why)
+
+
+def _problem(name: SandboxName, network: Network, found: Capabilities) -> str:
+    """Why a sandbox cannot be used here; empty: it can."""
+    if name == "docker":
         if not found.docker:
-            return Failure("sandbox-unavailable", f"docker is not available: {found.docker_problem}")
-        return wanted if spec.network != "loopback" else _no_network(spec, f"is not available in docker; {_INSTEAD}")
-    if settings.sandbox == "bwrap" and not found.bwrap:
-        return Failure("sandbox-unavailable", f"bwrap is not available: {found.bwrap_problem}")
-    name: SandboxName = "bwrap" if wanted == "bwrap" and found.bwrap else "none"
-    if spec.network != "host" and name == "none":
-        return _no_network(spec, f"needs `sandbox: bwrap`. {found.bwrap_problem}".rstrip())
-    return name
-
-
-def _no_network(spec: WorkspaceSpec, why: str) -> Failure:
-    return Failure("sandbox-unavailable", f"`network: {spec.network}` {why}")
+            return f"docker is not available. {found.docker_problem}"
+        return "`network: loopback` is not available in docker: it needs `sandbox: bwrap`" * (network == "loopback")
+    if name == "bwrap":
+        return "" if found.bwrap else f"bwrap is not available. {found.bwrap_problem}"
+    return "" if network == "host" else f"`network: {network}` needs `sandbox: bwrap`"

@@ -11,6 +11,8 @@ from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError
 from agentv.registry import extras
+from agentv.workspaces.capabilities import Capabilities
+from agentv.workspaces.sandboxes.choice import chosen_sandbox
 
 SUITE = """\
 target: echo
@@ -41,8 +43,15 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def no_docker(monkeypatch):
+    monkeypatch.setattr(Capabilities, "docker", None)
+    monkeypatch.setattr(Capabilities, "docker_problem", "the daemon is gone")
+
+
 def loaded(**more):
-    return load(LoadRequest(("a.eval.yaml",), **more), registries()).suites[0]
+    known = replace(registries(), sandbox=None)
+    return load(LoadRequest(("a.eval.yaml",), **more), known).suites[0]
 
 
 def specs(**more):
@@ -53,7 +62,7 @@ def test_a_case_wins_key_by_key(project):
     found = specs()
     plain, own = found["plain"], found["own"]
     assert [str(one) for one in plain.setup] == ["make"]
-    assert (own.setup, own.protected, own.keep, own.sandbox) == ((), ("tests/**",), "all", "none")
+    assert (own.setup, own.protected, own.keep, own.sandbox) == ((), ("tests/**",), "all", ("none",))
     assert own.template == plain.template
     assert [str(one) for one in (*own.hooks.before_each, *own.hooks.after_each)] == ["three", "two"]
     assert own.env == {"A": "1", "B": "2"}
@@ -61,7 +70,7 @@ def test_a_case_wins_key_by_key(project):
 
 def test_flags_win_over_files(project):
     found = specs(sandbox="bwrap", keep_workspaces="none", workspace_path="/shared")
-    assert {(one.sandbox, one.keep, one.existing) for one in found.values()} == {("bwrap", "none", "/shared")}
+    assert {(one.sandbox, one.keep, one.existing) for one in found.values()} == {(("bwrap",), "none", "/shared")}
 
 
 @pytest.mark.parametrize("place", ["repo/a.py", "repo/new.py", "skill/SKILL.md"])
@@ -100,19 +109,64 @@ def test_a_check_of_files_hashes_nothing(project):
     assert {one.template.sha256 for one in specs(for_run=False).values()} == {""}
 
 
-def test_containers_need_docker(project):
-    (project / "a.eval.yaml").write_text(
-        "target: echo\nworkspace: {docker: {image: python}}\n"
-        "tests: [{id: a, input: hello, assert: [contains: hello]}]\n"
+NOWHERE = Capabilities(bwrap=None, bwrap_problem="Install bubblewrap.", user_namespaces=False)
+DOCKER = "workspace: {docker: {image: python}}\n"
+
+
+def on_machine(can, written, **flags):
+    """The codes and messages on a machine that can do this, or the sandboxes that a case asks for."""
+    Path("a.eval.yaml").write_text(
+        f"target: echo\n{written}tests: [{{id: a, input: hello, assert: [contains: hello]}}]\n"
     )
-    known = replace(registries(), no_docker=lambda: "the daemon is gone")
-    with pytest.raises(LoadError) as refused:
-        load(LoadRequest(("a.eval.yaml",)), known)
-    assert [one.code for one in refused.value.diagnostics] == ["no-docker"]
-    assert "the daemon is gone" in refused.value.diagnostics[0].message
-    known = replace(registries(), no_docker=lambda: None)
-    spec = next(iter(load(LoadRequest(("a.eval.yaml",)), known).suites[0].cases)).workspace
-    assert (spec.sandbox, spec.docker.image) == ("docker", "python")
+    known = replace(registries(), sandbox=lambda wanted, network: chosen_sandbox(wanted, network, can))
+    try:
+        return next(iter(load(LoadRequest(("a.eval.yaml",), **flags), known).suites[0].cases)).workspace.sandbox
+    except LoadError as refused:
+        return [(one.code, one.span.line, one.message) for one in refused.diagnostics]
+
+
+@pytest.mark.parametrize("written", ["sandbox: bwrap\n", "sandbox: [bwrap]\n", "sandbox: [docker, bwrap]\n" + DOCKER])
+def test_a_sandbox_that_is_missing_is_an_error_wherever_it_is_asked_for(project, written, no_docker):
+    """The same by a flag, over a suite that asks for none."""
+    asked = on_machine(NOWHERE, written)
+    flag = on_machine(NOWHERE, "workspace: {template: ./repo}\nsandbox: none\n", sandbox="bwrap")
+    for (code, line, message), at in ((asked[0], 2), (flag[0], 3)):
+        assert (code, line) == ("sandbox-unavailable", at)
+        assert "nothing was run: " in message
+        assert "bwrap is not available. Install bubblewrap" in message
+    assert flag[0][2].startswith("--sandbox bwrap: ")
+
+
+def test_of_a_list_the_first_that_works_is_used(project, no_docker):
+    assert on_machine(NOWHERE, "sandbox: [bwrap, none]\n") == ("bwrap", "none")
+    assert chosen_sandbox(("bwrap", "none"), "host", NOWHERE) == "none"
+    assert chosen_sandbox(("bwrap", "none"), "host", replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
+    assert chosen_sandbox(("docker", "bwrap"), "host", replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
+
+
+def test_a_network_that_is_to_be_closed_is_never_the_hosts(project):
+    written = "workspace: {template: ./repo, network: none}\n"
+    assert on_machine(replace(NOWHERE, bwrap="/bin/bwrap"), written) == ("bwrap", "none")
+    for more in ("", "sandbox: none\n"):
+        [(code, _, message)] = on_machine(NOWHERE, written + more)
+        assert code == "sandbox-unavailable"
+        assert "`network: none` needs `sandbox: bwrap`" in message
+
+
+def test_containers_need_docker(project, no_docker, monkeypatch):
+    assert on_machine(NOWHERE, DOCKER) == [
+        ("no-docker", 2, "nothing was run: docker is not available. the daemon is gone")
+    ]
+    monkeypatch.setattr(Capabilities, "docker", "/bin/docker")
+    assert on_machine(NOWHERE, DOCKER) == ("docker",)
+    [(code, _, message)] = on_machine(NOWHERE, "workspace: {docker: {image: python}, network: loopback}\n")
+    assert code == "sandbox-unavailable"
+    assert "`network: loopback` is not available in docker" in message
+
+
+def test_what_is_not_run_needs_no_sandbox(project):
+    assert on_machine(NOWHERE, "sandbox: bwrap\n", for_run=False) == ("bwrap",)
+    assert on_machine(NOWHERE, "sandbox: bwrap\n", asks_targets=False) == ("bwrap",)
 
 
 def test_a_variable_of_a_case_fills_in_its_workspace(project):

@@ -14,7 +14,7 @@ from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import run_program
 from agentv.user_code.unix_sockets import listening_at
 from agentv.workspaces.capabilities import Capabilities
-from agentv.workspaces.sandboxes.choice import sandbox_name
+from agentv.workspaces.sandboxes.choice import chosen_sandbox
 from doubles.opened_workspaces import Place, printed
 from needs import needs
 
@@ -252,17 +252,16 @@ def test_nothing_is_left_running(confined):
 
 FOUND = Capabilities("/usr/bin/bwrap", "", True)
 MISSING = Capabilities(None, "Install bubblewrap.", False)
+NO_BWRAP = "bwrap is not available. Install bubblewrap"
 
 
 @pytest.mark.parametrize(
-    ("keys", "found", "message"),
+    ("asked", "found", "message"),
     [
-        ({}, MISSING, "`network: loopback` needs `sandbox: bwrap`. Install bubblewrap."),
-        ({"sandbox": "none"}, FOUND, "`network: loopback` needs `sandbox: bwrap`."),
-        ({"network": "none"}, MISSING, "`network: none` needs `sandbox: bwrap`. Install bubblewrap."),
+        ((("bwrap", "none"), "loopback"), MISSING, f"{NO_BWRAP}; `network: loopback` needs `sandbox: bwrap`"),
+        ((("none",), "loopback"), FOUND, "`network: loopback` needs `sandbox: bwrap`"),
+        ((("bwrap", "none"), "none"), MISSING, f"{NO_BWRAP}; `network: none` needs `sandbox: bwrap`"),
     ],
 )
-def test_a_closed_network_is_an_error_where_it_cannot_be_had(tmp_path, keys, found, message):
-    place = Place(tmp_path, None)
-    name = sandbox_name(place.spec(**{"network": "loopback", **keys}), place.settings, found)
-    assert name == Failure("sandbox-unavailable", message)
+def test_a_closed_network_is_an_error_where_it_cannot_be_had(asked, found, message):
+    assert chosen_sandbox(*asked, found) == Failure("sandbox-unavailable", f"nothing was run: {message}")
