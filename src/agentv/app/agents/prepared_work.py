@@ -83,7 +83,7 @@ def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase
         raise UsageError(f"{out} exists and is not an empty directory", "give a new directory")
     prepared = _prepared(settings, test_id, PreparedWork("", "", None))
     trial = _only(prepared, test_id)
-    _write(trial, directory, settings)
+    _write(trial, directory)
     return PreparedCase(directory, trial.case.workspace is not None, prepared.diagnostics)
 
 
@@ -152,7 +152,7 @@ def _only(prepared: Prepared, test_id: str) -> Trial:
     raise UsageError(f"'{test_id}' stands for {len(trials)} trials", "give the id of one case with one prompt")
 
 
-def _write(trial: Trial, directory: Path, settings: EvalSettings) -> None:
+def _write(trial: Trial, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if trial.case.workspace is not None:
         (directory / WORKSPACE).mkdir()
