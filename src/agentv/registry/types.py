@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.suite.workspace import Network, SandboxName
+from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
 from agentv.registry.fields import Declared, DeclaredAssertion, Issue
 from agentv.registry.plugins import PluginCode
@@ -221,3 +223,6 @@ class Discovered:
 
 Checkouts = Callable[[RepositoryFile, Mapping[str, str]], "Checkout | Unavailable"]
 """(a file of a repository, the environment of the process) → where it lies on disk; fetched where it must be."""
+
+ChooseSandbox = Callable[[Sequence[SandboxName], Network], "SandboxName | Failure"]
+"""The first sandbox that works here and gives this network; why none does."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from agentv.authoring.source.nodes import MapNode
-from agentv.authoring.workspaces.keys import ChooseSandbox
 from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
@@ -14,7 +13,7 @@ from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 from agentv.registry.table import Registry
-from agentv.registry.types import AssertionType, Checkouts, CustomTypes, Provider
+from agentv.registry.types import AssertionType, Checkouts, ChooseSandbox, CustomTypes, Provider
 
 
 @dataclass(frozen=True, slots=True)

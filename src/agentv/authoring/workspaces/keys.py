@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from agentv.authoring.source.nodes import Node
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.workspace import KeepWorkspaces, Network, SandboxName
-from agentv.model.values.response import Failure
-
-ChooseSandbox = Callable[[Sequence[SandboxName], Network], "SandboxName | Failure"]
-"""The first sandbox that works here and gives this network; why none does."""
+from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
+from agentv.registry.types import ChooseSandbox
 
 
 @dataclass(frozen=True, slots=True)
