@@ -11,7 +11,7 @@ import pytest
 from agentv.model.run.grade import Check
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.values.message import Message
-from agentv.model.values.response import Failure
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.html import HtmlReport, render
 from agentv.reports.html.browser_modules import joined, module_sources
@@ -217,6 +217,24 @@ def test_tool_calls_and_retries_are_shown(opened):
     shown = opened(everything(), at="#/case/agent/looks-it-up/gpt").inner_text("article")
     for text in ("calls find_order (182 ms)", '"id": "4711"', '"status": "shipped"', "rate-limited after 120 ms"):
         assert text in shown
+
+
+@pytest.mark.parametrize("of_turn", [False, True])
+def test_thoughts_are_folded_beside_the_answer_that_was_graded(opened, of_turn):
+    answer = TargetResponse("<think>maybe 41?</think>\n\n42").without_thoughts()
+    said = {"turns": (answer, answer)} if of_turn else {"thoughts": answer.thoughts}
+    tab = opened([finished(output=answer.output, **said)], at="#/case/refunds/case-1/gpt")
+    thoughts = tab.locator("details.thoughts").first
+    assert thoughts.inner_text() == "Thoughts, not graded: 24 characters"
+    thoughts.locator("summary").click()
+    assert thoughts.locator("pre").inner_text() == "<think>maybe 41?</think>"
+    assert tab.locator("details.thoughts + *").first.inner_text().endswith("42")
+
+
+def test_thoughts_without_an_answer_are_shown(opened):
+    cut = finished("errored", output="", thoughts="<think>so long", error=Failure("empty-output", "it ends there"))
+    tab = opened([cut], at="#/case/refunds/case-1/gpt")
+    assert tab.inner_text("section:has(h2:text('Answer'))").endswith("Thoughts, not graded: 14 characters")
 
 
 def test_samples_of_a_case_stand_together(opened):

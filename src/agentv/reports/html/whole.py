@@ -138,6 +138,7 @@ def _turn(answer: TargetResponse) -> dict[str, Any]:
     return _without_empty(
         {
             "output": _shortened(answer.output),
+            "thoughts": _shortened(answer.thoughts.strip()),
             "messages": _messages(answer.messages),
             "tokens": _usage(answer.token_usage),
             "cost_usd": answer.cost_usd,

@@ -20,7 +20,7 @@ import { checksOf } from "./checks.js";
 import { Evidence } from "./evidence.js";
 import { fileChangesOf } from "./file_changes.js";
 import { timelineOf } from "./timeline.js";
-import { answerText, code, inputOf, transcriptOf, turnsOf } from "./transcript.js";
+import { answerText, code, inputOf, thoughtsOf, transcriptOf, turnsOf } from "./transcript.js";
 
 /** @import { Case } from "../data/types.d.ts" */
 
@@ -195,25 +195,27 @@ function problem(told) {
 }
 
 function answer(told, evidence) {
-  if (told.output === undefined)
-    return told.error ? null : section("Answer", element("p", { class: "panel note" }, "The answer is empty."));
-  return section(
-    "Answer",
+  const thoughts = thoughtsOf(told);
+  if (told.output === undefined && told.error) return thoughts ? section("Answer", thoughts) : null;
+  return section("Answer", element("div", { class: "stack" }, thoughts, answerPanel(told, evidence)));
+}
+
+function answerPanel(told, evidence) {
+  if (told.output === undefined) return element("p", { class: "panel note" }, "The answer is empty.");
+  return element(
+    "div",
+    { class: "panel" },
     element(
       "div",
-      { class: "panel" },
-      element(
-        "div",
-        { class: "corner" },
-        isCode(told.output)
-          ? viewButtons(["code", "markdown", "plain"], "code")
-          : offersMarkdown(told)
-            ? markdownButton()
-            : null,
-        copyButton(textOf(told.output)),
-      ),
-      evidence.place(answerOf(told.output)),
+      { class: "corner" },
+      isCode(told.output)
+        ? viewButtons(["code", "markdown", "plain"], "code")
+        : offersMarkdown(told)
+          ? markdownButton()
+          : null,
+      copyButton(textOf(told.output)),
     ),
+    evidence.place(answerOf(told.output)),
   );
 }
 

@@ -64,6 +64,13 @@ export function answerText(told, plain = saidText) {
   return element("div", {}, shown, viewButtons(["json", "plain"], "json"));
 }
 
+// The block that began an answer, which no assertion saw.
+export function thoughtsOf({ thoughts }) {
+  if (thoughts === undefined) return null;
+  const title = `Thoughts, not graded: ${characters(lengthOf(thoughts))}`;
+  return folded(title, () => longText(thoughts), { class: "panel thoughts" });
+}
+
 export function inputOf(told) {
   const messages = told.input ?? [];
   if (!messages.length) return null;
@@ -97,7 +104,9 @@ export function turnsOf(told) {
       ];
       const title = `Answer ${number + 1}${facts.some(Boolean) ? `: ${facts.filter(Boolean).join(", ")}` : ""}`;
       const body = () =>
-        turn.messages ? element("div", { class: "messages" }, turn.messages.map(messageOf)) : answerText(turn.output);
+        turn.messages
+          ? element("div", { class: "messages" }, turn.messages.map(messageOf))
+          : element("div", { class: "stack" }, thoughtsOf(turn), answerText(turn.output));
       return folded(title, body, { class: "panel", open: turns.length < 4 });
     }),
   );

@@ -65,7 +65,7 @@ export function pairs(told) {
           "div",
           {},
           element("dt", {}, name),
-          element("dd", { class: /^[0-9a-f]{40,}$/.test(value) ? "hash" : null }, inline(String(value))),
+          element("dd", { class: /^[0-9a-f]{40,}(-\d+)?$/.test(value) ? "hash" : null }, inline(String(value))),
         ),
       ),
   );
