@@ -133,11 +133,12 @@ def test_providers_become_targets(tmp_path: Path) -> None:
     found = from_promptfoo(sample("models", tmp_path), None)
     assert found is not None
     targets = yaml.safe_load(found.path.read_text())["targets"]
+    assert {one.pop("thoughts") for one in targets if "provider" in one} == {"keep"}
     assert targets[:5] == [
-        "openai:gpt-5-mini",
+        {"provider": "openai:gpt-5-mini"},
         {"name": "big", "provider": "openai:gpt-5", "api": "responses", "temperature": 0.5},
-        "anthropic:claude-haiku-4-5",
-        "cli:./answer.sh --fast {PROMPT} {OPTIONS} {CONTEXT}",
+        {"provider": "anthropic:claude-haiku-4-5"},
+        {"provider": "cli:./answer.sh --fast {PROMPT} {OPTIONS} {CONTEXT}"},
         {"provider": "python", "function": "provider.py:call_api"},
     ]
     assert targets[5] == {
@@ -302,7 +303,20 @@ def test_providers_become_targets(tmp_path: Path) -> None:
 def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> None:
     text = f"prompts: hi\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
     document, _ = converted(text, tmp_path)
-    assert document.get("target", document.get("targets")) in (ours, [ours])
+    assert document["targets"] == [{**(ours if isinstance(ours, dict) else {"provider": ours}), "thoughts": "keep"}]
+
+
+@pytest.mark.parametrize("of_test", [False, True])
+def test_thoughts_are_part_of_the_answer_as_in_promptfoo(of_test: bool, tmp_path: Path) -> None:
+    (tmp_path / "answers.py").write_text(
+        "def call_api(prompt, options, context): return {'output': '<think>maybe 41?</think>42'}\n"
+    )
+    text = "prompts: hello\nproviders: [{id: 'file://answers.py', label: mine}, echo]\ntests:\n"
+    text += "- {provider: mine, assert: [{type: contains, value: '41'}]}\n" if of_test else ""
+    text += "- {assert: [{type: contains, value: '41'}]}\n" if not of_test else ""
+    converted(text, tmp_path)
+    found = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    assert {one.trial.target.name: one.status for one in found.results}["mine"] == "passed"
 
 
 @pytest.mark.parametrize(
@@ -495,6 +509,7 @@ def test_the_settings_of_a_model_keep_their_meaning(tmp_path: Path) -> None:
             "base_url": "https://gateway.example/v1",
             "temperature": 0.5,
             "max_tokens": 9,
+            "thoughts": "keep",
         }
     ]
 
@@ -620,7 +635,7 @@ def test_a_transform_of_the_one_provider_is_an_option_of_every_test(tmp_path: Pa
     provider = "{id: echo, transform: output.trim()}"
     document, told = converted(f"prompts: a\nproviders: [{provider}]\ntests: [{TEST}]\n", tmp_path)
     assert told == []
-    assert document["targets"] == ["echo"]
+    assert document["targets"] == [{"provider": "echo", "thoughts": "keep"}]
     assert document["default_test"]["options"]["transform"] == "javascript:output.trim()"
 
 

@@ -63,7 +63,7 @@ def test_prompts_that_some_providers_get_become_cases(tmp_path: Path) -> None:
     made = [(case["id"], case["input"], case.get("target")) for case in document["tests"]]
     assert made == [
         ("test-1-one", "A {{ x }}", None),
-        ("test-1-two-b-b", "B {{ x }}", {"name": "b", "provider": "echo"}),
+        ("test-1-two-b-b", "B {{ x }}", {"name": "b", "provider": "echo", "thoughts": "keep"}),
     ]
     asked = [(one.trial.target.name, one.output) for one in evaluate(str(tmp_path / "promptfoo.eval.yaml")).results]
     assert sorted(asked, key=str) == [("b", "A 1"), ("b", "B 1"), ("echo", "A 1")]
@@ -100,10 +100,11 @@ def test_settings_of_a_prompt_become_those_of_a_target(tmp_path: Path) -> None:
     text = f"prompts: {prompts}\nproviders: [{{id: 'openai:gpt-5', config: {{temperature: 0}}}}]\n"
     document, told = configuration(text + "tests: [{assert: [{type: contains, value: A}]}]\n", tmp_path)
     assert told == []
-    own = {"name": "openai:gpt-5 two", "provider": "openai:gpt-5", "temperature": 1, "max_tokens": 5}
-    assert document["targets"] == [{"provider": "openai:gpt-5", "temperature": 0}, own]
+    first = {"provider": "openai:gpt-5", "temperature": 0, "thoughts": "keep"}
+    own = {**first, "name": "openai:gpt-5 two", "temperature": 1, "max_tokens": 5}
+    assert document["targets"] == [first, own]
     made = [(case["input"], case["target"]) for case in document["tests"]]
-    assert made == [("A", {"provider": "openai:gpt-5", "temperature": 0}), ("B", own)]
+    assert made == [("A", first), ("B", own)]
 
 
 def test_settings_of_a_prompt_that_a_provider_does_not_take_are_reported(tmp_path: Path) -> None:

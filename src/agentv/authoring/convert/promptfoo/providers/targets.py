@@ -75,7 +75,7 @@ class _Provider:
 
 def targets(node: Node, source: Source) -> Node:
     """What `providers` or `targets` says: one, or a list of them."""
-    made = list(_named_once(_targets(node, source)))
+    made = [_graded_whole(one) for one in _named_once(_targets(node, source))]
     return made[0] if len(made) == 1 and not isinstance(node, ListNode) else ListNode(made, node.at)
 
 
@@ -93,6 +93,17 @@ def _named_once(made: list[Node]) -> Iterator[Node]:
             yield mapping(one, {**items, "name": text_node(f"{name}-{number}", one.at)})
 
 
+def _graded_whole(target: Node) -> Node:
+    """The target with its thoughts as part of the answer: promptfoo grades them, too. What is no target stays."""
+    if isinstance(target, Scalar):
+        if target.text.startswith(("unconverted:", FILE)):
+            return target
+        target = MapNode({"provider": target}, {"provider": target.at}, target.at)
+    if not isinstance(target, MapNode) or "provider" not in target.items:
+        return target
+    return mapping(target, {**target.items, "thoughts": text_node("keep", target.at)})
+
+
 def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
     """Targets by the id and the label of their providers."""
     silent = replace(source, report=Report())
@@ -102,7 +113,7 @@ def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
         made = _target(item, silent) if isinstance(item, Scalar | MapNode) else None
         said = [item.get("id"), item.get("label")] if isinstance(item, MapNode) else [item]
         if made is not None:
-            found |= {one.text: made for one in said if isinstance(one, Scalar)}
+            found |= {one.text: _graded_whole(made) for one in said if isinstance(one, Scalar)}
     return found
 
 
