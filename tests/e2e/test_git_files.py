@@ -47,3 +47,26 @@ def test_a_repository_that_was_never_there_leaves_nothing_behind(project, hosts)
     ended = project.run("eval", "a.eval.yaml", env=hosts.env)
     assert (ended.status, "missing-repository" in ended.stdout + ended.stderr) == (2, True)
     assert hosts.kept() == []
+
+
+TOKEN = "ghp-Zq8Wv3Rt6Yb1Nc9XkL2pM5"
+
+
+def test_a_token_in_a_url_is_refused_and_never_shown(project, hosts, remote):
+    """The access to a private repository is git's own matter, whose errors lose their tokens too."""
+    url = f"https://x-access-token:{TOKEN}@github.com/acme/evals/blob/main/docs/a.md"
+    query = f"{URL.format('main')}?token={TOKEN}"
+    text = f"target: echo\nprompts: ['{url}']\ninput_files: ['{query}']\ntests: [{{id: a, input: x, assert: [contains: x]}}]\n"
+    project.write("a.eval.yaml", text)
+    for command in (("validate",), ("validate", "--json"), ("eval", "--list"), ("eval",)):
+        ended = project.run(*command, "a.eval.yaml", env=hosts.env)
+        told = ended.stdout + ended.stderr
+        assert (ended.status, told.count("contains a user or a token")) == (2, 2), told
+        assert TOKEN not in told
+    project.write("a.eval.yaml", SUITE % URL.format("main"))
+    inserted = {"GIT_CONFIG_KEY_0": f"url.https://bob:{TOKEN}@127.0.0.1:1/.insteadOf"}
+    ended = project.run("eval", "a.eval.yaml", env={**hosts.env, **inserted})
+    assert "cannot reach github.com/acme/evals" in ended.stderr
+    assert TOKEN not in ended.stdout + ended.stderr
+    kept = [*project.path.rglob("*"), *hosts.home.rglob("*")]
+    assert not any(TOKEN in str(path) or (path.is_file() and TOKEN.encode() in path.read_bytes()) for path in kept)

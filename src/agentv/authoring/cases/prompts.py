@@ -250,7 +250,8 @@ class _PromptReader:
         reading = self.reading
         written = node.value.strip().removeprefix("file://")
         mentioned_in = span_of(node.at).file
-        if not has_magic(written) or reading.places.find(written, mentioned_in)[0] is not None:
+        plain = GIT_URL.match(written) or not has_magic(written)
+        if plain or reading.places.find(written, mentioned_in)[0] is not None:
             found = reading.find(Scalar(written, written, node.at), "file")
             return [found] if found else []
         base, found_paths = selected(node, written, reading)

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
 from agentv.authoring.source.boundary import Boundary
+from agentv.authoring.source.masking import is_secret
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Scalar
 from agentv.authoring.source.report import Report
@@ -17,7 +18,7 @@ from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.formatting import plural
 from agentv.model.values.lazy_pattern import lazy_pattern
 
-GIT_URL = lazy_pattern(r"https?://(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org)/")
+GIT_URL = lazy_pattern(r"https?://(?P<user>[^/@\s]*@)?(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org)/")
 
 FindCheckout = Callable[[RepositoryFile], "Checkout | Unavailable"]
 
@@ -75,6 +76,11 @@ def parse_url(url: str) -> RepositoryFile:
     pattern, form = _FORMS[host]
     address, _, fragment = url[match.end() :].partition("#")
     path, _, query = address.partition("?")
+    if match["user"] or any(map(is_secret, parse_qs(query))):
+        raise BadUrlError(
+            "this URL contains a user or a token, which is not used: git's own credentials are",
+            "write the URL without it, and give git access to the repository: a credential helper, or an SSH key",
+        )
     if fragment:
         raise BadUrlError(
             f"only whole files can be used, but '#{fragment}' is a part of one", f"write it without '#{fragment}'"

@@ -26,6 +26,7 @@ SHA = "0123456789abcdef" * 2 + "01234567"
         (f"{GITHUB}main/docs/a.md", RepositoryFile("github.com", "acme/evals", ("main", "docs", "a.md"))),
         ("http://www.github.com/a/b.git/blob/v1/x", RepositoryFile("github.com", "a/b", ("v1", "x"))),
         (f"{GITHUB}main/a%20b.md?plain=1", RepositoryFile("github.com", "acme/evals", ("main", "a b.md"))),
+        (f"{GITHUB}main/a@b:c.md?raw=true", RepositoryFile("github.com", "acme/evals", ("main", "a@b:c.md"))),
         (f"{GITHUB}feature%2Fx/a.md", RepositoryFile("github.com", "acme/evals", ("feature", "x", "a.md"))),
         (f"{GITHUB}-u/-x", RepositoryFile("github.com", "acme/evals", ("-u", "-x"))),
         (
@@ -61,12 +62,19 @@ def test_urls_of_files(url, file):
         f"{GITHUB}main/a%0a.md",
         f"{GITHUB}main/%ff.md",
         f"{GITHUB}main/a.md#L3-L9",
+        *(
+            f"https://{user}@github.com/acme/evals/blob/main/a.md"
+            for user in ("bob", "bob:t0k3n", "x-access-token:t0k3n")
+        ),
+        f"{GITHUB}main/a.md?token=t0k3n",
+        f"{GITHUB}main/a.md?plain=1&private_token=t0k3n",
     ],
 )
 def test_urls_of_no_file(url):
     with pytest.raises(BadUrlError) as caught:
         parse_url(url)
     assert caught.value.hint.startswith("write ")
+    assert "t0k3n" not in f"{caught.value} {caught.value.hint}"
 
 
 @given(st.text(max_size=40))
