@@ -1,74 +1,88 @@
 #!/usr/bin/env python3
-"""False-positive rate and power of `agentv trend`, by simulation.
+"""False alarms and detection of `agentv trend`, by simulation.
 
     benchmarks/trend.py
     benchmarks/trend.py --rounds 400 --cases 200
 
-Each round generates the runs of a suite and calls `stats.series.Trend`, the rule of the command. The cases have their
-own rates; in addition each run has a shift that all its cases share, which persists from run to run with the
-autocorrelation ρ: a provider that is worse today is worse tomorrow. `line` and `step` add a fall of so many points over
-all runs, or at the middle. `ordinary` is the interval of least squares for independent runs.
+A round is a series of runs. Each case passes or fails by nature (90 % pass) and is flaky: in each run it does the
+opposite with its own probability, drawn between 0 and a maximum. `null`: nothing changes in 30 runs; a false alarm is
+any difference shown from the run before, or of the then latest run from the first. `step`: at one run, cases that pass
+begin to fail until the pass rate is 30 points lower; it counts only if the difference from the run before is shown.
+The rule is `stats.comparison.spending`, that of the command.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Hashable
 
 import numpy as np
-from scipy import stats
 
-from agentv.stats.series.series import Paired, Point, Trend, error_of_rate
+from agentv.stats.comparison.difference import Differences
+from agentv.stats.comparison.gamma_sums import Numbers
+from agentv.stats.comparison.spending import level_at
 
-SHIFT = 0.04
-"""Standard deviation of what all cases of a run share."""
+RUNS = 30
+POSITIONS = (1, 2, 3, 9, 29)
+STEP = 0.3
 
 
 def main() -> None:
-    """Print a line for each setting."""
+    """Print a line for each maximum of flakiness."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--rounds", type=int, default=100)
+    options.add_argument("--rounds", type=int, default=1000)
     options.add_argument("--cases", type=int, default=100)
     given = options.parse_args()
-    print(f"{given.rounds} rounds, {given.cases} cases, shift {SHIFT}")
-    print(f"{'runs':>5} {'rho':>5} {'fall':>12} {'shown':>7} {'as step':>8} {'ordinary':>9}")
-    for runs in (8, 20):
-        for rho in (0.0, 0.5, 0.8):
-            for kind, fall in (("none", 0.0), ("line", 0.2), ("step", 0.2)):
-                chance = np.random.default_rng(1)
-                found = [one_round(chance, runs, given.cases, rho, (kind, fall)) for _ in range(given.rounds)]
-                shown, steps, usual = (sum(one[at] for one in found) / given.rounds for at in range(3))
-                what = f"{kind} {fall:.2f}"
-                print(f"{runs:>5} {rho:>5} {what:>12} {shown:>7.1%} {steps:>8.1%} {usual:>9.1%}", flush=True)
+    print(f"{given.rounds} rounds, {given.cases} cases; step shown at run {', '.join(str(at + 1) for at in POSITIONS)}")
+    print(f"{'flaky':>12} {'false alarms':>13} {'step shown':>11}")
+    known: dict[tuple[int, int], float] = {}
+    for low, high in ((0.0, 0.0), (0.03, 0.03), (0.0, 0.1), (0.0, 0.3), (0.0, 0.5), (0.5, 0.5)):
+        chance = np.random.default_rng(1)
+        alarms = sum(false_alarm(chance, given.cases, (low, high), known) for _ in range(given.rounds))
+        drops = [dropped(chance, given.cases, (low, high), known) for _ in range(given.rounds)]
+        shown = " ".join(f"{sum(p <= level_at(at) for p in drops) / given.rounds:>6.1%}" for at in POSITIONS)
+        print(f"{low:>5} to {high:<4} {alarms / given.rounds:>12.1%}  {shown}", flush=True)
 
 
-def one_round(
-    chance: np.random.Generator, runs: int, cases: int, rho: float, truth: tuple[str, float]
-) -> tuple[bool, bool, bool]:
-    """Whether a trend or a step is shown; whether it is a step; whether an ordinary interval excludes 0."""
-    paired = drawn(chance, runs, cases, rho, truth)
-    rates = [float(np.mean(list(run.values()))) for run in paired.runs]
-    points = [
-        Point(str(place), rate, None, cases, cases, error_of_rate(rate, cases)) for place, rate in enumerate(rates)
-    ]
-    trend = Trend.of("simulated", "pass rate", points, None, paired)
-    shown = trend.direction in ("rises", "falls")
-    usual = stats.linregress(range(runs), rates).pvalue
-    return shown, shown and trend.step is not None, usual < 0.05
+def rates(chance: np.random.Generator, cases: int, flaky: tuple[float, float]) -> tuple[Numbers, Numbers]:
+    """How often each case passes, and how often it does the opposite of what it does by nature."""
+    flips = chance.uniform(*flaky, cases)
+    return np.where(chance.random(cases) < 0.9, 1 - flips, flips), flips
 
 
-def drawn(chance: np.random.Generator, runs: int, cases: int, rho: float, truth: tuple[str, float]) -> Paired:
-    """The verdicts of all cases in all runs."""
-    kind, fall = truth
-    noise = chance.standard_normal(runs)
-    shift = noise.copy()
-    for place in range(1, runs):
-        shift[place] = rho * shift[place - 1] + noise[place] * np.sqrt(1 - rho**2)
-    moved = {"none": np.zeros(runs), "line": np.linspace(0, 1, runs), "step": (np.arange(runs) >= runs // 2) * 1.0}
-    level = chance.beta(6, 2, cases)[None, :] + (SHIFT * shift - fall * moved[kind])[:, None]
-    passed = chance.random((runs, cases)) < level
-    values: list[dict[Hashable, float]] = [dict(enumerate(map(float, run))) for run in passed]
-    return Paired(values, {})
+def false_alarm(
+    chance: np.random.Generator, cases: int, flaky: tuple[float, float], known: dict[tuple[int, int], float]
+) -> bool:
+    """Whether a series in which nothing changes shows a difference."""
+    passing, _ = rates(chance, cases, flaky)
+    runs = (chance.random((RUNS, cases)) < passing).astype(float)
+    return any(
+        p_of(runs[base], runs[at], known) <= level_at(at, from_baseline=base < at - 1)
+        for at in range(1, RUNS)
+        for base in {at - 1, 0}
+    )
+
+
+def dropped(
+    chance: np.random.Generator, cases: int, flaky: tuple[float, float], known: dict[tuple[int, int], float]
+) -> float:
+    """The p-value of a fall by 30 points, where it falls."""
+    passing, flips = rates(chance, cases, flaky)
+    after, left = passing.copy(), STEP * cases
+    for case in chance.permutation(cases):
+        by = min(left, max(0.0, passing[case] - flips[case]))
+        after[case] -= by
+        left -= by
+    drawn = [(chance.random(cases) < one).astype(float) for one in (passing, after)]
+    p = p_of(drawn[0], drawn[1], known)
+    return p if drawn[1].sum() < drawn[0].sum() else 1.0
+
+
+def p_of(before: Numbers, after: Numbers, known: dict[tuple[int, int], float]) -> float:
+    """The p-value of the command. Of verdicts of single cases it depends on those that rose and fell alone."""
+    moved = int((after > before).sum()), int((after < before).sum())
+    if moved not in known:
+        known[moved] = Differences(before.tolist(), after.tolist(), range(len(before))).p()
+    return known[moved]
 
 
 if __name__ == "__main__":

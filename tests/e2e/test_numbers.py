@@ -49,11 +49,14 @@ def test_a_plan_from_a_run_and_a_trend_over_runs(project):
     assert (refused.status, refused.stdout) == (2, "")
     assert "--detect 0: must be between 0 and 1" in refused.stderr
     drawn = project.run("trend", "--suite", "a", "--last", "5")
-    assert drawn.stdout.startswith("a: pass rate over 2 runs")
+    assert "a on python:coin.py:answer: pass rate of 2 runs, oldest first" in drawn.stdout
     assert len(json.loads(project.run("trend", "--json").stdout)["runs"]) == 2
     assert project.run("trend", "--suite", "b").status == 2
     alone = project.run("trend", "--target", "python:coin.py:answer")
-    assert alone.stdout.startswith("a, target python:coin.py:answer: pass rate over 2 runs"), alone.stderr
+    assert alone.stdout == drawn.stdout, alone.stderr
+    pinned = project.run("results", "pin", "last")
+    assert pinned.stdout.startswith("pinned 20"), pinned.stderr
+    assert json.loads(project.run("trend", "--json").stdout)["baseline"]["pinned"] is True
     misspelt = project.run("trend", "--target", "python:coin.py:anser", "--json")
     assert (misspelt.status, misspelt.stdout) == (2, "")
     assert "did you mean 'python:coin.py:answer'? the suite's targets: python:coin.py:answer" in misspelt.stderr

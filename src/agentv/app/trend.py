@@ -1,28 +1,75 @@
-"""`agentv trend`: how a suite's results moved over its last runs."""
+"""`agentv trend`: the whole runs of one suite and target, each compared with the one before it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
+from agentv.app.compare.gathering import cases_of
+from agentv.app.compare.judging import Part, cluster_of_pair
+from agentv.app.compare.matching import Matched, match
+from agentv.app.compare.records import differences, suites_of
+from agentv.app.compare.settings import same_rate
 from agentv.app.results.finding import runs_in
+from agentv.app.results.listing import listed_run
+from agentv.app.results.pins import pinned_runs
 from agentv.app.results.place import RESULTS, place_holding
-from agentv.app.results.totals import totals_document
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import StoreError, UsageError
 from agentv.lazy_dataclass import dataclass
-from agentv.stats.intervals.proportion import interval_at
-from agentv.stats.series.series import Change, Context, Measure, Paired, Point, Trend, error_of_mean, error_of_rate
-from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
-from agentv.store.journal.run_inputs import InputsCache, SuiteInputs, read_suite_inputs
+from agentv.model.run.compared.trend import Followed, LeftOutRun, RunDifference, Trend, TrendRun
+from agentv.model.run.comparison import CasePair
+from agentv.model.run.runs import RunState
+from agentv.model.run.summary import Summary
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import JsonObject
+from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows
+from agentv.store.rows.current import replaced_lines
+from agentv.store.rows.outcomes import read_outcomes
+from agentv.store.rows.reading import read_rows
+from agentv.store.totals.summary import PlannedCounts, summarize
 
 _SHOWN = 20
 """Names that a message lists."""
+_SELECTIONS = {
+    "last_failed": "ran only cases that had not passed before (--last-failed)",
+    "filter": "ran a part of the cases (--filter)",
+    "tags": "ran a part of the cases (--tag)",
+    "exclude_tags": "ran a part of the cases (--exclude-tag)",
+    "sample": "ran a part of the cases (--sample)",
+    "limit": "ran a part of the cases (--limit)",
+    "regrade": "graded stored answers (--regrade)",
+    "replay": "graded stored answers (--replay)",
+}
+"""Settings of a run that did not call the target for every case."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run that holds results of the suite.
+
+    Attributes:
+        targets: on which it ran the suite.
+    """
+
+    path: Path
+    record: JsonObject
+    targets: tuple[str, ...]
+    problem: str | None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        found = self.record.get("settings")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
 
 
 def suites_with_runs(root: Path) -> list[str]:
@@ -31,308 +78,264 @@ def suites_with_runs(root: Path) -> list[str]:
     Raises:
         StoreError: the files of a run cannot be read.
     """
-    return sorted(_Runs(results_directory(root)).suites())
+    return sorted({name for path in runs_in(results_directory(root)) for name in _suites(path)})
 
 
-def trend(suite: str | None, last: int, measure: Measure, root: Path | None = None, target: str | None = None) -> Trend:
-    """The last runs of a suite, out of those of a project, and how they moved.
+def targets_of(suite: str, root: Path) -> list[str]:
+    """Names of the targets on which a project's runs ran a suite, the newest first.
 
-    Runs that are still being written, were killed, or judged nothing are passed over and counted; so are those whose
-    answers were there before, those of `--last-failed`, and of mean scores those whose samples ended early.
+    Raises:
+        StoreError: the files of a run cannot be read.
+    """
+    runs = reversed(list(_runs_of(suite, results_directory(root))))
+    return list(dict.fromkeys(name for run in runs for name in run.targets))
+
+
+def trend(
+    suite: str | None, last: int, measure: Followed, root: Path | None = None, target: str | None = None
+) -> Trend:
+    """The newest whole runs of a suite on a target, with the difference of each from the one before it.
 
     Args:
         suite: its name; None: the only one that there is.
         last: how many runs at most.
         measure: what of a run is followed.
         root: of the project; None: that of the working directory.
-        target: whose results alone are followed; None: those of all targets together. Runs of several suites do not
-            say what a target came to in one of them: they are passed over and counted.
+        target: None: the only one of the newest whole run.
 
     Raises:
-        UsageError: there is no run of the suite or of the target, or the suite must be named.
+        UsageError: there is no whole run of the suite on the target, or one of the two must be named.
         StoreError: the files of a run cannot be read.
     """
-    results = results_directory(root or place_holding(RESULTS))
-    runs = _Runs(results, target)
-    name = suite if suite is not None else _only_suite(runs, results)
-    found = list(islice(runs.points(name, measure), last))
+    root = root or place_holding(RESULTS)
+    results = results_directory(root)
+    name = suite if suite is not None else _only_suite(root, results)
+    runs = list(_runs_of(name, results))
+    target = target if target is not None else _only_target(name, runs)
+    whole: list[_Run] = []
+    left_out: list[LeftOutRun] = []
+    for run in runs:
+        problem = next(_problems(run, target, measure), None)
+        if problem is None:
+            whole.append(run)
+        else:
+            left_out.append(LeftOutRun(run.run_id, problem))
+    series = _Series(name, target, measure)
+    first = max(0, len(whole) - last)
+    found: list[TrendRun] = []
+    for place, run in enumerate(whole[first:], first):
+        found.append(series.run(run, whole[place - 1] if found else None, place))
     if not found:
-        raise _nothing(runs, name, results, target)
-    context = Context(
-        runs.passed_over,
-        runs.not_new,
-        runs.ended_early,
-        runs.last_failed,
-        tuple(reversed(runs.changes)),
-        runs.undivided,
+        raise _nothing(name, target, runs, left_out, results)
+    pinned = [one for one in pinned_runs(results) if one in {run.run_id for run in whole}]
+    baseline = pinned[-1] if pinned else found[0].run_id
+    return Trend(
+        name,
+        target,
+        measure,
+        tuple(found),
+        first,
+        baseline,
+        bool(pinned),
+        series.from_baseline(
+            next(run for run in whole if run.run_id == baseline), whole[-1], len(whole) - 1, found[-1]
+        ),
+        tuple(left_out),
     )
-    whole = Trend.of(name, measure, list(reversed(found)), context, runs.paired(len(found), measure))
-    return replace(whole, target=target)
 
 
-def target_values(found: Trend, root: Path) -> dict[str, list[float | None]]:
-    """Target → what it came to in each run of a trend, where the run says so; empty where all runs have one target.
-
-    Raises:
-        StoreError: the files of a run cannot be read.
-    """
-    values: dict[str, list[float | None]] = {}
-    key = "pass_rate" if found.measure == "pass rate" else "mean_score"
-    for place, point in enumerate(found.points):
-        groups = _target_groups(totals_document(results_directory(root) / point.run_id) or {}) or {}
-        for name, group in groups.items():
-            value = group.get(key) if isinstance(group, Mapping) else None
-            if isinstance(value, int | float):
-                values.setdefault(name, [None] * len(found.points))[place] = float(value)
-    return values if len(values) > 1 else {}
+def _suites(path: Path) -> Sequence[str]:
+    """The suites that a run has results of."""
+    if is_being_written(path):
+        return ()
+    listed = listed_run(path)
+    return () if listed.summary is None else tuple(listed.summary.by_suite)
 
 
-class _Runs:
-    """The summaries of a repository's runs, newest first.
-
-    Attributes:
-        passed_over: runs that were met and have nothing to say.
-        not_new: those whose answers were another run's, or a cassette's.
-        ended_early: those whose samples ended as soon as a case was decided.
-        last_failed: those of `--last-failed`.
-        undivided: those that do not say what the target came to in the suite.
-        changes: from each run to the one before it, the newest first.
-    """
-
-    def __init__(self, results: Path, target: str | None = None) -> None:
-        self._target = target
-        self._paths = runs_in(results)[::-1]
-        self._cache: InputsCache = {}
-        self._begin()
-
-    def _begin(self) -> None:
-        self.passed_over = self.not_new = self.ended_early = self.last_failed = self.undivided = 0
-        self.changes: list[Change] = []
-        self._judged_inputs: list[SuiteInputs] = []
-
-    def paired(self, count: int, measure: Measure) -> Paired:
-        """The cases of the newest runs that were given, each compared with itself.
-
-        An edited case, or one with another threshold, counts as a new case; for scores the threshold does not matter.
-        """
-        by_rate = measure == "pass rate"
-        clusters: dict[Hashable, Hashable] = {}
-        runs: list[dict[Hashable, float]] = []
-        for inputs in reversed(self._judged_inputs[:count]):
-            values: dict[Hashable, float] = {}
-            for name, found in inputs.judged.items():
-                key = name if by_rate else (*name[:-1], None)
-                values[key] = found.rate if by_rate else found.mean
-                clusters[key] = found.cluster
-            runs.append(values)
-        return Paired(runs, clusters)
-
-    def suites(self) -> set[str]:
-        """The names of all suites."""
-        return {name for _, summary in self._summaries() for name in _groups(summary)}
-
-    def targets(self, suite: str) -> set[str]:
-        """The names of the targets that ran a suite."""
-        names: set[str] = set()
-        for path, summary in self._summaries():
-            if suite in _groups(summary):
-                groups = _target_groups(summary)
-                names.update(_recorded_targets(path, suite) if groups is None else groups)
-        return names
-
-    def points(self, suite: str, measure: Measure) -> Iterator[Point]:
-        """The point of each run of a suite."""
-        self._begin()
-        newer: _TrendRun | None = None
-        for path, summary in self._summaries():
-            group = self._group(summary, suite)
-            if group is None:
-                continue
-            if summary.get("cut") is not None:  # the cases that ran are no random part of all
-                self.passed_over += 1
-                continue
-            run = _TrendRun.of(path, suite, self._cache, self._target)
-            if run.is_not_new:
-                self.not_new += 1
-            elif run.is_of_failures:  # its rate is that of the hardest cases
-                self.last_failed += 1
-            elif run.inputs.ends_early and measure == "mean score":
-                self.ended_early += 1
-            elif (point := _point(run, group, measure)) is None:
-                self.passed_over += 1
-            else:
-                if newer is not None and (change := newer.change_from(run)) != Change(newer.run_id):
-                    self.changes.append(change)
-                self._judged_inputs.append(run.inputs)
-                newer = run
-                yield point
-
-    def _group(self, summary: Mapping[str, Any], suite: str) -> Any:
-        """The results of the suite, or of the target in it; None: the run has none, or does not tell."""
-        group = _groups(summary).get(suite)
-        if group is None or self._target is None:
-            return group
-        targets = _target_groups(summary)
-        self.undivided += targets is None
-        return (targets or {}).get(self._target)
-
-    def _summaries(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-        for path in self._paths:
-            summary = None if is_being_written(path) else totals_document(path)
-            if summary is None:
-                self.passed_over += 1
-            else:
-                yield path, summary
+def _runs_of(suite: str, results: Path) -> Iterator[_Run]:
+    """The runs with the suite, oldest first."""
+    for path in runs_in(results):
+        record = read_document(path / RUN)
+        of_suite = [one for one in suites_of(record) if one.get("name") == suite]
+        listed = listed_run(path)
+        ran = listed.summary.by_suite if listed.summary is not None else {}
+        if not of_suite and suite not in ran:
+            continue
+        named = [str(one["name"]) for of in of_suite for one in of.get("targets") or () if isinstance(one, Mapping)]
+        by_target = listed.summary.by_target if listed.summary is not None else {}
+        targets = tuple(dict.fromkeys(one for one in named if not by_target or one in by_target)) or tuple(by_target)
+        yield _Run(path, record, targets, _unfinished(listed.state, listed.problem, listed.summary))
 
 
-def _groups(summary: Mapping[str, Any]) -> Mapping[str, Any]:
-    groups = summary.get("by_suite")
-    return groups if isinstance(groups, Mapping) else {}
+def _unfinished(state: RunState, problem: str | None, summary: Summary | None) -> str | None:
+    if state == "unreadable":
+        return problem or "cannot be read"
+    if state == "being written":
+        return "is still running"
+    if state == "interrupted" or summary is None or summary.cut is not None:
+        return "did not run all of its cases"
+    return None
 
 
-def _target_groups(summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Target → its results; None: the run has several suites, whose results these are together."""
-    groups = summary.get("by_target")
-    if len(_groups(summary)) > 1:
-        return None
-    return groups if isinstance(groups, Mapping) else {}
+def _problems(run: _Run, target: str, measure: Followed) -> Iterator[str]:
+    """Why a run is not part of the series; nothing if it is."""
+    if run.targets and target not in run.targets:
+        yield f"ran on {_listed(run.targets)}"
+    if run.problem is not None:
+        yield run.problem
+    for name, why in _SELECTIONS.items():
+        if run.settings.get(name) not in (None, [], False):
+            yield why
+    if run.settings.get("rerun") == "failed":
+        yield "ran its failed cases again (--rerun failed)"
+    if not run.settings.get("cache") and measure == "pass rate":
+        return
+    rows = list(read_rows(run.path / INDEX))
+    if run.settings.get("cache") and all(row.reused for row in rows):
+        yield "graded stored answers (--cache)"
+    if measure == "mean score" and any(row.alpha is not None and row.repeat > 1 for row in rows):
+        yield "sampled each case until decided, which biases mean scores (--until decided)"
 
 
-@dataclass(frozen=True, slots=True)
-class _TrendRun:
-    """Inputs of a suite in one run.
+class _Series:
+    """Reads runs and compares them."""
 
-    Attributes:
-        is_not_new: its answers were another run's, or a cassette's.
-        is_of_failures: only cases ran that had not passed before.
-        targets: how they are set up, as `run.json` has it, and how they are named.
-    """
+    def __init__(self, suite: str, target: str, measure: Followed) -> None:
+        self._suite, self._target, self._measure = suite, target, measure
+        self._common = Common()
+        self._read: tuple[_Run, KeyedCases] | None = None
 
-    run_id: str
-    inputs: SuiteInputs
-    is_not_new: bool
-    is_of_failures: bool
-    targets: tuple[object, ...]
-
-    @classmethod
-    def of(cls, path: Path, suite: str, cache: InputsCache, target: str | None = None) -> _TrendRun:
-        """Of a run's directory."""
-        check_rows(path)
-        record, inputs = (
-            read_document(path / RUN),
-            read_suite_inputs(path / INDEX, cache, target).get(suite, SuiteInputs()),
-        )
-        settings = record.get("settings")
-        recorded = settings if isinstance(settings, Mapping) else {}
-        copies = (
-            recorded.get("regrade")
-            or recorded.get("replay")
-            or (recorded.get("cache") and inputs.hashes and inputs.is_reused)
-        )
-        targets = (_targets(record, suite, target), frozenset(inputs.targets))
-        return cls(path.name, inputs, bool(copies), isinstance(recorded.get("last_failed"), list), targets)
-
-    def change_from(self, before: _TrendRun) -> Change:
-        """Changes since another run; empty if either has no rows."""
-        then, now = before.inputs.hashes, self.inputs.hashes
-        if not then or not now:
-            return Change(self.run_id)
-        both = then.keys() & now.keys()
-        edited = sum(then[case] != now[case] for case in both)
-        other = self.targets != before.targets
-        rules = tuple(_rule_changes(before.inputs.rules, self.inputs.rules))
-        return Change(self.run_id, edited, len(now) - len(both), len(then) - len(both), other, rules)
-
-
-def _rule_changes(before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> Iterator[str]:
-    for name, now in after.items():
-        then = before.get(name, now)
-        if then != now:
-            yield f"{name} {'/'.join(sorted(then))} → {'/'.join(sorted(now))}"
-
-
-def _targets(record: Mapping[str, Any], suite: str, target: str | None) -> object:
-    suites = record.get("suites")
-    found = suites if isinstance(suites, list) else []
-    there = [one.get("targets") for one in found if isinstance(one, Mapping) and one.get("name") == suite]
-    if target is None:
-        return there
-    each = [one for targets in there if isinstance(targets, list) for one in targets]
-    return [one for one in each if isinstance(one, Mapping) and one.get("name") == target]
-
-
-def _recorded_targets(path: Path, suite: str) -> Iterator[str]:
-    """The names of a suite's targets, as `run.json` has them."""
-    suites = read_document(path / RUN).get("suites")
-    for one in suites if isinstance(suites, list) else ():
-        targets = one.get("targets") if isinstance(one, Mapping) and one.get("name") == suite else None
-        for target in targets if isinstance(targets, list) else ():
-            if isinstance(target, Mapping) and isinstance(target.get("name"), str):
-                yield target["name"]
-
-
-def _point(run: _TrendRun, group: Mapping[str, Any], measure: Measure) -> Point | None:
-    """None where nothing was judged."""
-    try:
-        cases = group["cases"]
-        judged, total = cases["passed"] + cases["failed"], cases["total"]
-        value = group["pass_rate" if measure == "pass rate" else "mean_score"]
+    def run(self, run: _Run, before: _Run | None, position: int) -> TrendRun:
+        """A run with its change from the one before it."""
+        rows = [row for row in read_rows(run.path / INDEX) if (row.suite, row.target) == (self._suite, self._target)]
+        totals = summarize(rows, run_id=run.run_id, planned=PlannedCounts(), duration_ms=0.0)
+        by_rate = self._measure == "pass rate"
+        value = totals.pass_rate if by_rate else totals.mean_score
         if value is None:
+            raise StoreError(f"{run.run_id}: no case of the suite '{self._suite}' was judged")
+        commit = run.record.get("git_commit")
+        found = TrendRun(
+            run.run_id,
+            commit if isinstance(commit, str) else None,
+            value,
+            totals.pass_rate_interval if by_rate else totals.mean_score_interval,
+            totals.cases.passed + totals.cases.failed,
+            totals.cases.total,
+        )
+        earlier, cases = self._read, self._cases(run)
+        self._read = (run, cases)
+        if before is None or earlier is None:
+            return found
+        matched = match(earlier[1], cases)
+        change = self._difference(before, matched, position)
+        return replace(found, change=change, notes=tuple(self._notes(before, run, matched)))
+
+    def from_baseline(self, baseline: _Run, latest: _Run, position: int, found: TrendRun) -> RunDifference | None:
+        """The difference of the latest run from the baseline."""
+        if baseline is latest or (found.change is not None and found.change.before == baseline.run_id):
+            return None if baseline is latest else found.change
+        matched = match(self._cases(baseline), self._cases(latest))
+        return self._difference(baseline, matched, position, from_baseline=True)
+
+    def _cases(self, run: _Run) -> KeyedCases:
+        if self._read is not None and self._read[0] is run:
+            return self._read[1]
+        check_rows(run.path)
+        rows = read_outcomes(run.path / INDEX, replaced_lines(run.path / INDEX))
+        mine = ((at, row) for at, row in rows if (row.suite, row.target) == (self._suite, self._target))
+        cases = cases_of(mine, common=self._common)
+        chosen = ChosenCases(cases, range(len(cases)))
+        return KeyedCases(chosen, shared_names([chosen.places]))
+
+    def _difference(
+        self, before: _Run, matched: Matched, position: int, *, from_baseline: bool = False
+    ) -> RunDifference | None:
+        from agentv.stats.comparison.difference import Differences  # loads numpy
+        from agentv.stats.comparison.spending import difference_at, level_at
+
+        by_rate = self._measure == "pass rate"
+        pairs, errored = (
+            [pair for pair in of if not by_rate or same_rate(pair)] for of in (matched.pairs, matched.errored)
+        )
+        if not pairs:
             return None
-        means = run.inputs.means
-        if measure == "mean score" and means:
-            return Point(run.run_id, float(value), None, judged, total, error_of_mean(means))
-        alone = group.get("judged") or judged
-        clusters = min(alone, len(means) or alone, group.get("interval_clusters") or alone)
-        given = group.get("pass_rate_interval", interval_at(float(value), judged) if judged else None)
-        interval = _interval(given) if measure == "pass rate" else None
-        return Point(run.run_id, float(value), interval, judged, total, error_of_rate(float(value), clusters))
-    except (KeyError, TypeError, ValueError) as failure:
-        raise StoreError(f"{run.run_id}: its {SUMMARY} was not written by agentv: {failure}") from failure
+        part = Part(pairs, errored)
+
+        def measured(of: Iterable[CasePair]) -> Differences:
+            taken = [
+                (pair.rates if by_rate else (pair.before.score or 0.0, pair.after.score or 0.0), cluster_of_pair(pair))
+                for pair in of
+            ]
+            return Differences([b for (b, _), _ in taken], [a for (_, a), _ in taken], [c for _, c in taken])
+
+        unsure = bool(errored) or any(pair.errored for pair in pairs)
+        bounds = (measured(part.filled(1, 0)), measured(part.filled(0, 1))) if unsure else None
+        level = level_at(position, from_baseline=from_baseline)
+        return difference_at(before.run_id, measured(pairs), level, bounds)
+
+    def _notes(self, before: _Run, run: _Run, matched: Matched) -> Iterator[str]:
+        """What else differs between two runs."""
+        left = matched.left_out
+        counts = {
+            "edited": len(left.edited),
+            "new": len(left.only_candidate),
+            "gone": len(left.only_base),
+            "errored or not run": len(left.errored) + len(left.unfinished),
+        }
+        if parts := ", ".join(f"{number} {what}" for what, number in counts.items() if number):
+            yield f"cases: {parts}; these are not compared"
+        if self._set_up(before) != self._set_up(run):
+            yield "other settings of the target"
+        yield from differences(before.record, run.record)
+        yield from matched.settings.notes()
+
+    def _set_up(self, run: _Run) -> Any:
+        named = [one for one in suites_of(run.record) if one.get("name") == self._suite]
+        targets = [one for of in named for one in of.get("targets") or ()]
+        return [one for one in targets if isinstance(one, Mapping) and one.get("name") == self._target]
 
 
-def _interval(found: Any) -> tuple[float, float] | None:
-    """The interval that the run's own report shows; None where it has none."""
-    if found is None:
-        return None
-    low, high = found
-    return float(low), float(high)
-
-
-def _only_suite(runs: _Runs, results: Path) -> str:
-    suites = sorted(runs.suites())
+def _only_suite(root: Path, results: Path) -> str:
+    suites = suites_with_runs(root)
     if not suites:
-        raise _nothing(runs, None, results)
+        raise UsageError(f"no finished run in {shown(str(results))}")
     if len(suites) > 1:
-        names = ", ".join(suites[:_SHOWN])
-        raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {names}")
+        raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {_listed(suites)}")
     return suites[0]
 
 
-def _nothing(runs: _Runs, suite: str | None, results: Path, target: str | None = None) -> UsageError:
-    of = "" if suite is None else f" of suite '{suite}'"
-    reasons = {
-        "unfinished, interrupted or without a verdict": runs.passed_over,
-        "with reused answers": runs.not_new,
-        "with samples that ended early": runs.ended_early,
-        "of --last-failed": runs.last_failed,
-        "of several suites": runs.undivided,
-    }
-    over = "; ".join(f"{count} {why}" for why, count in reasons.items() if count)
-    over = f" ({over})" if over else ""
-    where, known = shown(str(results)), runs.suites()
-    if suite is not None and target is not None and suite in known:
-        targets = sorted(runs.targets(suite))
-        if targets and target not in targets:
-            return UsageError(f"no run{of} in {where} has a target '{target}'", _those_known(target, targets))
-        of += f" with target '{target}'"
-    near = None if suite is None or suite in known else did_you_mean(suite, known)
-    return UsageError(f"no run{of} in {where} can be used{over}", near)
+def _only_target(suite: str, runs: Sequence[_Run]) -> str:
+    """The target of the newest run, if possible of a whole one."""
+    named = [run for run in runs if run.targets]
+    newest = next(reversed([run for run in named if run.problem is None] or named), None)
+    targets = newest.targets if newest is not None else ("",)
+    if len(targets) > 1:
+        what = f"the newest run of suite '{suite}' has {len(targets)} targets"
+        raise UsageError(what, f"choose one with --target: {_listed(targets)}")
+    return targets[0]
 
 
-def _those_known(target: str, known: Sequence[str]) -> str:
-    """The nearest target, and those that there are."""
-    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-    listed = f"the suite's targets: {', '.join(known[:_SHOWN])}{more}"
-    near = did_you_mean(target, known)
-    return f"{near} {listed}" if near else listed
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def _nothing(
+    suite: str, target: str, runs: Sequence[_Run], left_out: Sequence[LeftOutRun], results: Path
+) -> UsageError:
+    where = shown(str(results))
+    if not runs:
+        known = {name for path in runs_in(results) for name in _suites(path)}
+        return UsageError(f"no run of suite '{suite}' in {where}", did_you_mean(suite, known))
+    targets = sorted({name for run in runs for name in run.targets})
+    if targets and target not in targets:
+        near = did_you_mean(target, targets)
+        listed = f"the suite's targets: {_listed(targets)}"
+        what = f"no run of suite '{suite}' in {where} has a target '{target}'"
+        return UsageError(what, f"{near} {listed}" if near else listed)
+    newest = left_out[-1]
+    on = f" on '{target}'" if target else ""
+    return UsageError(
+        f"no whole run of suite '{suite}'{on} in {where}: {plural(len(left_out), 'run')} left out",
+        f"the newest, {newest.run_id}, {newest.reason}",
+    )

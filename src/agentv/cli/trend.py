@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from shutil import get_terminal_size
-
 import click
 
 from agentv.errors import ExitStatus
 
 
 @click.command("trend", epilog="Example: agentv trend --last 20 --suite refunds")
-@click.option("--suite", metavar="NAME", help="Suite to plot. Required if there are several.")
-@click.option("--target", metavar="NAME", help="Plot the results of this target only.")
+@click.option("--suite", metavar="NAME", help="Suite to show. Required if there are several.")
+@click.option("--target", metavar="NAME", help="Target to show. Required if the newest run has several.")
 @click.option(
     "--last",
     type=click.IntRange(1, 10_000),
     default=20,
     show_default=True,
     metavar="N",
-    help="Number of runs to include.",
+    help="Number of runs to show.",
 )
-@click.option("--score", is_flag=True, help="Plot the mean score instead of the pass rate.")
+@click.option("--score", is_flag=True, help="Show the mean score instead of the pass rate.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(*, suite: str | None, target: str | None, last: int, score: bool, as_json: bool) -> int:
-    """Plot a suite's pass rate over its last runs, and report whether it rises or falls, or after which run it changed.
+    """Show the pass rate of a suite's last runs on one target, and after which run it changed.
 
-    Each case is compared with itself. The confidence interval allows for noise that is correlated from run to run; if
-    it contains 0, no trend is shown. The plotted line is that of Theil and Sen, which is robust to outliers.
-    Uses the runs in .agentv/results that called their target; changes of cases, targets, thresholds and repeats
-    between them are noted.
+    Each run is compared with the one before it, case by case, as compare does. The latest run is also compared with
+    the baseline: the run pinned with `agentv results pin RUN`, else the first run shown. The chance of any false claim
+    is at most 5% over the whole series, however long it gets: the comparisons of run 2, 3, 4, … may spend less and
+    less of it. So a later run never retracts what an earlier one showed.
 
-    With --target, runs of several suites are excluded: they do not record the target's results in each suite.
+    Uses whole runs in .agentv/results that called their target; others are left out and listed.
 
-    Exit status 2 if there is no run of the suite or of the target.
+    Exit status 2 if there is no such run.
     """
     from agentv.app.trend import trend
+    from agentv.cli.printing import width_and_color
     from agentv.reports.commands.trend import render_trend, trend_json
 
     found = trend(suite, last, "mean score" if score else "pass rate", target=target)
-    click.echo(trend_json(found) if as_json else render_trend(found, width=get_terminal_size().columns))
+    width, color = width_and_color()
+    click.echo(trend_json(found) if as_json else render_trend(found, width=width, color=color), color=color)
     return ExitStatus.PASSED

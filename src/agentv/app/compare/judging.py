@@ -90,7 +90,7 @@ class _Tally:
         settings = Settings()
         for pair in pairs:
             self._add(pair)
-            self.clusters.append(known.setdefault(_cluster(pair), len(known)))
+            self.clusters.append(known.setdefault(cluster_of_pair(pair), len(known)))
             settings.add(pair)
         self.by_verdict = all(pair.by_verdict for pair in settings)
         self.unsettled = any(pair.by_verdict and not same_rule(pair) for pair in settings)
@@ -236,7 +236,7 @@ def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[MeasureRes
     ]
 
 
-def _cluster(pair: CasePair) -> Hashable:
+def cluster_of_pair(pair: CasePair) -> Hashable:
     """What a pair depends on: its conversation or what the user named, else its own case on all targets."""
     return pair.before.cluster or (pair.before_key.suite, pair.before_key.case_id)
 

@@ -28,7 +28,7 @@ def planned_names(record: JsonObject, by: Dimension) -> tuple[str, ...]:
     """The targets, prompts or variants of a run, in the order in which its suites have them."""
     keys: dict[Dimension, tuple[str, str]] = {"target": ("targets", "name"), "prompt": ("prompts", "id")}
     listed, name = keys.get(by, ("variants", "name"))
-    found = (one for suite in _suites(record) for one in suite.get(listed) or ())
+    found = (one for suite in suites_of(record) for one in suite.get(listed) or ())
     return tuple(dict.fromkeys(str(one[name]) for one in found if isinstance(one, Mapping) and name in one))
 
 
@@ -36,11 +36,12 @@ def _judges(record: JsonObject) -> str:
     """The judge that was forced, else those of the suites."""
     settings = record.get("settings")
     forced = settings.get("judge") if isinstance(settings, Mapping) else None
-    named = [forced] if forced else [suite.get("judge") for suite in _suites(record)]
+    named = [forced] if forced else [suite.get("judge") for suite in suites_of(record)]
     return ", ".join(dict.fromkeys(str(name) for name in named if name)) or "none named"
 
 
-def _suites(record: JsonObject) -> Sequence[Mapping[str, Any]]:
+def suites_of(record: JsonObject) -> Sequence[Mapping[str, Any]]:
+    """The suites of a run, as `run.json` has them."""
     suites = record.get("suites")
     return [suite for suite in suites if isinstance(suite, Mapping)] if isinstance(suites, Sequence) else ()
 

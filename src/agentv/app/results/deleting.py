@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentv.app.results.finding import find_run, runs_in
 from agentv.app.results.listing import listed_run
+from agentv.app.results.pins import pinned_runs
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
@@ -67,19 +68,22 @@ def named_runs(names: Sequence[str]) -> SelectedRuns:
 
 
 def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> SelectedRuns:
-    """The runs of the repository that are older than that, but for the newest `keep` of all."""
-    found = runs_in(results_directory(place_holding(RESULTS)), damaged=True)
+    """The runs of the repository that are older than that, but for the newest `keep` of all, and for pinned ones."""
+    results = results_directory(place_holding(RESULTS))
+    found, pinned = runs_in(results, damaged=True), set(pinned_runs(results))
     chosen = found[: max(len(found) - keep, 0)]
     old = [path for path in chosen if older_than is None or now - _begun(path) > older_than]
-    written, refused = dict[Path, str](), dict[Path, str]()
+    kept, refused = dict[Path, str](), dict[Path, str]()
     for path in old:
         try:
             check_removable(path)
-            if is_being_written(path):
-                written[path] = f"the run {path.name} was not deleted: it is still being written"
+            if path.name in pinned:
+                kept[path] = f"the run {path.name} was not deleted: it is pinned as a baseline"
+            elif is_being_written(path):
+                kept[path] = f"the run {path.name} was not deleted: it is still being written"
         except StoreError as error:
             refused[path] = str(error)
-    stays = {**written, **refused}
+    stays = {**kept, **refused}
     selected = _selected(path for path in old if path not in stays)
     return replace(selected, passed_over=tuple(stays[path] for path in old if path in stays), refused=bool(refused))
 

@@ -72,18 +72,6 @@ def with_matrix(summary: Summary, path: Path, record: JsonObject) -> Summary:
     return with_comparisons(summary, path / INDEX, record)
 
 
-def totals_document(path: Path) -> JsonObject | None:
-    """The object of `summary.json` with the totals of `totals_of`; None where the run has no such file.
-
-    Raises:
-        StoreError: as `totals_of`.
-    """
-    stored = stored_summary(path)
-    if stored is None or (stored.verified and _is_current(path)):
-        return None if stored is None else stored.document
-    return {**stored.document, **totals_of(path, read_document(path / RUN))[0].as_json()}
-
-
 def totals_of_upload(path: Path, pushed: bytes) -> bytes:
     """The `summary.json` to store for a pushed run, with all totals computed from its rows.
 

@@ -48,7 +48,7 @@ class ViewedRun(Struct, frozen=True):
         cases: how its cases ended, each once; null: not known yet.
         total: number of cases.
         cost_usd: with its judges.
-        trend: pass rates of earlier finished runs of the same suites, at most 12, the oldest first.
+        trend: pass rates of earlier finished runs of the same suites and targets, at most 12, the oldest first.
     """
 
     run_id: str
@@ -229,10 +229,10 @@ def _begun(run: ViewedRun) -> str:
 
 def _with_trends(runs: Sequence[ViewedRun]) -> list[ViewedRun]:
     """Runs, the oldest first, with the pass rates of those before."""
-    rates: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    rates: dict[tuple[tuple[str, ...], ...], list[float]] = defaultdict(list)
     found: list[ViewedRun] = []
     for run in runs:
-        before = rates[run.suites]
+        before = rates[run.suites, run.targets]
         found.append(msgspec.structs.replace(run, trend=tuple(before[-_TREND:])))
         if run.state == "finished" and run.pass_rate is not None:
             before.append(run.pass_rate)

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from agentv.app.trend import suites_with_runs, target_values, trend
+from agentv.app.trend import suites_with_runs, targets_of, trend
 from agentv.app.view.project import Project
 from agentv.errors import UsageError
+from agentv.model.run.compared.trend import Followed
 from agentv.reports.commands.trend import findings, notes, trend_data
 from agentv.reports.text.paths import without_directories
-from agentv.stats.series.series import Measure
 
 
 class TrendQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,7 +21,7 @@ class TrendQuery(Struct, frozen=True, forbid_unknown_fields=True):
         suite: its name; empty: the first one.
         last: number of runs.
         measure: what of a run is followed.
-        target: whose results alone; empty: those of all targets together.
+        target: its name; empty: the first one of the newest run.
     """
 
     suite: str = ""
@@ -30,37 +30,28 @@ class TrendQuery(Struct, frozen=True, forbid_unknown_fields=True):
     target: str = ""
 
 
-class TargetLine(Struct, frozen=True):
-    """A target over the runs of a trend.
-
-    Attributes:
-        values: what it came to in each run, 0..1; null: nothing.
-    """
-
-    target: str
-    values: list[float | None]
-
-
 class ViewedTrend(Struct, frozen=True):
     """A suite's trend.
 
     Attributes:
         suites: all that have results.
         suite: the one that is shown; empty: there is none.
+        targets: all that ran the suite.
+        target: the one that is shown.
         findings: what the runs show, in sentences.
         notes: what weakens that.
         data: as `agentv trend --json` has it; null: there is none.
         problem: why there is none.
-        targets: each target over the same runs, where there are several.
     """
 
     suites: list[str]
     suite: str
+    targets: list[str] = []
+    target: str = ""
     findings: list[str] = []
     notes: list[str] = []
     data: dict[str, Any] | None = None
     problem: str = ""
-    targets: list[TargetLine] = []
 
 
 def viewed_trend(project: Project, query: TrendQuery) -> ViewedTrend:
@@ -73,12 +64,12 @@ def viewed_trend(project: Project, query: TrendQuery) -> ViewedTrend:
     suite = query.suite or next(iter(suites), "")
     if not suite:
         return ViewedTrend([], "", problem="no run has ended yet")
-    measure: Measure = "pass rate" if query.measure == "pass_rate" else "mean score"
+    measure: Followed = "pass rate" if query.measure == "pass_rate" else "mean score"
+    targets = targets_of(suite, project.root)
+    target = query.target or next(iter(targets), "")
     try:
-        found = trend(suite, query.last, measure, project.root, query.target or None)
+        found = trend(suite, query.last, measure, project.root, target)
     except UsageError as error:
-        return ViewedTrend(
-            suites, suite, problem=without_directories(f"{error}; {error.hint}" if error.hint else str(error))
-        )
-    targets = [TargetLine(name, values) for name, values in target_values(found, project.root).items()]
-    return ViewedTrend(suites, suite, findings(found), notes(found), trend_data(found), targets=targets)
+        told = without_directories(f"{error}; {error.hint}" if error.hint else str(error))
+        return ViewedTrend(suites, suite, targets, target, problem=told)
+    return ViewedTrend(suites, suite, targets, target, findings(found), notes(found), trend_data(found))

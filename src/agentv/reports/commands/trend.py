@@ -1,62 +1,52 @@
-"""A suite's runs as a drawing and in words, and as JSON."""
+"""A series of runs as a table, in sentences, and as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict
-from math import floor, isfinite
+from itertools import pairwise
 
+from agentv.model.run.compared.trend import RunDifference, Trend, TrendRun
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
+from agentv.reports.commands.columns import Cell, aligned
 from agentv.reports.text.escaping import one_line, percent
 from agentv.reports.text.signs import signed
-from agentv.stats.series.serial import Effect
-from agentv.stats.series.series import Change, Context, Point, Trend
 
-HEIGHT = 12
-MARGIN = 9
-"""Columns of the axis."""
-WIDEST_STEP = 8
-FEW = 10
-"""Runs below which only steep trends can be shown."""
-CHANGES = 5
-"""Told one by one; the others are counted."""
-NARROW = 0.2
-"""Part of the axis that runs must span to be drawn on the whole of it, from 0 to 100%."""
-BREAK = "≈"
-"""Marks an end of the axis that is not 0% or 100%."""
+USUAL = 0.05
+"""Two-sided p of a difference whose 95 % interval excludes 0."""
+_COMMIT = 9
+"""Digits of a commit that are shown."""
+_LISTED = 20
+"""Runs that a note lists."""
 
 
-def render_trend(trend: Trend, *, width: int) -> str:
-    """The runs, the Theil–Sen line through them, and what their slope or step shows.
+def render_trend(trend: Trend, *, width: int, color: bool = False) -> str:
+    """The runs as a table, after what they show.
 
     Args:
         trend: of a suite.
-        width: columns to use; where there are more runs than fit, the newest are drawn.
+        width: columns to use.
+        color: paint with escape sequences.
     """
-    of = "" if trend.target is None else f", target {one_line(trend.target)}"
-    head = f"{one_line(trend.suite)}{of}: {trend.measure} over {plural(len(trend.points), 'run')}"
-    drawn = [*_drawing(trend, width), ""] if len(trend.points) > 1 else []
-    return "\n".join([head, "", *drawn, *findings(trend), *notes(trend)])
+    on = f" on {one_line(trend.target)}" if trend.target else ""
+    head = f"{one_line(trend.suite)}{on}: {trend.measure} of {plural(len(trend.runs), 'run')}, oldest first"
+    titles = ("run", "commit", trend.measure, "95% CI", "from the run before (95% CI)")
+    rows: list[list[Cell]] = [[(title, "dim") for title in titles]]
+    rows += [[(cell, None) for cell in _row(trend, run)] for run in trend.runs]
+    return "\n".join([*findings(trend), "", head, *aligned(rows, width, color=color), "", *notes(trend)]).rstrip()
 
 
 def findings(trend: Trend) -> list[str]:
-    """What the runs show, in sentences: the last run, the slope or the step, and whether that is a trend."""
-    return [_last(trend.points[-1]), *_slopes(trend)]
+    """What the runs show, in sentences."""
+    return list(_findings(trend))
 
 
 def notes(trend: Trend) -> list[str]:
-    """What weakens that."""
-    return list(_notes(trend))
-
-
-def _last(point: Point) -> str:
-    run_id, cases = one_line(point.run_id), plural(point.judged, "case")
-    if point.interval is None:
-        return f"last: {point.value:.3f} of {cases} ({run_id})"
-    low, high = point.interval
-    return f"last: {percent(point.value)} of {cases}, 95% CI {percent(low)} to {percent(high)} ({run_id})"
+    """What weakens that, and which runs are left out."""
+    return [f"note: {note}" for note in _notes(trend)]
 
 
 def trend_json(trend: Trend) -> str:
@@ -65,162 +55,130 @@ def trend_json(trend: Trend) -> str:
 
 
 def trend_data(trend: Trend) -> dict[str, Json]:
-    """The runs, the line and the step with their intervals, and what they show; null is an interval not known."""
-    since = None if trend.since is None else trend.points[trend.since].run_id
+    """The runs and the differences between them."""
     return {
         "suite": trend.suite,
         "target": trend.target,
         "measure": trend.measure.replace(" ", "_"),
-        "direction": trend.direction,
-        "least_squares": _effect_json(trend.line, "slope"),
-        "theil_sen": {"slope": trend.theil_sen.slope, "start": trend.theil_sen.start} if trend.theil_sen else None,
-        "step": None if since is None else {**(_effect_json(trend.step, "size") or {}), "since": since},
-        "shared_cases": trend.cases,
-        "runs_left_out": trend.first,
-        "passed_over": trend.context.passed_over,
-        "not_new": trend.context.not_new,
-        "ended_early": trend.context.ended_early,
-        "last_failed": trend.context.last_failed,
-        "several_suites": trend.context.undivided,
-        "changes": [asdict(change) for change in trend.context.changes],
-        "runs": [asdict(point) for point in trend.points],
+        "runs": [{**asdict(run), "error": run.error} for run in trend.runs],
+        "earlier_runs": trend.earlier,
+        "baseline": {"run_id": trend.baseline, "pinned": trend.pinned},
+        "from_baseline": None if trend.from_baseline is None else asdict(trend.from_baseline),
+        "left_out": [asdict(one) for one in trend.left_out],
     }
 
 
-def _effect_json(effect: Effect | None, name: str) -> dict[str, Json] | None:
-    if effect is None:
-        return None
-    return {name: effect.effect, f"{name}_interval": [effect.low, effect.high] if isfinite(effect.low) else None}
+def _row(trend: Trend, run: TrendRun) -> Iterator[str]:
+    yield one_line(run.run_id)
+    yield _commit(run)
+    yield _value(trend, run)
+    yield "" if run.interval is None else " to ".join(_number(trend, end) for end in run.interval)
+    change = run.change
+    yield (
+        ""
+        if change is None
+        else f"{_points(trend, change)} ({_reach(trend, change)}) {change.direction or ''}".rstrip()
+    )
 
 
-def _slopes(trend: Trend) -> Iterator[str]:
-    if trend.line is None:
-        return
-    yield f"slope: {_points(trend.line)} a run{_interval(trend.line)}"
-    since = None if trend.since is None else one_line(trend.points[trend.since].run_id)
-    if trend.step is not None:
-        better = "; a step fits better than a line" if trend.direction in ("rises", "falls") else " (best-fitting step)"
-        yield f"since {since}: {_points(trend.step)}{_interval(trend.step)}{better}"
-    at = "" if trend.step is None else f" since {since}"
-    if trend.direction in ("rises", "falls"):
-        verb = trend.direction if trend.step is None else {"rises": "is higher", "falls": "is lower"}[trend.direction]
-        yield f"The {trend.measure} {verb}{at}."
-    elif trend.direction == "no trend is shown":
-        yield "No trend is shown: the confidence interval contains 0."
+def _findings(trend: Trend) -> Iterator[str]:
+    latest = trend.runs[-1]
+    compared = [(before, run, run.change) for before, run in pairwise(trend.runs) if run.change is not None]
+    shown = [(before, run, found) for before, run, found in compared if found.direction is not None]
+    for before, run, found in shown:
+        yield _change(trend, before, run, found)
+    if not compared:
+        first = "is the first whole run" if len(trend.runs) == 1 else "has no case in common with the one before it"
+        yield f"Nothing to compare: {_named(latest)} {first}; its {trend.measure} is {_value(trend, latest)}."
+    elif not shown:
+        yield f"No change from one run to the next is shown; {_last(trend, latest)}."
+    elif shown[-1][1] is not latest:
+        yield f"No further change is shown since; {_last(trend, latest)}."
+    base = trend.from_baseline
+    if base is not None and base != latest.change:
+        yield _from_baseline(trend, base, latest)
 
 
-def _points(effect: Effect) -> str:
-    """Points in a hundred, which is how people speak of rates."""
-    return f"{signed(100 * effect.effect, 2)} points"
+def _change(trend: Trend, before: TrendRun, run: TrendRun, found: RunDifference) -> str:
+    verb = "rose" if found.direction == "higher" else "fell"
+    return (
+        f"The {trend.measure} {verb} after {_named(before)}: {_value(trend, before)} there, {_value(trend, run)} in "
+        f"{_named(run)}; {_paired(trend, found)}."
+    )
 
 
-def _interval(effect: Effect) -> str:
-    if not isfinite(effect.low):
-        return ""
-    return f" (95% CI {signed(100 * effect.low, 2)} to {signed(100 * effect.high, 2)})"
+def _last(trend: Trend, latest: TrendRun) -> str:
+    found = latest.change
+    if found is None:
+        return f"the latest, {_named(latest)}, has no case in common with the one before it"
+    return f"from {one_line(found.before)} to {one_line(latest.run_id)}: {_paired(trend, found)}"
+
+
+def _from_baseline(trend: Trend, found: RunDifference, latest: TrendRun) -> str:
+    base = f"{'the pinned' if trend.pinned else 'the first run shown as'} baseline {one_line(found.before)}"
+    if found.direction is not None:
+        return f"The latest run, {one_line(latest.run_id)}, is {found.direction} than {base}; {_paired(trend, found)}."
+    return f"No difference of the latest run from {base} is shown: {_paired(trend, found)}."
+
+
+def _paired(trend: Trend, found: RunDifference) -> str:
+    """`difference -29.0 points (95% CI -38.9 to -19.8, 100 cases)`."""
+    unit = "" if trend.measure == "mean score" else " points"
+    return f"difference {_points(trend, found)}{unit} (95% CI {_reach(trend, found)}, {plural(found.cases, 'case')})"
+
+
+def _points(trend: Trend, found: RunDifference) -> str:
+    return _signed(trend, found.difference)
+
+
+def _reach(trend: Trend, found: RunDifference) -> str:
+    return " to ".join(_signed(trend, end) for end in found.interval)
+
+
+def _signed(trend: Trend, difference: float) -> str:
+    return signed(difference, 3) if trend.measure == "mean score" else signed(100 * difference, 1)
+
+
+def _value(trend: Trend, run: TrendRun) -> str:
+    return _number(trend, run.value)
+
+
+def _number(trend: Trend, value: float) -> str:
+    return f"{value:.3f}" if trend.measure == "mean score" else percent(value)
+
+
+def _named(run: TrendRun) -> str:
+    commit = _commit(run)
+    return one_line(run.run_id) + (f" (commit {commit})" if commit else "")
+
+
+def _commit(run: TrendRun) -> str:
+    return one_line(run.commit or "")[:_COMMIT]
 
 
 def _notes(trend: Trend) -> Iterator[str]:
-    runs = len(trend.points) - trend.first
-    if trend.first:
-        before = plural(trend.first, "earlier run")
-        yield f"note: {before} share no unchanged case with the later ones: excluded"
-    if trend.direction == "too few runs":
-        yield f"{plural(runs, 'run')}: a trend needs at least 3 runs."
-    elif runs < FEW:
-        yield f"note: {runs} runs are few; only a steep trend can be shown"
-    sizes = sorted({point.total for point in trend.points})
-    if len(sizes) > 1:
-        yield f"note: the runs had from {sizes[0]} to {sizes[-1]} cases; part of the change may come from the cases"
-    if unjudged := sum(point.judged < point.total for point in trend.points):
-        yield f"note: in {plural(unjudged, 'run')}, cases errored or did not run; they are not counted"
-    other = "another target" if trend.target is None else "other settings of the target"
-    yield from _changes(trend.context.changes, other)
-    yield from _left_out(trend.context)
-
-
-def _changes(changes: Sequence[Change], other_target: str) -> Iterator[str]:
-    """The newest, for they weigh most; the others are counted."""
-    for change in changes[-CHANGES:]:
-        parts = [
-            f"{plural(change.edited, 'case')} edited" if change.edited else "",
-            f"{change.added} new" if change.added else "",
-            f"{change.gone} gone" if change.gone else "",
-            other_target if change.targets else "",
-            *change.rules,
-        ]
-        summary = ", ".join(part for part in parts if part)
-        run = one_line(change.run_id)
-        yield f"note: {run} differs from the run before it: {summary}; part of the change may come from that"
-    if len(changes) > CHANGES:
-        yield f"note: {plural(len(changes) - CHANGES, 'more change')} before these"
-
-
-def _left_out(context: Context) -> Iterator[str]:
-    for count, why in (
-        (context.passed_over, "unfinished, interrupted or without a verdict"),
-        (context.not_new, "graded stored answers (--regrade, --replay, --cache): no call was made"),
-        (
-            context.ended_early,
-            "stopped sampling each case once decided, so their mean scores are biased",
-        ),
-        (context.undivided, "had several suites and do not tell the target's results in one of them"),
-        (context.last_failed, "ran only cases that had not passed before (--last-failed)"),
-    ):
-        if count:
-            yield f"note: {plural(count, 'run')} excluded: {why}"
-
-
-def _drawing(trend: Trend, width: int) -> Iterator[str]:
-    """Runs as points over the line; an axis that holds both."""
-    room = max(width - MARGIN - 1, 2)
-    first = max(0, len(trend.points) - room)
-    places = range(first, len(trend.points))
-    step = max(1, min(WIDEST_STEP, room // len(places)))
-    canvas = _Canvas(*_reach(trend, first), columns=step * (len(places) - 1) + 1)
-    if trend.theil_sen is not None:
-        for column in range(canvas.columns):
-            place = first + column / step - trend.first
-            if place >= 0 and 0 <= (value := trend.theil_sen.at(place)) <= 1:  # a line may leave the axis, no run does
-                canvas.put(column, value, "·")
-    for place in places:
-        canvas.put(step * (place - first), trend.points[place].value, "●")
-    yield from canvas.lines()
-
-
-def _reach(trend: Trend, first: int) -> tuple[float, float]:
-    values = [point.value for point in trend.points[first:]]
-    if trend.theil_sen is not None:
-        ends = (trend.theil_sen.at(max(0, place - trend.first)) for place in (first, len(trend.points) - 1))
-        values += [min(max(end, 0.0), 1.0) for end in ends]
-    low, high = min(values), max(values)
-    if high - low >= NARROW:
-        return min(low, 0.0), max(high, 1.0)
-    steps = 1 / NARROW  # a narrow part of the axis between round ends
-    around = max(NARROW - (high - low), 0.0) / 2
-    begin = floor((low - around) * steps * 2) / (steps * 2)
-    begin = min(max(begin, 0.0), 1 - 1.5 * NARROW)
-    return min(low, begin), max(high, begin + 1.5 * NARROW)
-
-
-class _Canvas:
-    """A grid of characters with an axis of shares at its left."""
-
-    def __init__(self, low: float, high: float, *, columns: int) -> None:
-        self.columns = columns
-        self._low, self._high = low, high
-        self._rows = [[" "] * columns for _ in range(HEIGHT)]
-
-    def put(self, column: int, value: float, mark: str) -> None:
-        row = round((self._high - value) / (self._high - self._low) * (HEIGHT - 1))
-        self._rows[row][column] = mark
-
-    def lines(self) -> Iterator[str]:
-        for number, row in enumerate(self._rows):
-            share = self._high - number / (HEIGHT - 1) * (self._high - self._low)
-            axis = f"{100 * share:6.1f}% " if number % 3 == 0 or number == HEIGHT - 1 else " " * (MARGIN - 1)
-            broken = (number == 0 and self._high < 1) or (number == HEIGHT - 1 and self._low > 0)
-            yield f"{axis}{BREAK if broken else '│'}{''.join(row)}".rstrip()
-        yield " " * (MARGIN - 1) + "└" + "─" * self.columns
-        if self._low > 0 or self._high < 1:
-            yield f"{BREAK} the axis shows {percent(self._low)} to {percent(self._high)}, not 0% to 100%"
+    differences = [run.change for run in trend.runs if run.change is not None]
+    if trend.from_baseline is not None and trend.from_baseline not in differences:
+        differences.append(trend.from_baseline)
+    unsure = sum(one.direction is None and not one.errors_decide and one.p <= USUAL for one in differences)
+    if unsure:
+        yield (
+            f"{plural(unsure, 'more interval')} excluded 0, but a series of comparisons does that by chance; a "
+            "difference is shown only if its p is at most its part of the 5% that the whole series may err"
+        )
+    if errors := sum(one.errors_decide for one in differences):
+        yield f"{plural(errors, 'difference')} not shown, because errored cases could have decided otherwise"
+    if unjudged := sum(run.judged < run.total for run in trend.runs):
+        yield f"in {plural(unjudged, 'run')}, cases errored or did not run; they are not in the {trend.measure}"
+    for run in trend.runs:
+        if run.notes:
+            yield f"{one_line(run.run_id)} differs from the run before it: {'; '.join(map(one_line, run.notes))}"
+    if trend.earlier:
+        yield f"{plural(trend.earlier, 'earlier run')} not listed (--last)"
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for one in trend.left_out:
+        reasons[one.reason].append(one.run_id)
+    for reason, runs in reasons.items():
+        more = f" and {len(runs) - _LISTED} more" if len(runs) > _LISTED else ""
+        listed = ", ".join(map(one_line, runs[-_LISTED:]))
+        yield f"{plural(len(runs), 'run')} left out: {one_line(reason)}: {listed}{more}"

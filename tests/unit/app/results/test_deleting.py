@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from agentv.app.results.deleting import delete, named_runs, runs_by_age
+from agentv.app.results.pins import pin
 from agentv.cli.results.delete import command
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.store.files.directory import RunDirectory
@@ -116,3 +117,11 @@ def test_what_agentv_may_not_have_written_stays_and_is_no_success(results):
     assert (len(meant.paths), meant.refused) == (3, True)
     ended = CliRunner().invoke(command, ["--keep", "0", "--yes"], standalone_mode=False)
     assert ended.return_value == ExitStatus.ERRORED
+
+
+def test_a_pinned_run_stays(results):
+    pin(min(path.name for path in results.iterdir() if path.is_dir()))
+    found = runs_by_age(None, 1, NOW)
+    assert days(found) == [10, 20]
+    assert found.passed_over[0].endswith("was not deleted: it is pinned as a baseline")
+    assert not found.refused

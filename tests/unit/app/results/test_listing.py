@@ -9,7 +9,7 @@ import pytest
 
 from agentv.app.results.listing import listed_runs
 from agentv.app.trend import trend
-from agentv.errors import StoreError
+from agentv.errors import UsageError
 from agentv.sdk import evaluate
 from agentv.store.files.directory import RunDirectory
 from doubles.stored_runs import write_rows
@@ -115,8 +115,9 @@ def test_a_summary_that_was_edited_is_not_shown_until_the_run_is_resumed(run):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"pass_rate": 1.0}))
     repair = f"agentv eval --resume={run.name} writes it again"
     assert (only().state, only().problem) == ("unreadable", f"{path} was changed after it was written; {repair}")
-    with pytest.raises(StoreError, match=r"summary\.json was changed after it was written"):
+    with pytest.raises(UsageError, match="1 run left out") as refused:
         trend("greetings", 20, "pass rate")
+    assert "summary.json was changed after it was written" in refused.value.hint
     assert subprocess.run([*AGENTV, "compare", "last", "last"], check=False).returncode == 2
     evaluate("a.eval.yaml", resume=run.name)
     assert (only().state, only().summary) == ("finished", replace(written, duration_ms=only().duration_ms, processes=2))

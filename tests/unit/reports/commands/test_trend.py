@@ -5,162 +5,138 @@ from dataclasses import replace
 
 import pytest
 
+from agentv.model.run.compared.trend import LeftOutRun, RunDifference, Trend, TrendRun
 from agentv.reports.commands.trend import render_trend, trend_json
-from agentv.stats.series.serial import Effect
-from agentv.stats.series.series import Change, Context, Point, Trend
+
+FLAT = RunDifference("r0", 100, -0.01, (-0.06, 0.039), 1.0, 0.025)
+FELL = RunDifference("r1", 100, -0.29, (-0.389, -0.198), 1e-8, 0.004, "lower")
+RUNS = (
+    TrendRun("r0", "a" * 40, 0.87, (0.79, 0.922), 100, 100),
+    TrendRun("r1", "b" * 40, 0.86, (0.779, 0.915), 100, 100, FLAT),
+    TrendRun("r2", None, 0.57, (0.472, 0.663), 100, 100, FELL),
+)
+STEP = Trend("refunds", "gpt", "pass rate", RUNS, 0, "r0", False, replace(FELL, before="r0", difference=-0.3))
 
 
-def trend(*values, judged=10, total=10, context=None):
-    points = [Point(f"r{place}", value, (0.1, 0.9), judged, total) for place, value in enumerate(values)]
-    return Trend.of("refunds", "pass rate", points, context)
+def lines(trend):
+    return render_trend(trend, width=120).split("\n")
 
 
-FALLING = trend(0.9, 0.82, 0.7, 0.66, 0.6)
-FELL = replace(FALLING, line=Effect(-0.076, -0.1, -0.05))
-
-
-def test_points_lie_on_the_grid_and_the_line_between_them():
-    lines = render_trend(FALLING, width=80).split("\n")
-    drawn = [line for line in lines if "│" in line]
-    assert len(drawn) == 12
-    assert drawn[0] == " 100.0% │"
-    assert drawn[1].endswith("│●")
-    assert drawn[-1] == "   0.0% │"
-    assert sum(line.count("●") for line in drawn) == 5
-    columns = sorted(column for line in drawn for column, mark in enumerate(line) if mark == "●")
-    assert columns == [9, 17, 25, 33, 41]
-
-
-def test_an_axis_that_is_not_whole_is_marked_at_its_ends():
-    high = render_trend(trend(0.91, 0.93, 0.92, 0.95, 0.94), width=80).split("\n")
-    assert [line[:9] for line in high if line[:9].endswith(("│", "≈"))][::11] == [" 100.0% │", "  70.0% ≈"]
-    assert "≈ the axis shows 70.0% to 100.0%, not 0% to 100%" in high
-    middle = render_trend(trend(0.5, 0.5, 0.5), width=80)
-    assert middle.count("% ≈") == 2
-    assert "●" in middle
-    assert "≈" not in render_trend(FALLING, width=80)
-
-
-def test_the_axis_ends_at_0_and_100_percent_though_the_line_goes_on():
-    for values in ((0.67, 0.67, 0.0, 0.0, 0.0), (0.3, 0.3, 1.0, 1.0, 1.0)):
-        falling = trend(*values)
-        assert not all(0 <= falling.theil_sen.at(place) <= 1 for place in range(5))
-        axis = [line[:9] for line in render_trend(falling, width=80).split("\n") if line[8:9] == "│"]
-        assert (axis[0], axis[-1]) == (" 100.0% │", "   0.0% │")
-
-
-def test_the_slope_and_what_it_shows():
-    lines = render_trend(FELL, width=80).split("\n")
-    assert "last: 60.0% of 10 cases, 95% CI 10.0% to 90.0% (r4)" in lines
-    assert "slope: -7.60 points a run (95% CI -10.00 to -5.00)" in lines
-    assert "The pass rate falls." in lines
-    flat = render_trend(trend(0.5, 0.5, 0.5, 0.5), width=80)
-    assert "No trend is shown: the confidence interval contains 0." in flat
+def test_the_sentence_names_the_run_after_which_it_changed_and_the_commits():
+    assert lines(STEP) == [
+        (
+            "The pass rate fell after r1 (commit bbbbbbbbb): 86.0% there, 57.0% in r2; difference -29.0 points "
+            "(95% CI -38.9 to -19.8, 100 cases)."
+        ),
+        (
+            "The latest run, r2, is lower than the first run shown as baseline r0; difference -30.0 points "
+            "(95% CI -38.9 to -19.8, 100 cases)."
+        ),
+        "",
+        "refunds on gpt: pass rate of 3 runs, oldest first",
+        "run  commit     pass rate  95% CI          from the run before (95% CI)",
+        "r0   aaaaaaaaa  87.0%      79.0% to 92.2%",
+        "r1   bbbbbbbbb  86.0%      77.9% to 91.5%  -1.0 (-6.0 to +3.9)",
+        "r2              57.0%      47.2% to 66.3%  -29.0 (-38.9 to -19.8) lower",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("shown", "note"),
+    ("trend", "sentence"),
     [
-        (trend(0.5, 0.6), "2 runs: a trend needs at least 3 runs."),
-        (trend(0.5), "1 run: a trend needs at least 3 runs."),
-        (FALLING, "note: 5 runs are few; only a steep trend can be shown"),
-        (trend(0.5, judged=8), "note: in 1 run, cases errored or did not run; they are not counted"),
         (
-            trend(0.5, context=Context(passed_over=1)),
-            "note: 1 run excluded: unfinished, interrupted or without a verdict",
+            replace(STEP, runs=RUNS[:1], from_baseline=None),
+            "Nothing to compare: r0 (commit aaaaaaaaa) is the first whole run; its pass rate is 87.0%.",
         ),
         (
-            trend(0.5, context=Context(not_new=2)),
-            ("note: 2 runs excluded: graded stored answers (--regrade, --replay, --cache): no call was made"),
-        ),
-        (
-            trend(0.5, context=Context(ended_early=1)),
-            ("note: 1 run excluded: stopped sampling each case once decided, so their mean scores are biased"),
-        ),
-        (
-            trend(0.5, context=Context(last_failed=3)),
-            "note: 3 runs excluded: ran only cases that had not passed before (--last-failed)",
-        ),
-        (
-            trend(0.5, context=Context(changes=(Change("r1", 1, 2, 3, targets=True, rules=("repeat 1 → 5",)),))),
+            replace(STEP, runs=(RUNS[0], replace(RUNS[1], change=None)), from_baseline=None),
             (
-                "note: r1 differs from the run before it: 1 case edited, 2 new, 3 gone, another target, repeat 1 → 5;"
-                " part of the change may come from that"
+                "Nothing to compare: r1 (commit bbbbbbbbb) has no case in common with the one before it; its pass rate "
+                "is 86.0%."
             ),
         ),
         (
-            replace(FELL, first=2),
-            "note: 2 earlier runs share no unchanged case with the later ones: excluded",
+            replace(STEP, runs=RUNS[:2], from_baseline=FLAT),
+            (
+                "No change from one run to the next is shown; from r0 to r1: difference -1.0 points "
+                "(95% CI -6.0 to +3.9, 100 cases)."
+            ),
+        ),
+        (
+            replace(STEP, runs=(*RUNS, replace(RUNS[1], run_id="r3", change=replace(FLAT, before="r2")))),
+            (
+                "No further change is shown since; from r2 to r3: difference -1.0 points "
+                "(95% CI -6.0 to +3.9, 100 cases)."
+            ),
+        ),
+        (
+            replace(STEP, pinned=True, from_baseline=FLAT),
+            (
+                "No difference of the latest run from the pinned baseline r0 is shown: difference -1.0 points "
+                "(95% CI -6.0 to +3.9, 100 cases)."
+            ),
+        ),
+        (
+            replace(STEP, measure="mean score"),
+            (
+                "The mean score fell after r1 (commit bbbbbbbbb): 0.860 there, 0.570 in r2; difference -0.290 "
+                "(95% CI -0.389 to -0.198, 100 cases)."
+            ),
         ),
     ],
 )
-def test_what_weakens_it_is_said(shown, note):
-    assert note in render_trend(shown, width=80).split("\n")
+def test_each_state_has_its_sentence(trend, sentence):
+    assert sentence in lines(trend)
 
 
-def test_runs_of_other_sizes_are_noted():
-    points = (*FALLING.points[:4], replace(FALLING.points[4], total=30, judged=30))
-    text = render_trend(replace(FALLING, points=points), width=80)
-    assert "note: the runs had from 10 to 30 cases; part of the change may come from the cases" in text
+@pytest.mark.parametrize(
+    ("trend", "note"),
+    [
+        (
+            replace(STEP, runs=(*RUNS[:2], replace(RUNS[2], change=replace(FELL, direction=None, p=0.01)))),
+            "note: 1 more interval excluded 0, but a series of comparisons does that by chance; a difference is shown",
+        ),
+        (
+            replace(STEP, runs=(*RUNS[:2], replace(RUNS[2], change=replace(FELL, direction=None, errors_decide=True)))),
+            "note: 1 difference not shown, because errored cases could have decided otherwise",
+        ),
+        (
+            replace(STEP, runs=(RUNS[0], replace(RUNS[1], judged=98), RUNS[2])),
+            "note: in 1 run, cases errored or did not run; they are not in the pass rate",
+        ),
+        (
+            replace(STEP, runs=(RUNS[0], replace(RUNS[1], notes=("cases: 3 edited", "other settings")), RUNS[2])),
+            "note: r1 differs from the run before it: cases: 3 edited; other settings",
+        ),
+        (replace(STEP, earlier=4), "note: 4 earlier runs not listed (--last)"),
+        (
+            replace(STEP, left_out=(LeftOutRun("a", "ran on x"), LeftOutRun("b", "y"), LeftOutRun("c", "ran on x"))),
+            "note: 2 runs left out: ran on x: a, c",
+        ),
+    ],
+)
+def test_what_weakens_it_and_what_is_left_out_is_noted(trend, note):
+    assert any(line.startswith(note) for line in lines(trend)), lines(trend)
 
 
-def test_no_line_is_wider_than_the_terminal_however_many_runs():
-    text = render_trend(trend(*(place % 7 / 7 for place in range(300))), width=60)
-    assert max(map(len, text.split("\n")[:15])) <= 60
+def test_names_are_shown_safely():
+    assert r"a\x1b[2J on gpt: pass rate of 3 runs, oldest first" in lines(replace(STEP, suite="a\x1b[2J"))
 
 
-def test_a_mean_score_is_no_percentage_and_a_name_is_shown_safely():
-    scored = replace(FALLING.points[0], interval=None)
-    text = render_trend(Trend.of("a\x1b[2J", "mean score", [scored]), width=80)
-    assert "last: 0.900 of 10 cases (r0)" in text
-    assert text.startswith(r"a\x1b[2J: mean score over 1 run")
-
-
-def test_the_target_of_a_trend_is_named():
-    alone = replace(
-        trend(0.5, 0.6, context=Context(changes=(Change("r1", targets=True),), undivided=2)), target="gpt\x1b[2J"
-    )
-    lines = render_trend(alone, width=80).split("\n")
-    assert lines[0] == r"refunds, target gpt\x1b[2J: pass rate over 2 runs"
-    assert any("r1 differs from the run before it: other settings of the target;" in line for line in lines)
-    told = json.loads(trend_json(alone))
-    assert (told["target"], told["several_suites"]) == ("gpt\x1b[2J", 2)
-    told = json.loads(trend_json(trend(0.5)))
-    assert (told["target"], told["several_suites"]) == (None, 0)
-
-
-def test_json_has_no_infinity():
-    told = json.loads(trend_json(trend(0.5, 0.6)))
-    assert told["least_squares"]["slope_interval"] is None
-    assert told["direction"] == "too few runs"
-    assert [run["value"] for run in told["runs"]] == [0.5, 0.6]
-    told = json.loads(trend_json(FELL))
-    assert (told["theil_sen"]["slope"], told["least_squares"]["slope_interval"]) == (
-        FELL.theil_sen.slope,
-        [-0.1, -0.05],
-    )
-    assert (told["step"], told["shared_cases"], told["runs_left_out"], told["changes"]) == (None, 0, 0, [])
-
-
-def test_of_many_changes_the_newest_are_told():
-    changes = tuple(Change(f"r{number}", edited=number) for number in range(1, 8))
-    lines = render_trend(trend(0.5, context=Context(changes=changes)), width=80).split("\n")
-    assert [line.split()[1] for line in lines if "differs from the run before" in line] == [
-        "r3",
-        "r4",
-        "r5",
-        "r6",
-        "r7",
+def test_json_has_every_number_and_an_error_that_belongs_to_its_interval():
+    told = json.loads(trend_json(STEP))
+    assert list(told) == [
+        *("suite", "target", "measure", "runs", "earlier_runs", "baseline", "from_baseline", "left_out"),
     ]
-    assert "note: 2 more changes before these" in lines
-
-
-def test_a_step_is_told_with_the_run_that_it_began_with():
-    stepped = replace(FELL, step=Effect(-0.2, -0.3, -0.1), since=2)
-    lines = render_trend(stepped, width=80).split("\n")
-    assert "since r2: -20.00 points (95% CI -30.00 to -10.00); a step fits better than a line" in lines
-    assert "The pass rate is lower since r2." in lines
-    told = json.loads(trend_json(stepped))
-    assert (told["direction"], told["step"]) == ("falls", {"size": -0.2, "size_interval": [-0.3, -0.1], "since": "r2"})
-    unsure = replace(stepped, step=Effect(-0.2, -0.5, 0.1))
-    assert "No trend is shown: the confidence interval contains 0." in render_trend(unsure, width=80)
+    assert told["runs"][0]["error"] == pytest.approx((0.922 - 0.79) / 2 / 1.959964)
+    assert told["runs"][2]["change"] == {
+        "before": "r1",
+        "cases": 100,
+        "difference": -0.29,
+        "interval": [-0.389, -0.198],
+        "p": 1e-8,
+        "level": 0.004,
+        "direction": "lower",
+        "errors_decide": False,
+    }
+    assert (told["baseline"], told["measure"]) == ({"run_id": "r0", "pinned": False}, "pass_rate")

@@ -17,7 +17,6 @@ from agentv.model.values.response import Attempt, CallFailure, Failure, TargetRe
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
-from agentv.store.journal.run_inputs import InputsRow
 from agentv.store.rows.outcomes import OutcomeRow
 from agentv.store.rows.reading import RowFacts, StoredRow
 from agentv.store.rows.rows import RelativePaths, Row, row_of
@@ -317,7 +316,7 @@ def test_totals_read_what_a_row_says():
     assert [(gate.mark, gate.value) for gate in facts.gates] == [(1.0, 1.0), (0.5, 0.4), (1.0, 0.0)]
 
 
-@pytest.mark.parametrize("reader", [RowFacts, OutcomeRow, InputsRow])
+@pytest.mark.parametrize("reader", [RowFacts, OutcomeRow])
 def test_readers_take_the_keys_of_rows_and_no_others(reader):
     names = {field.name for field in msgspec.structs.fields(reader)}
     assert names <= {field.name for field in msgspec.structs.fields(Row)}

@@ -1,4 +1,4 @@
-// How the results of a suite moved over its runs, in the words of `agentv trend`.
+// The runs of a suite on a target, and after which of them the results changed, in the words of `agentv trend`.
 
 /** @import { Api } from "../data/api.js" */
 
@@ -8,17 +8,10 @@ import { drawing, element, section } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
 import { Loading } from "../page/loading.js";
 import { openRow, stepRows } from "../page/rows.js";
-import { MOST_TARGETS, trendDrawing } from "./trend_drawing.js";
+import { trendDrawing } from "./trend_drawing.js";
 
 const LAST_RUNS = ["10", "20", "50", "100", "1000"];
 const USUAL_LAST = "20";
-const DIRECTION_TITLES = {
-  rises: "It rises",
-  falls: "It falls",
-  "no trend is shown": "No trend is shown",
-  "too few runs": "Too few runs for a trend",
-};
-
 export class TrendScreen {
   /**
    * @param {Api} api
@@ -57,19 +50,18 @@ export class TrendScreen {
     );
   }
 
-  chooser({ suites, suite, targets }) {
+  chooser({ suites, suite, targets, target }) {
+    const shown = { suite, target };
     const choices = (name, label, values) => {
       const made = element(
         "select",
         { change: () => this.choose({ [name]: made.value }) },
         values.map(([value, words]) => element("option", { value }, words)),
       );
-      made.value = name === "suite" ? suite : this.asked[name];
+      made.value = shown[name] ?? this.asked[name];
       return element("label", {}, element("span", { class: "label" }, label), made);
     };
-    const { target } = this.asked;
-    const there = (targets ?? []).map((one) => one.target);
-    const names = target && !there.includes(target) ? [target, ...there] : there;
+    const names = targets.includes(target) ? targets : [target, ...targets];
     const known = suites.includes(suite) ? suites : [suite, ...suites];
     const lasts = LAST_RUNS.includes(this.asked.last) ? LAST_RUNS : [this.asked.last, ...LAST_RUNS];
     return element(
@@ -80,9 +72,11 @@ export class TrendScreen {
         "Suite",
         known.map((one) => [one, shortened(plainly(one))]),
       ),
-      names.length
-        ? choices("target", "Target", [["", "All together"], ...names.map((one) => [one, shortened(plainly(one))])])
-        : null,
+      choices(
+        "target",
+        "Target",
+        names.map((one) => [one, shortened(plainly(one))]),
+      ),
       choices("measure", "Measure", [
         ["pass_rate", "Pass rate"],
         ["mean_score", "Mean score"],
@@ -103,17 +97,16 @@ export class TrendScreen {
     return `#/trend?${new URLSearchParams({ ...this.asked, ...changes })}`;
   }
 
-  told({ findings, notes, data, targets }) {
+  told({ findings, notes, data }) {
+    const [first, ...others] = findings;
     const said = (all) => all.map((line) => element("li", {}, inline(line)));
-    const lines = this.asked.target || !targets || targets.length > MOST_TARGETS ? [] : targets;
     return [
       element(
         "header",
         { class: "panel verdict" },
-        element("h1", { tabindex: -1 }, DIRECTION_TITLES[data.direction] ?? data.direction),
-        data.runs.length > 1 ? trendDrawing(data, lines) : null,
-        data.runs.length > 1 && lines.length ? this.legend(lines) : null,
-        element("ul", {}, said(findings)),
+        element("h1", { tabindex: -1 }, inline(first)),
+        data.runs.length > 1 ? trendDrawing(data) : null,
+        others.length ? element("ul", {}, said(others)) : null,
         notes.length ? element("div", { class: "warning" }, element("ul", {}, said(notes))) : null,
       ),
       section(
@@ -127,36 +120,20 @@ export class TrendScreen {
     ];
   }
 
-  // Which line is which target; each leads to the trend of that target alone.
-  legend(lines) {
-    return element(
-      "ul",
-      { class: "legend", "aria-label": "Targets" },
-      lines.map(({ target }, number) =>
-        element(
-          "li",
-          {},
-          drawing(
-            "svg",
-            { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
-            drawing("line", { class: `targetline target${number}`, x1: 0, x2: 16, y1: 8, y2: 8 }),
-          ),
-          element("a", { href: this.address({ target }) }, inline(target)),
-        ),
-      ),
-    );
-  }
-
-  row({ run_id: id, value, interval, judged, total }) {
-    const [low, high] = interval ?? [];
-    const sure = interval ? `95% CI ${percent(low)} to ${percent(high)} · ` : "";
+  row({ run_id: id, commit, value, interval, judged, total, change }) {
+    const facts = [
+      commit ? `commit ${commit.slice(0, 9)}` : null,
+      interval ? `95% CI ${percent(interval[0])} to ${percent(interval[1])}` : null,
+      `${judged.toLocaleString("en")} of ${count(total, "case")} judged`,
+      change?.direction ? `${change.direction} than the run before` : null,
+    ];
     return element(
       "a",
       { class: "look", href: this.runAddress(id) },
       drawing("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }),
       element("span", { class: "id" }, inline(id)),
       element("span", { class: "score" }, percent(value)),
-      element("span", { class: "why" }, `${sure}${judged.toLocaleString("en")} of ${count(total, "case")} judged`),
+      element("span", { class: "why" }, facts.filter(Boolean).join(" · ")),
     );
   }
 

@@ -1,1 +1,0 @@
-"""Trends over a series of runs."""
