@@ -159,6 +159,11 @@ class GatewaySession(Protocol):
         """Why the trial cannot count, such as `budget-spent`; None: nothing is wrong."""
         ...
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether the agent broke off all of its calls, as one does that is ended at a limit."""
+        ...
+
     def usages(self) -> tuple[UsageStep, ...]:
         """The model calls so far, in order, with `evidence` gateway."""
         ...

@@ -20,6 +20,7 @@ class GivenSession:
     notes_of_run: list[str]
     steps: tuple[UsageStep, ...] = (STEP,)
     failure: Any = None
+    abandoned: bool = False
     refused: asyncio.Event = field(default_factory=asyncio.Event)
     access: GatewayAccess = field(default_factory=lambda: GatewayAccess("http://127.0.0.1:1", "token"))
 

@@ -139,10 +139,16 @@ class TrialSession:
         call = next((one for one in reversed(self.calls) if not one.excused), None)
         if call is not None:
             return self._unfinished() if call.failure is None else self._unreached(call, call.failure)
-        codes = {one.failure.code for one in self.calls if one.failure is not None}
-        if BROKEN_OFF not in codes or ENDED_BEFORE in codes:
+        if not self.abandoned:
             return None
         return CallFailure(UNREACHED, f"the agent broke off all of its {len(self.calls)} model calls")
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the agent broke off all of its calls, as one does that is ended at a limit."""
+        codes = {one.failure.code for one in self.calls if one.failure is not None}
+        excused = self._refusal is None and all(one.excused for one in self.calls)
+        return excused and BROKEN_OFF in codes and ENDED_BEFORE not in codes
 
     def _unfinished(self) -> Failure | None:
         """Why the model's last reply is no whole answer: agents use what there is of it, and do not all say so."""

@@ -81,7 +81,7 @@ class GatewayUse:
         response = answer.response if isinstance(answer, CallFailure) else answer
         if isinstance(response, TargetResponse):
             response = self._with_usages(response)
-        failure = self.session.failure
+        failure = self._failure(answer if isinstance(answer, Failure) else None)
         if failure is None and isinstance(answer, TargetResponse):
             assert isinstance(response, TargetResponse)  # noqa: S101  # it is made of the answer
             return response
@@ -91,6 +91,10 @@ class GatewayUse:
         if isinstance(found, CallFailure):
             return replace(found, response=response)
         return CallFailure(found.code, found.message, found.retryable, response=response)
+
+    def _failure(self, own: Failure | None) -> Failure | None:
+        """Why the trial cannot count by its model calls. That they were broken off adds nothing to its own failure."""
+        return None if own is not None and self.session.abandoned else self.session.failure
 
     async def _ended(self, given: Awaitable[Answer]) -> Answer:
         """The answer of an agent; one that goes on although its calls are refused is ended."""
@@ -154,7 +158,7 @@ class GatewayUse:
         result = replace(result, token_usage=tokens, cost_usd=cost, notes=(*result.notes, *notes))
         if self.replays:
             result = replace(result, reused=True)
-        failure = self._recorded(result) or self.session.failure
+        failure = self._recorded(result) or self._failure(result.error)
         if failure is None or (failure.code == "agent-limit" and grades_at_limits):
             return result
         return replace(result, status="errored", score=None, error=failure)

@@ -149,8 +149,8 @@ def _total(usage: TokenUsage | None) -> int | None:
     return max((one for one in (usage.total, parts) if one is not None), default=None)  # a total of 0 is no gift
 
 
-def exhausted(budget: Budget, need: Amount, name: str) -> str:
-    """Why a call of the target `name` is not made, in words."""
+def exhausted(budget: Budget, need: Amount, name: str, *, limited: bool = True) -> str:
+    """Why a call of the target `name` is not made, in words. `limited`: it has a setting `max_tokens`."""
     of_usd = budget.usd is not None and need.usd > budget.left.usd + _ROUNDING
     if of_usd:
         whole, spent, most = (money(one) for one in (budget.usd or 0.0, budget.spent.usd, need.usd))
@@ -160,5 +160,6 @@ def exhausted(budget: Budget, need: Amount, name: str) -> str:
         unit = f"{budget.spent.tokens:,.0f} of the budget of {budget.tokens or 0:,} tokens are spent"
     if not limit:
         return unit
-    hint = ": lower its 'max_tokens', or raise the budget" if not budget.spent.usd and not budget.spent.tokens else ""
+    advice = ": lower its 'max_tokens', or raise the budget" if limited else ": raise the budget"
+    hint = advice if not budget.spent.usd and not budget.spent.tokens else ""
     return f"{unit}, and a call of '{name}' may take up to {most}{hint}"

@@ -15,6 +15,7 @@ from agentv.engine.calls.budget import Budget, Experience, exhausted
 from agentv.engine.calls.circuit_breaker import INTERRUPTED, UNAFFORDABLE
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import UNKNOWN, Amount, BudgetUse, Ceiling
+from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 
 Kind = Literal["answers", "vectors"]
@@ -22,11 +23,12 @@ Kind = Literal["answers", "vectors"]
 
 @dataclass(slots=True)
 class TargetSpend:
-    """The calls of one kind to one target, as the budget sees them."""
+    """The calls of one kind to one target, as the budget sees them. `limited`: it has a setting `max_tokens`."""
 
     budget_limiter: BudgetLimiter
     name: str
     experience: Experience = field(default_factory=Experience)
+    limited: bool = True
 
     def reservation(self, ceiling: Ceiling) -> Reservation:
         """Of one call, whose every attempt can take so much."""
@@ -123,11 +125,13 @@ class BudgetLimiter:
         """Whether a larger limit in dollars would not help, because the cost of the calls is unknown."""
         return self._uncounted is not None
 
-    def target_spend(self, key: Hashable, name: str, kind: Kind) -> TargetSpend:
+    def target_spend(self, key: Hashable, spec: TargetSpec, kind: Kind) -> TargetSpend:
         """Of a target; two that say the same share one."""
         found = self._spends.get((key, kind))
         if found is None:
-            found = self._spends[key, kind] = TargetSpend(self, name, self._experience(name, kind))
+            found = self._spends[key, kind] = TargetSpend(
+                self, spec.name, self._experience(spec.name, kind), hasattr(spec.settings, "max_tokens")
+            )
         return found
 
     def _experience(self, name: str, kind: Kind) -> Experience:
@@ -177,7 +181,8 @@ class BudgetLimiter:
         return self._refusal(reservation, need)
 
     def _refusal(self, reservation: Reservation, need: Amount) -> Failure:
-        why = self._uncounted or exhausted(self.budget, need, reservation.target_spend.name)
+        spend = reservation.target_spend
+        why = self._uncounted or exhausted(self.budget, need, spend.name, limited=spend.limited)
         self.refused = self.refused or why
         return Failure(UNAFFORDABLE, why)
 

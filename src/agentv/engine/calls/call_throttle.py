@@ -117,7 +117,7 @@ class CallThrottle:
                 self._report_pause,
                 None
                 if self.budget_limiter is None
-                else self.budget_limiter.target_spend(self.stops.key_of(spec), spec.name, "answers"),
+                else self.budget_limiter.target_spend(self.stops.key_of(spec), spec, "answers"),
             )
         return TrialModelCalls(channel, None if budget_usd is None else BudgetLimiter(Budget(budget_usd)))
 
@@ -138,7 +138,7 @@ class CallThrottle:
     def _spend_of(self, spec: TargetSpec, kind: Kind) -> TargetSpend | None:
         if self.budget_limiter is None or getattr(spec.settings, "free", False) or spec.upstream is not None:
             return None  # what an agent's model calls cost is reserved call by call
-        return self.budget_limiter.target_spend(self.stops.key_of(spec), spec.name, kind)
+        return self.budget_limiter.target_spend(self.stops.key_of(spec), spec, kind)
 
     def _limiter_of(self, spec: TargetSpec, endpoint: str | None) -> ServerLimiter | None:
         """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""

@@ -82,7 +82,7 @@ class TrialModelCalls:
 
     def __init__(self, channel: TargetChannel, own: BudgetLimiter | None) -> None:
         self._channel = channel
-        self._own = None if own is None else own.target_spend("trial", channel.spec.name, "answers")
+        self._own = None if own is None else own.target_spend("trial", channel.spec, "answers")
 
     async def call(
         self, ask: Callable[[], Awaitable[TargetResponse | Failure]], ceiling: Ceiling, size: int

@@ -79,6 +79,16 @@ def test_our_count_wins_and_what_the_agent_reports_stays_beside_it():
 
 
 @pytest.mark.parametrize(
+    ("answer", "code"),
+    [(TargetResponse("success"), "agent-api"), (Failure("agent-limit", "no answer after 15 s"), "agent-limit")],
+)
+def test_calls_that_were_all_broken_off_are_why_unless_the_agent_was_ended(answer, code):
+    at = AtGateway(Given([answer]))
+    at.session.failure, at.session.abandoned = Failure("agent-api", "the agent broke off all of its calls"), True
+    assert at.result().error.code == code
+
+
+@pytest.mark.parametrize(
     "answer", [TargetResponse("success"), Failure("exit-status", "exit 1"), Failure("timeout", "late")]
 )
 def test_a_failure_of_the_gateway_is_why_whatever_the_agent_says(answer):

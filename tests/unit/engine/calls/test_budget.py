@@ -186,3 +186,5 @@ def test_why_a_call_is_not_made():
 def test_a_budget_too_small_for_any_call_says_what_to_do():
     said = exhausted(Budget(usd=1.0), Amount(1.28), "gpt")
     assert said.endswith("may take up to $1.2800: lower its 'max_tokens', or raise the budget")
+    said = exhausted(Budget(usd=1.0), Amount(1.28), "codex", limited=False)
+    assert said.endswith("may take up to $1.2800: raise the budget")
