@@ -2,7 +2,8 @@
 
 Nothing that comes from a case is ever part of a line for the shell. There a placeholder becomes a quoted reference
 (`"$AGENTV_PROMPT"`; `"$@"` for the files, which quotes each), and the value travels in the environment. In a list,
-where no shell reads the words, the value takes its place directly.
+where no shell reads the words, the value takes its place directly. The path of a file that agentv makes for the call
+does so in quotes and scripts too, since no case has a part in it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ NAMES = (
 )
 """The placeholders of SPEC section 12, paths of a workspace and of the servers of `tools`, and JSON of promptfoo's
 `options` and `context`."""
+
+_OWN_FILES = frozenset({"PROMPT_FILE", "OUTPUT_FILE", MCP_CONFIG})
+"""Placeholders whose value is the path of a file that agentv makes for the call."""
+
+_LITERAL = frozenset({"single quotes", "double quotes", "a here-document"})
+"""Where such a path can stand as it is."""
 
 SIMILAR = 0.7
 """Share of letters in place from which a word in braces is taken for a misspelt placeholder."""
@@ -57,10 +64,12 @@ class CommandPlan:
 
     Attributes:
         uses: the names of the placeholders in it.
+        line: of a shell command: text, then by turns the name of a file of agentv's own inside quotes, and text.
     """
 
     command: Command
     uses: frozenset[str]
+    line: tuple[str, ...] = ()
 
     def filled(self, values: Mapping[str, str], files: Sequence[str]) -> tuple[Command, Mapping[str, str]]:
         """The command to run, and what its environment needs besides.
@@ -74,7 +83,8 @@ class CommandPlan:
             return replace(self.command, argv=tuple(words)), {}
         if not self.uses:
             return self.command, {}
-        run = ("/bin/sh", "-c", self.command.shell, "sh", *(files if FILES in self.uses else ()))
+        line = "".join(values[one] if place % 2 else one for place, one in enumerate(self.line))
+        run = ("/bin/sh", "-c", line, "sh", *(files if FILES in self.uses else ()))
         return replace(self.command, argv=run, shell=None), {f"AGENTV_{name}": values[name] for name in values}
 
 
@@ -83,16 +93,25 @@ def plan_command(command: Command) -> CommandPlan:
     if command.shell is None:
         uses = frozenset(word[1] for one in command.argv for word in WORD.finditer(one) if word[1] in NAMES)
         return CommandPlan(command, uses)
-    bare = [found for found in words_in_braces(command.shell) if found.name in NAMES and found.where == "bare"]
-    return CommandPlan(replace(command, shell=_referring(command.shell, bare)), frozenset(found.name for found in bare))
+    filled = [one for one in words_in_braces(command.shell) if one.name in NAMES and (one.where == "bare" or _own(one))]
+    return CommandPlan(command, frozenset(one.name for one in filled), _pieces(command.shell, filled))
 
 
-def _referring(line: str, found: Sequence[Placed]) -> str:
-    pieces, at = [], 0
-    for one in found:
-        pieces += [line[at : one.begin], '"$@"' if one.name == FILES else f'"$AGENTV_{one.name}"']
+def _own(one: Placed) -> bool:
+    """Whether it stands for a path that takes its place as it is."""
+    return one.name in _OWN_FILES and one.where in _LITERAL
+
+
+def _pieces(line: str, filled: Sequence[Placed]) -> tuple[str, ...]:
+    pieces, at = [""], 0
+    for one in filled:
+        pieces[-1] += line[at : one.begin]
+        if _own(one):
+            pieces += [one.name, ""]
+        else:
+            pieces[-1] += '"$@"' if one.name == FILES else f'"$AGENTV_{one.name}"'
         at = one.end
-    return "".join([*pieces, line[at:]])
+    return (*pieces[:-1], pieces[-1] + line[at:])
 
 
 def _filled_word(word: str, values: Mapping[str, str], files: Sequence[str]) -> list[str]:
@@ -114,7 +133,7 @@ def command_issues(command: Command) -> Iterator[Issue]:
         for word in WORD.finditer(one):
             if word[1] not in NAMES:
                 yield from _misspelt(word[1], ("command", index))
-            elif index in scripts:
+            elif index in scripts and (word[1] not in _OWN_FILES or word[0] == one):
                 yield _as_code(("command", index), word[0], scripts[index])
 
 
@@ -127,6 +146,8 @@ def _line_issues(line: str) -> Iterator[Issue]:
                 yield Issue(("command",), message, "shell-variable", warning=True)
         elif found.name not in NAMES:
             yield from _misspelt(found.name, ("command",))
+        elif _own(found):
+            continue
         elif found.where != "bare":
             hint = "remove the quotes: agentv quotes it"
             yield Issue(("command",), f"{word} is inside {found.where}", "quoted-placeholder", hint)

@@ -119,6 +119,8 @@ def test_a_misspelt_name_gets_the_nearest(name):
         "ssh host agent <{PROMPT_FILE} 2>&1 > {OUTPUT_FILE}",
         "tool --by ssh {PROMPT}",
         "sh -c 'a b; c' sh {PROMPT}",
+        "bash -c 'echo done > {OUTPUT_FILE}'",
+        'tool --out="{OUTPUT_FILE}" < "{PROMPT_FILE}"',
     ],
 )
 def test_what_is_right_in_a_line(line):
@@ -136,6 +138,7 @@ def test_what_is_right_in_a_line(line):
         (("perl", "-ne", "{PROMPT}"), 2),
         (("ssh", "host", "agent", "{PROMPT}"), 3),
         (("xargs", "sh", "-c", "--", "{PROMPT}"), 4),
+        (("bash", "-c", "{PROMPT_FILE}"), 2),
     ],
 )
 def test_a_list_may_not_put_a_value_into_code(argv, at):
@@ -151,6 +154,7 @@ def test_a_list_may_not_put_a_value_into_code(argv, at):
         ("python", "-m", "tool", "-c", "{PROMPT}"),
         ("bash", "-e", "script.sh", "{PROMPT}"),
         ("{URL}", "{X}"),
+        ("bash", "-c", "echo done > {OUTPUT_FILE}"),
     ],
 )
 def test_what_is_right_in_a_list(argv):

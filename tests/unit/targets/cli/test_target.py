@@ -121,6 +121,19 @@ def test_files_for_the_prompt_and_the_answer_are_gone_afterwards():
     assert not Path(path).parent.exists()
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        line("sh -c 'cat {PROMPT_FILE} > {OUTPUT_FILE}'"),
+        line('sh -c "cat {PROMPT_FILE}" > "{OUTPUT_FILE}"'),
+        line("sh <<EOF\ncat {PROMPT_FILE} > {OUTPUT_FILE}\nEOF"),
+        words("sh", "-c", "cat {PROMPT_FILE} > {OUTPUT_FILE}"),
+    ],
+)
+def test_a_file_of_agentv_is_named_inside_quotes_and_scripts_too(settings):
+    assert answer(settings, request("$(exit 1) 'x'")).output == "$(exit 1) 'x'"
+
+
 def test_a_command_that_writes_no_output_file_has_not_answered():
     found = answer(line("echo here >/dev/stdout; true {OUTPUT_FILE}"))
     assert found.code == "no-output-file"
