@@ -10,6 +10,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
 from agentv.registry.fields import (
+    Alias,
     Between,
     Command,
     Declared,
@@ -85,6 +86,10 @@ class AgentSettings(GatewaySettings):
 
     command: Annotated[Command, Doc("the agent's program: a list of words or a shell command")]
     args: Annotated[tuple[Text, ...], Doc("further arguments")] = ()
+    cwd: Annotated[
+        DirectoryPath | None,
+        Doc("directory that the agent works in a copy of, where neither suite nor case says `workspace`"),
+    ] = None
     permissions: Annotated[
         Decision | tuple[PermissionRule, ...],
         Doc("answer to the agent's requests for permission: `allow`, `deny`, or rules; without a match: denied"),
@@ -132,5 +137,11 @@ class ModelAgentSettings(AgentSettings):
     api_key: Annotated[Text | None, Secret(), Doc("key of the model's API")] = None
     system_prompt: Annotated[Text | None, Doc("replaces the agent's own instructions")] = None
     append_system_prompt: Annotated[Text | None, Doc("added to the agent's own instructions")] = None
+    reasoning_effort: Annotated[
+        Text | None,
+        Nonempty(),
+        Alias(("model_reasoning_effort", "thinking")),
+        Doc("how much the model thinks, in the agent's words: `low`, `medium`, `high`, …"),
+    ] = None
     allowed_tools: Annotated[tuple[Text, ...], Doc("tools that need no permission")] = ()
     skills: Annotated[tuple[DirectoryPath, ...], Doc("directories of skills that the agent gets")] = ()

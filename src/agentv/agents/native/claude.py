@@ -46,7 +46,7 @@ class Claude(NativeProvider):
         path="_bundled/claude",
         extra="claude",
         npm="@anthropic-ai/claude-code",
-        tested=("2.1.330",),
+        tested=("2.1.330", "2.1.332"),
     )
 
     base_url: Annotated[
@@ -87,6 +87,7 @@ class ClaudeCode:
         for name, flag in _FLAGS.items():
             argv += [flag, f"{directories.config}/{name}"] if name in files else []
         argv += ["--model", settings.model] if settings.model else []
+        argv += ["--effort", settings.reasoning_effort] if settings.reasoning_effort else []
         turns = [one for one in (settings.max_turns, request.max_turns) if one is not None]
         argv += ["--max-turns", str(min(turns))] if turns else []
         argv += ["--resume", session_id] if session_id else []

@@ -44,7 +44,7 @@ class Codex(NativeProvider):
         extra="codex",
         npm="@openai/codex",
         version_argv=("--version",),
-        tested=("0.163.0",),
+        tested=("0.163.0", "0.171.0"),
     )
     unsupported: ClassVar[Mapping[str, str]] = {
         "allowed_tools": "its tools need no permission with 'permissions: allow'",
@@ -128,6 +128,8 @@ class CodexExec:
             }
             config["model_provider"] = toml(_PROVIDER)
             config[f"model_providers.{_PROVIDER}"] = toml(provider)
+        if settings.reasoning_effort:
+            config["model_reasoning_effort"] = toml(settings.reasoning_effort)
         if settings.system_prompt:
             config["model_instructions_file"] = toml(f"{directories.config}/{_INSTRUCTIONS}")
         if settings.append_system_prompt:

@@ -99,6 +99,7 @@ class CopilotCliAdapter:
             *(f"--allow-tool={name}" for name in dict.fromkeys(tools)),
             *(("--additional-mcp-config", f"@{directories.config}/{_MCP}") if with_servers else ()),
             *("--usage-output-file", f"{directories.config}/{_USAGE}"),
+            *(("--reasoning-effort", settings.reasoning_effort) if settings.reasoning_effort else ()),
             *named,
         )
 

@@ -42,6 +42,7 @@ class GeminiCli(NativeProvider):
     program: ClassVar[AgentProgram] = AgentProgram(
         "gemini", npm="@google/gemini-cli", version_argv=("--version",), tested=("0.61",)
     )
+    unsupported: ClassVar[Mapping[str, str]] = {"reasoning_effort": "name a model that thinks as you want in 'model'"}
     protocol: ClassVar[ModelProtocol | None] = "gemini"
 
     api_key: Annotated[

@@ -78,7 +78,8 @@ class MiniSweAgentAdapter:
         agent: dict[str, Any] = {"agent_class": "default", "cost_limit": 0, "step_limit": min(turns, default=0)}
         if settings.system_prompt is not None:
             agent["system_template"] = f"{{% raw %}}{settings.system_prompt}{{% endraw %}}"
-        model: dict[str, Any] = {"cost_tracking": "ignore_errors"}
+        kwargs = {"reasoning_effort": settings.reasoning_effort} if settings.reasoning_effort else {}
+        model: dict[str, Any] = {"cost_tracking": "ignore_errors", "model_kwargs": kwargs}
         env = {
             "MSWEA_CONFIGURED": "true",
             "MSWEA_SILENT_STARTUP": "1",
@@ -89,7 +90,7 @@ class MiniSweAgentAdapter:
         if access is not None:
             prefix, name = f"{access.protocol}/", settings.model_name
             name = name if name.startswith(prefix) else prefix + name
-            model["model_kwargs"] = {"api_base": access.url(_VERSIONS)}
+            kwargs["api_base"] = access.url(_VERSIONS)
             env[_KEYS[access.protocol]] = access.api_key
         if name:
             model["model_name"] = name

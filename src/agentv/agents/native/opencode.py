@@ -105,6 +105,7 @@ class OpenCodeAdapter:
         argv = (
             *("run", "--format", "json", "--title", _TITLE),
             *(("--auto",) if settings.permissions == "allow" else ()),
+            *(("--variant", settings.reasoning_effort) if settings.reasoning_effort else ()),
             *(("--session", session_id) if session_id else ()),
         )
         skills = _SKILLS if directories.fresh_home else ""

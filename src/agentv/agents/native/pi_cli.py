@@ -95,6 +95,8 @@ class PiCliAdapter:
                 argv += [option, f"{directories.config}/{name}"]
         if settings.skills:
             argv += ["--skill", f"{directories.config}/{_SKILLS}"]
+        if settings.reasoning_effort:
+            argv += ["--thinking", settings.reasoning_effort]
         if session_id:
             argv += ["--session", session_id]
         return Launch(tuple(argv), env, files, _SKILLS, request.prompt.encode(), discarded=(UPDATES,))

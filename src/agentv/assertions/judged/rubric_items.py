@@ -24,7 +24,7 @@ class RubricEntry(Declared):
     outcome: Annotated[
         Text | None,
         Nonempty(),
-        Alias(("expected_outcome", "criteria")),
+        Alias(("expected_outcome", "criteria", "description")),
         Doc("what the answer must do; required without score ranges"),
     ] = None
     id: Annotated[Text | None, Doc("its name in the judge's reply; default: r1, r2, … by position")] = None

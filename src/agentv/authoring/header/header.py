@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,10 +32,10 @@ from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
 from agentv.authoring.targets.suite_targets import SuiteTargets
-from agentv.authoring.workspaces.keys import Overrides, WorkspaceKeys
+from agentv.authoring.workspaces.keys import Overrides, WorkspaceKeys, directory_of_agents
 from agentv.authoring.workspaces.suite_work import SuiteWork
 from agentv.lazy_dataclass import dataclass
-from agentv.model.suite.suite import RunSettings, Suite
+from agentv.model.suite.suite import RunSettings, Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json
 from agentv.registry.preprocessors import Preprocessor
@@ -93,14 +93,15 @@ class HeaderReader:
         run = self._run(authored, translated, config, reading)
         registry.retry = run.retry or registry.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)
-        work = self._work(authored)
+        asked = tuple(targets.asked(authored.targets, reading))
+        work = self._work(authored, asked, reading)
         judge, minimums = split_minimums(authored.judge, reading)
         suite = Suite(
             name=authored.name or name_of(self.path),
             cases=(),
             path=self.path,
             description=authored.description,
-            targets=tuple(targets.asked(authored.targets, reading)),
+            targets=asked,
             prompts={prompt.id: prompt.label for prompt in defaults.prompts},
             judge=targets.judge(judge, reading),
             judge_minimums=minimums,
@@ -139,10 +140,13 @@ class HeaderReader:
         threshold = _threshold(defaults, translated, suite.threshold, config)
         return Header(suite, reading, cases, assertions, targets, authored.targets, threshold)
 
-    def _work(self, authored: AuthoredSuite) -> SuiteWork:
+    def _work(self, authored: AuthoredSuite, targets: Sequence[TargetSpec], reading: Reading) -> SuiteWork:
         """What reads the workspaces and the tools of the cases."""
         request = self.request
-        keys = WorkspaceKeys(authored.workspace, authored.sandbox, authored.environment, authored.extensions)
+        workspace = authored.workspace
+        if workspace is None and authored.environment is None:
+            workspace = directory_of_agents(targets, reading)
+        keys = WorkspaceKeys(workspace, authored.sandbox, authored.environment, authored.extensions)
         choose = self.registries.sandbox if request.for_run and request.asks_targets else None
         overrides = Overrides(request.workspace_path, request.sandbox, request.keep_workspaces, choose)
         return SuiteWork(keys, authored.variants, authored.tools, overrides, hashes=request.for_run)

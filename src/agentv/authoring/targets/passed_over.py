@@ -12,6 +12,7 @@ from agentv.registry.types import Provider
 
 NO_EFFECT = frozenset(
     {
+        "batch_requests",
         "cli_verbose",
         "fallback_targets",
         "keep_output_files",
@@ -20,6 +21,7 @@ NO_EFFECT = frozenset(
         "log_directory",
         "log_format",
         "log_output_format",
+        "provider_batching",
         "stream_log",
         "subagent_mode_allowed",
         "timeout_ms",
@@ -28,9 +30,10 @@ NO_EFFECT = frozenset(
         "workspace_template",
     }
 )
-"""They show or keep more of a call, or belong to agents. AgentV itself never reads `timeout_ms` of a target."""
+"""They show or keep more of a call, join calls that are made one by one here, or belong to agents. AgentV itself never
+reads `timeout_ms` of a target, and no longer the keys of batches."""
 
-_DEFAULTS = {"batch_requests": (False,), "provider_batching": (False,), "runtime": ("host",)}
+_DEFAULTS = {"runtime": ("host",)}
 """Keys that ask for nothing at these values, and otherwise for what is not built."""
 
 _NOT_YET = frozenset({"container", "environment", "execution_traces", "install", "transcripts"})

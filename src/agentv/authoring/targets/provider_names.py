@@ -32,6 +32,13 @@ def report_older_provider(written: str, at: Node | None, report: Report) -> None
         report.older(written, f"{PROVIDERS[name]}{colon}{rest}", at)
 
 
+def report_not_yet(name: str, at: Node | None, report: Report) -> None:
+    """Report the use of a provider that is not built yet."""
+    hint = "read its sessions with 'agentv import copilot', and grade them with 'provider: replay'"
+    message = f"the provider '{name}' is recognized but not supported yet"
+    report.error("not-yet", at, message, hint=hint if name == "copilot-log" else None)
+
+
 def without_wrapper(written: str) -> str:
     """The `provider:model` string inside `agentv:provider:model`, which is AgentV's way to name a model's provider."""
     head, colon, rest = written.partition(":")

@@ -20,7 +20,12 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.targets.aliases import USE_TARGET, check_alias, refers, report_cycle, written_target
-from agentv.authoring.targets.provider_names import provider_name, report_older_provider, without_wrapper
+from agentv.authoring.targets.provider_names import (
+    provider_name,
+    report_not_yet,
+    report_older_provider,
+    without_wrapper,
+)
 from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, read_target
 from agentv.authoring.targets.uses import as_unused, at_use
 from agentv.errors import Diagnostic
@@ -279,7 +284,7 @@ class TargetRegistry:
         _, colon, rest = written.partition(":")
         name = provider_name(written)
         if name in self.providers.not_yet:
-            reading.report.error("not-yet", at, f"the provider '{name}' is recognized but not supported yet")
+            report_not_yet(name, at, reading.report)
             return None
         provider = self.providers.find(name)
         report_older_provider(written, at, reading.report)

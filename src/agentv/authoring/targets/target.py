@@ -25,7 +25,13 @@ from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
 from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.authoring.targets.command_files import report_misplaced
 from agentv.authoring.targets.passed_over import settings_in
-from agentv.authoring.targets.provider_names import as_provider, named_variables, provider_name, report_older_provider
+from agentv.authoring.targets.provider_names import (
+    as_provider,
+    named_variables,
+    provider_name,
+    report_not_yet,
+    report_older_provider,
+)
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
 from agentv.model.suite.search_paths import SearchPaths, search_paths
@@ -323,7 +329,7 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
     name = provider_name(said.value)
     report_older_provider(said.value, said, reading.report)
     if name in providers.not_yet:
-        reading.report.error("not-yet", said, f"the provider '{name}' is recognized but not supported yet")
+        report_not_yet(name, said, reading.report)
         return None
     provider = providers.find(name)
     problem = providers.problem(name) if provider is None else None

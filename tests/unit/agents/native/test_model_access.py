@@ -216,3 +216,15 @@ def test_pi_gets_its_key_in_a_way_that_all_its_versions_read():
     (models,) = [text for name, text in launch.files.items() if name.endswith("models.json")]
     assert json.loads(models)["providers"]["agentv"]["apiKey"] == "!printenv AGENTV_MODEL_KEY"
     assert launch.env["AGENTV_MODEL_KEY"] == "real-key"
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", *OF_ANY_MODEL])
+def test_each_agent_is_told_how_much_to_think(agent):
+    launch = launched(agent, model="m-1", base_url="http://127.0.0.1:1/v1", api_key="real-key", reasoning_effort="high")
+    assert "high" in everything(launch)
+    assert "high" not in everything(launched(agent, model="m-1", base_url="http://127.0.0.1:1/v1", api_key="real-key"))
+
+
+def test_gemini_cli_cannot_be_told_how_much_to_think():
+    found = settings_of("gemini-cli", reasoning_effort="high").validate()
+    assert ("reasoning_effort",) in [issue.path for issue in found]

@@ -98,10 +98,9 @@ def test_one_hint_for_each_file_lists_what_is_passed_over(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "code"),
     [
-        ("provider_batching: true", "not-yet"),
         ("runtime: {mode: sandbox}", "not-yet"),
         ("environment: {type: docker}", "not-yet"),
-        ("provider_batching: false, runtime: host, timeout_ms: 1", None),
+        ("provider_batching: true, batch_requests: true, runtime: host, timeout_ms: 1", None),
         ("provider_baching: true", "unknown-key"),
     ],
 )

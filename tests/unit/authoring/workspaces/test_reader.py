@@ -68,6 +68,24 @@ def test_a_case_wins_key_by_key(project):
     assert own.env == {"A": "1", "B": "2"}
 
 
+@pytest.mark.parametrize(
+    ("more", "template"),
+    [
+        ("", "repo"),
+        ("workspace: {template: ./skill}", "skill"),
+        ("environment: {type: host, workdir: ./skill}", "skill"),
+    ],
+)
+def test_the_directory_of_agentvs_agents_is_the_template_of_a_suite_that_names_none(project, more, template):
+    target = "{name: c, provider: codex, command: [codex], cwd: ./repo}"
+    (project / ".agentv").mkdir()
+    (project / ".agentv/targets.yaml").write_text(f"targets: [{target}]\n")
+    case = "tests: [{id: a, input: hello, assert: [contains: hello]}]\n"
+    for named in (target, "c"):
+        (project / "a.eval.yaml").write_text(f"targets: [{named}]\n{more}\n{case}")
+        assert specs()["a"].template.source == str(project / template)
+
+
 def test_flags_win_over_files(project):
     found = specs(sandbox="bwrap", keep_workspaces="none", workspace_path="/shared")
     assert {(one.sandbox, one.keep, one.existing) for one in found.values()} == {(("bwrap",), "none", "/shared")}
