@@ -1,10 +1,9 @@
 """The mean difference of two runs over the same cases: the one test behind every comparison, of scores or of verdicts.
 
 The test reweights the clusters at random, with weights that are uniform on the simplex, and adds one cluster that was
-not seen: as large as the largest, and moved against what is claimed, as far as scores can move. The one-sided p-value
-of "the mean difference is at most μ" is the probability that the reweighted mean is at most μ. The unseen cluster is
-the price for cases that a sample does not hold: where 20 of 20 cases rise a little, up to 17 % of others may get much
-worse.
+not seen, moved against what is claimed as far as scores can move. The one-sided p-value of "the mean difference is at
+most μ" is the probability that the reweighted mean is at most μ. The unseen cluster is the price for cases that a
+sample does not hold: where 20 of 20 cases rise a little, up to 17 % of others may get much worse.
 
 - Of verdicts it is McNemar's exact test.
 - Where all differences are alike it is Clopper and Pearson's bound of the share of others.
@@ -23,7 +22,7 @@ Numpy is imported by what this uses, so no module of `agentv eval` may import th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
@@ -52,12 +51,14 @@ class Clusters:
         sums, sizes: of each kind of cluster the sum of its differences, and its number of cases or their weight.
         counts: clusters of each kind.
         reach: how far a case that was not seen may move, 0..1.
+        together: how many such cases move together.
     """
 
     sums: Numbers
     sizes: Numbers
     counts: Numbers
     reach: float
+    together: float
 
     def above(self, null: float) -> float:
         """One-sided p-value of the hypothesis that the mean difference is at most `null`."""
@@ -70,7 +71,7 @@ class Clusters:
     def _tail(self, values: Numbers, null: float) -> float:
         if null <= -1:
             return 0.0  # no mean lies below
-        unseen = -self.sizes.max() * (self.reach + null)
+        unseen = -self.together * (self.reach + null)
         order = np.argsort(values, kind="stable")
         kept = order[values[order] != 0]
         return not_above_zero(np.append(values[kept], unseen), np.append(self.counts[kept], 1.0))
@@ -123,7 +124,10 @@ class Differences:
             found = Counter(zip(sums.tolist(), sizes.tolist(), strict=True))
         kinds = np.array(sorted(found))
         counts = np.array([found[total, size] for total, size in kinds.tolist()], dtype=np.float64)
-        return Clusters(kinds[:, 0], kinds[:, 1], counts, self._reach)
+        ways = [fsum(column) for column in zip(*self._ways, strict=True)]
+        squares, largest = fsum(one * one for one in self._sums[0]), max(self._sums[1])
+        reach, together = unseen(np.array([ways]), *(np.array([one]) for one in (squares, self.moved, largest)))
+        return Clusters(kinds[:, 0], kinds[:, 1], counts, float(reach[0]), float(together[0]))
 
     def p(self, null: float = 0.0) -> float:
         """Two-sided p-value of the hypothesis that the mean difference is `null`."""
@@ -158,19 +162,41 @@ class Differences:
             members.setdefault(cluster, []).append((value * weight, weight))
         sums = [fsum(value for value, _ in of) if len(of) > 1 else of[0][0] for of in members.values()]
         sizes = [fsum(weight for _, weight in of) if len(of) > 1 else of[0][1] for of in members.values()]
-        return sums, sizes
+        return [one if abs(one) > ROUNDING else 0.0 for one in sums], sizes
 
     @property
-    def _reach(self) -> float:
-        """How far a case may move: 1 of verdicts; of scores the mean way to the end of the range, of those that moved.
+    def _ways(self) -> Iterator[tuple[float, ...]]:
+        """What `unseen` sums, of each case that moved."""
+        weights = self.weights if self.weights is not None else [1.0] * len(self.values)
+        yield (0.0,) * 6
+        for old, new, by, weight in zip(self.before, self.after, self.values, weights, strict=True):
+            if by:
+                yield 1.0, old, old * old, new, new * new, weight * by * by
 
-        The mean is weighted by the way itself, and is the largest of four: up and down, before and after. So it is the
-        same if the runs are swapped or scores turned round.
-        """
-        pairs = [(old, new) for old, new, by in zip(self.before, self.after, self.values, strict=True) if by]
-        sides = ([old for old, _ in pairs], [new for _, new in pairs])
-        ways = (*sides, *([1 - one for one in side] for side in sides))
-        return max((fsum(one * one for one in way) / total for way in ways if (total := fsum(way)) > 0), default=1.0)
+
+def unseen(ways: Numbers, squares: Numbers, moved: Numbers, largest: Numbers) -> tuple[Numbers, Numbers]:
+    """How far a case that was not seen may move, and how many such cases move together; of each row.
+
+    The first is 1 for verdicts. For scores it is the mean way to the end of the range, of the cases that moved,
+    weighted by the way itself: the largest of up and down, before and after, so that it is the same if runs are swapped
+    or scores turned round. The second is 1 for cases that stand alone. In clusters it is the design effect of the
+    differences, the sum of the squares of their clusters' sums over that of their own squares, averaged with one
+    cluster that moves as a whole. Cases without a difference change neither.
+
+    Args:
+        ways: number of cases that moved, and of these the sums of the values before, of their squares, of the values
+            after, of their squares, and of the squares of the differences.
+        squares: sum of the squares of the clusters' sums.
+        moved: number of clusters that moved.
+        largest: cases, or weight, of the largest cluster.
+    """
+    count, *sides, own = ways.T
+    reach = np.zeros(len(ways))
+    for one, square in (sides[:2], sides[2:]):
+        for total, way in ((one, square), (count - one, count - 2 * one + square)):
+            reach = np.maximum(reach, np.divide(way, total, out=np.zeros_like(total), where=total > ROUNDING))
+    shown = np.divide(squares, own, out=np.zeros_like(own), where=own > 0)
+    return np.where(count > 0, reach, 1.0), (moved * shown + largest) / (moved + 1)
 
 
 def _end(tail: Callable[[float], float], mean: float, alpha: float) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agentv.model.run.compared.verdicts import Measure, Verdict
-from agentv.stats.comparison.difference import Differences
+from agentv.stats.comparison.difference import Differences, unseen
 from agentv.stats.comparison.gamma_sums import Numbers, not_above_zero_each
 from agentv.stats.comparison.rule import Evidence, decided, fewest_moved
 
@@ -44,8 +44,7 @@ class Population:
         measures: one or two.
         sums: of each kind (rows) and measure, the sum of the differences.
         sizes: of each kind, its number of cases.
-        ways: of each kind and measure: number of cases that moved, and of these the sums of the values before, of their
-            squares, of the values after, and of their squares.
+        ways: of each kind and measure what `unseen` sums.
         shares: how often each kind occurs; they sum to 1.
         observed: number of clusters that these are known from.
     """
@@ -108,7 +107,7 @@ class Population:
     def turned(self) -> Population:
         """The same with the two runs swapped."""
         order = slice(None, None, -1)
-        ways = self.ways[order][:, :, [0, 3, 4, 1, 2]]
+        ways = self.ways[order][:, :, [0, 3, 4, 1, 2, 5]]
         return replace(self, sums=0.0 - self.sums[order], sizes=self.sizes[order], ways=ways, shares=self.shares[order])
 
     def tilted(self, difference: float) -> Population:
@@ -131,8 +130,8 @@ class Population:
     def spread(self) -> Population:
         """With half a cluster that gets wholly better and half one wholly worse, so that all may be tilted."""
         size, measures = self.sizes.max(), len(self.measures)
-        loss, gain = [size, size, size, 0.0, 0.0], [size, 0.0, 0.0, size, size]
-        down, up = (np.broadcast_to(np.array(way), (1, measures, 5)) for way in (loss, gain))
+        loss, gain = [size, size, size, 0.0, 0.0, size], [size, 0.0, 0.0, size, size, size]
+        down, up = (np.broadcast_to(np.array(way), (1, measures, 6)) for way in (loss, gain))
         shares = np.concatenate(([0.5], self.shares * self.observed, [0.5])) / (self.observed + 1)
         return replace(
             self,
@@ -165,8 +164,9 @@ class Population:
 
     def _evidence(self, place: int, counts: Numbers, alpha: float, margin: float) -> list[Evidence]:
         """The evidence of one measure in each round."""
-        reach = _reach(counts @ self.ways[:, place])
-        largest = np.where(counts > 0, self.sizes, 0).max(axis=1)
+        moved = counts @ (self.sums[:, place] != 0)
+        squares, largest = counts @ self.sums[:, place] ** 2, np.where(counts > 0, self.sizes, 0).max(axis=1)
+        reach, together = unseen(counts @ self.ways[:, place], squares, moved, largest)
         kinds, kind_of = np.unique(np.column_stack((self.sums[:, place], self.sizes)), axis=0, return_inverse=True)
         sums, sizes = kinds.T
         counts = counts @ np.eye(len(kinds))[kind_of.reshape(-1)]
@@ -177,12 +177,12 @@ class Population:
             found = []
             for null in (-margin, margin) if margin else (0.0,):
                 values = np.broadcast_to(sign * (sums - null * sizes), counts.shape)
-                unseen = -largest * (reach + sign * null)
-                found.append(not_above_zero_each(np.column_stack((values, unseen)), every, levels).tolist())
+                against = -together * (reach + sign * null)
+                found.append(not_above_zero_each(np.column_stack((values, against)), every, levels).tolist())
             return found
 
         above, below = tails(1.0), tails(-1.0)
-        means, moved = counts @ sums / (counts @ sizes), counts @ (sums != 0)
+        means = counts @ sums / (counts @ sizes)
         rounds = zip(means.tolist(), moved.tolist(), zip(*above, strict=True), zip(*below, strict=True), strict=True)
         return [Evidence(self.measures[place], mean, int(number), up, down) for mean, number, up, down in rounds]
 
@@ -243,16 +243,6 @@ def least_shown(chance: Callable[[float], float], guess: float, largest: float, 
 
 
 def _of_cases(before: Numbers, after: Numbers, values: Numbers) -> Numbers:
-    """Of each case its difference, and what `ways` sums."""
+    """Of each case its difference, and what `unseen` sums."""
     moved = (values != 0).astype(np.float64)
-    return np.column_stack((values, moved, *(moved * one for one in (before, before**2, after, after**2))))
-
-
-def _reach(ways: Numbers) -> Numbers:
-    """As in `Differences`, of each round."""
-    moved, *sums = ways.T
-    found = np.ones(len(ways)) * 0.0
-    for one, square in (sums[:2], sums[2:]):
-        for total, squares in ((one, square), (moved - one, moved - 2 * one + square)):
-            found = np.maximum(found, np.divide(squares, total, out=np.zeros_like(total), where=total > 1e-9))
-    return np.where(moved > 0, found, 1.0)
+    return np.column_stack((values, moved, *(moved * one for one in (before, before**2, after, after**2)), values**2))
