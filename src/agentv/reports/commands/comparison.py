@@ -213,7 +213,7 @@ def _inconclusive(one: Judgement, found: Comparison) -> str:
     fewest = fewest_moved(found.question.alpha)
     if one.clusters < fewest:
         return f"{units} cannot show a difference, whatever the results; at least {fewest} are needed"
-    return f"{_possible(one, units)} ({_sure(one.score)}){_beside(one, found.question)}{_more(one, units)}"
+    return f"{_possible(one, units)} ({certainty(one.score)}){_beside(one, found.question)}{_more(one, units)}"
 
 
 def _possible(one: Judgement, units: str) -> str:
@@ -230,10 +230,6 @@ def _possible(one: Judgement, units: str) -> str:
         of = plural(one.pairs, "case")
         return f"{same_way} of {of} {moved}, but with {units} up to {unseen} of others could get much {could}"
     return f"{_difference(shown)}, but {possible}"
-
-
-def _sure(one: MeasureResult) -> str:
-    return f"{interval_text(one)}, {p_value(one.p)}"
 
 
 def _beside(one: Judgement, question: ComparisonSettings) -> str:
