@@ -251,6 +251,8 @@ def test_an_unrelated_target_does_not_matter_and_an_edited_one_does(library):
     library.write(".agentv/targets.yaml", TARGETS.replace("Hello Ann, closes", "Hi Ann, closes"))
     checked = library.run("prompt", "doctor")
     assert (checked.status, "   the target 'pupil': edited\n" in checked.stderr) == (1, True)
+    (listed,) = json.loads(library.run("prompt", "list", "--json").stdout)
+    assert listed["edited"], "as doctor says"
     assert library.run("prompt", "demote", "greeter").status == 0
     refused = library.run("prompt", "promote", "greeter", "--explain")
     assert refused.status == 1
@@ -259,6 +261,20 @@ def test_an_unrelated_target_does_not_matter_and_an_edited_one_does(library):
     }
     assert covered.keys() == {"eval.yml", "description", "prompt.md", "target 'pupil'"}
     assert [name for name, (before, now) in covered.items() if before != now] == ["target 'pupil'"]
+
+
+@pytest.mark.parametrize("edits", [True, False])
+def test_a_model_that_the_command_line_alone_names_is_part_of_the_evidence(library, edits):
+    targets = TARGETS.replace("defaults: {target: pupil}\n", "")
+    library.write(".agentv/targets.yaml", targets)
+    assert library.run("prompt", "eval", "greeter", env={"AGENTV_TARGET": "other"}).status == 0
+    (row,) = library.log()
+    assert (row["model"], row.get("partial", False), "targets.yaml#other" in row["files"]) == ("other", False, True)
+    library.write(".agentv/targets.yaml", targets.replace("Hello Ann}", "Hi Ann}" if edits else "Hello Ann}"))
+    (listed,) = json.loads(library.run("prompt", "list", "--json").stdout)
+    assert bool(listed["changes"]) is edits
+    promoted = library.run("prompt", "promote", "greeter")
+    assert (promoted.status, "the target 'other': edited" in promoted.stderr) == (int(edits), edits)
 
 
 def test_promotion_changes_one_word_of_meta_and_demotion_too(library):

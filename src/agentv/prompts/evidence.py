@@ -69,7 +69,9 @@ def is_current(row: ExamRow, now: Mapping[str, str]) -> bool:
     return row.prompt_sha256 == prompt_sha256(comparable(row.files, now))
 
 
-def current_digests(directory: str, recorded: Mapping[str, str], description: str | None) -> dict[str, str]:
+def current_digests(
+    directory: str, recorded: Mapping[str, str], description: str | None, targets: Mapping[str, str]
+) -> dict[str, str]:
     """The digests of today of the files that a row names, without loading the exam; what is gone is left out.
 
     A file that the exam has come to rest on since is not found this way: it is named by one of these, which was edited.
@@ -78,11 +80,12 @@ def current_digests(directory: str, recorded: Mapping[str, str], description: st
         directory: the prompt's.
         recorded: `files` of the row.
         description: of the prompt as it stands.
+        targets: digests of today of recorded targets; others are taken as they were.
     """
     found: dict[str, str] = {}
     for path in recorded:
         if path.startswith(TARGET):
-            found[path] = recorded[path]  # the exam would have to be loaded; doctor does
+            found[path] = targets.get(path, recorded[path])
         elif path != DESCRIPTION and (data := _bytes(os.path.join(directory, path))) is not None:  # noqa: PTH118  # for thousands of prompts
             found[path] = hashlib.sha256(normalised(data)).hexdigest()
     if description is not None:

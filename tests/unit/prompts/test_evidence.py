@@ -65,16 +65,16 @@ def test_todays_digests_are_of_the_files_that_a_row_names(tmp_path):
     (prompt / "prompt.md").write_bytes(b"\xef\xbb\xbfhi\r\n")
     (tmp_path / "shared.md").write_bytes(b"shared\n")
     recorded = digests({"prompt.md": b"hi\n", "../../shared.md": b"shared\n", DESCRIPTION: b"Greets."})
-    assert current_digests(str(prompt), recorded, "Greets.") == recorded
+    assert current_digests(str(prompt), recorded, "Greets.", {}) == recorded
     (tmp_path / "shared.md").unlink()
-    found = changes(recorded, current_digests(str(prompt), recorded, None))
+    found = changes(recorded, current_digests(str(prompt), recorded, None, {}))
     assert [str(one) for one in found] == ["../../shared.md: removed", "the description: removed"]
 
 
 def test_a_row_may_name_anything(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     hostile = dict.fromkeys(["/dev/zero", "pipe", ".", "\0", "x" * 5000, "gone"], sha(b""))
-    assert current_digests(str(tmp_path), hostile, None) == {}
+    assert current_digests(str(tmp_path), hostile, None, {}) == {}
 
 
 def test_targets_are_compared_where_a_row_records_them_and_they_can_be_read():

@@ -22,7 +22,7 @@ def compare(examined: Examined) -> PromptDiff:
     exam_row = next((row for row in reversed(examined.log.rows) if row.files), None)
     if exam_row is None:
         return PromptDiff(prompt.id, None)
-    now = examined.now or current_digests(prompt.directory, exam_row.files, prompt.meta.description)
+    now = examined.now or current_digests(prompt.directory, exam_row.files, prompt.meta.description, {})
     texts = examined.suite.exam.texts if examined.suite is not None and examined.suite.exam is not None else {}
     found = (_difference(one, exam_row, prompt, texts) for one in changes(exam_row.files, now))
     return PromptDiff(prompt.id, exam_row, tuple(found))

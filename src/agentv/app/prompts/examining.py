@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import STATUSES, ExamRow, PromptStatus
 from agentv.model.values.span import Span
 from agentv.prompts.evidence import changes, digests
-from agentv.prompts.gates import GateEvidence, StatusEvidence, status_evidence
+from agentv.prompts.gates import GateEvidence, StatusEvidence, is_whole, status_evidence
 from agentv.prompts.reading import Log, log_diagnostics, log_path, read_log
 from agentv.reports.run.exam_attempts import when
 
@@ -37,6 +38,8 @@ class Examined:
         log: the rows that can be read.
         diagnostics: all that is wrong, but for what its status rests on.
         unfounded: what is wrong with what its status rests on.
+        now: path → sha256 of what the exam rests on, with the model that its latest evidence names; empty where it
+            cannot be read.
     """
 
     prompt: LibraryPrompt
@@ -44,11 +47,7 @@ class Examined:
     log: Log
     diagnostics: tuple[Diagnostic, ...]
     unfounded: tuple[Diagnostic, ...] = ()
-
-    @property
-    def now(self) -> Mapping[str, str]:
-        """Path → sha256 of what the exam rests on; empty where it cannot be read."""
-        return _now(self.suite)
+    now: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def evidence(self) -> GateEvidence:
@@ -81,9 +80,18 @@ class Examiner:
         log, logged = _log(prompt)
         own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *logged]
         diagnostics = (*_unsilenced(own), *found)
-        unfounded = tuple(_unfounded(prompt, log.rows, _now(suite))) if suite is not None else ()
+        now = self._now(prompt, suite, log.rows)
+        unfounded = tuple(_unfounded(prompt, log.rows, now)) if suite is not None else ()
         ordered = sorted(diagnostics, key=lambda one: one.order)
-        return Examined(prompt, suite, log, tuple(dict.fromkeys(ordered)), unfounded)
+        return Examined(prompt, suite, log, tuple(dict.fromkeys(ordered)), unfounded, now)
+
+    def _now(self, prompt: LibraryPrompt, suite: Suite | None, rows: Sequence[ExamRow]) -> Mapping[str, str]:
+        if suite is None or suite.exam is None:
+            return {}
+        latest = next((row for row in reversed(rows) if is_whole(row)), None)
+        # an exam that names no model sat on one of the command line
+        of_row = prompt.targets.digests(prompt.directory, latest.files) if latest is not None else {}
+        return {**of_row, **digests(suite.exam.texts)}
 
     def load(self, exam: str) -> tuple[Suite | None, tuple[Diagnostic, ...]]:
         """An exam, and what is wrong with it."""
@@ -170,10 +178,6 @@ def _log(prompt: LibraryPrompt) -> tuple[Log, tuple[Diagnostic, ...]]:
     except StoreError as error:
         return Log(), (Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),)
     return log, log_diagnostics(prompt.directory, log)
-
-
-def _now(suite: Suite | None) -> Mapping[str, str]:
-    return digests(suite.exam.texts) if suite is not None and suite.exam is not None else {}
 
 
 def _unfounded(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str, str]) -> Iterator[Diagnostic]:

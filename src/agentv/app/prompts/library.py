@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from agentv.app.prompts.recorded_targets import RecordedTargets
 from agentv.authoring.exams.meta import read_meta
 from agentv.authoring.exams.prompt_library import is_prompt_directory, library_of, library_reading, prompt_directories
 from agentv.authoring.source.files import exists, is_directory, is_file, shown
@@ -26,11 +27,13 @@ class LibraryPrompt:
 
     Attributes:
         directory: absolute.
+        targets: reads the targets that evidence names; prompts that are read together share it.
         diagnostics: what is wrong in `meta.yaml`.
     """
 
     directory: str
     meta: PromptMeta
+    targets: RecordedTargets
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
@@ -124,11 +127,11 @@ class Library:
         return found
 
     def _read(self, directories: Iterable[str]) -> Iterator[LibraryPrompt]:
-        reading = library_reading(self.working, self.env)
+        reading, targets = library_reading(self.working, self.env), RecordedTargets(self.env)
         for directory in directories:
             own = replace(reading, report=Report())
             meta = read_meta(directory, own)
-            yield LibraryPrompt(directory, meta, _unsilenced(own.report.diagnostics, meta))
+            yield LibraryPrompt(directory, meta, targets, _unsilenced(own.report.diagnostics, meta))
 
     def _directory(self, name: str) -> str:
         """The prompt's directory that a path means: the directory itself, or a file in it."""

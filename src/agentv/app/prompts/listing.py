@@ -59,5 +59,6 @@ def _is_evidence(prompt: LibraryPrompt, row: ExamRow) -> bool:
 def _changes(prompt: LibraryPrompt, row: ExamRow) -> tuple[TextChange, ...]:
     if not row.files:
         return ()
-    now = current_digests(prompt.directory, row.files, prompt.meta.description)
+    targets = prompt.targets.digests(prompt.directory, row.files)
+    now = current_digests(prompt.directory, row.files, prompt.meta.description, targets)
     return tuple(TextChange(one.path, one.kind) for one in changes(row.files, now))

@@ -147,13 +147,15 @@ class ExamReader:
         )
 
     def _asked(self, suite: Suite) -> Iterator[TargetSpec]:
-        """The models and judges that the exam asks unless the command line names others."""
+        """The models and judges that the exam asks unless the command line names others; where it names none, those."""
         flagged = self.request.targets or self.request.given_target is not None
-        models = (self._own_target,) if flagged else suite.targets
+        own = self._own_target if flagged else None
+        models = (own,) if own is not None else suite.targets
         for case in suite.cases:
-            yield from (one for one in ((case.target,) if case.target is not None else models) if one is not None)
-        header = self._header
-        yield from header.cases.notes.judging.used(replace(suite, forced_judge=None), suite.judges)
+            yield from (case.target,) if case.target is not None else models
+        judging = self._header.cases.notes.judging
+        named = tuple(judging.used(replace(suite, forced_judge=None), suite.judges))
+        yield from named or judging.used(suite, suite.judges)
 
     def _others(self, reading: Reading) -> dict[str, str]:
         """Id → description of the library's other prompts; what is wrong with those is not told here."""

@@ -50,12 +50,13 @@ def texts_of(
     found = {_named(path, directory): normalised(data) for path, data in texts.items()}
     if meta.description is not None:
         found[DESCRIPTION] = meta.description.encode()
-    found |= {f"{TARGET}{spec.name}": _record(spec, directory, root) for spec in asked}
+    found |= {f"{TARGET}{spec.name}": target_record(spec, directory) for spec in asked}
     return dict(sorted(found.items()))
 
 
-def _record(spec: TargetSpec, directory: str, root: str) -> bytes:
+def target_record(spec: TargetSpec, directory: str) -> bytes:
     """The settings of a target as a run records them, without secrets, and the digests of its own files."""
+    root = repository_root(directory).rstrip(os.sep) + os.sep
     paths = (path for path in (*spec.files, *files_of_settings(spec.settings)) if path.startswith(root))
     files = {_named(path, directory): digest_of(path) for path in paths}
     record = {**_without_secrets(spec.public), "files": files}
