@@ -95,10 +95,10 @@ def test_every_suite_is_the_same_as_rows_or_is_refused_and_leaves_nothing_behind
     shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
     source = project / "suite.eval.yaml"
     try:
-        rows, _ = convert(source, "csv", project / "rows.csv", {})
+        rows, _ = convert(source, "csv", project / "made.csv", {})
     except UsageError as error:
         assert "rows" in str(error) or "as csv" in str(error)  # noqa: PT017  # one of two right ends
-        assert not list(project.glob("rows.*"))
+        assert not list(project.glob("made.*"))
     else:
         assert [one[0] for one in facts(rows)] == [one[0] for one in facts(source)]
 

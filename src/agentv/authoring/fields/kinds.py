@@ -291,7 +291,7 @@ def _read_schema(node: Node, reading: Reading, key: str) -> Any:
         return INVALID
     reading = reading.part()
     root = reading.places.root
-    home = loaded.path or span_of(node.at).file
+    home = loaded.path or f"{Path(span_of(node.at).file).parent}/"  # an inline one lies in a directory, in any file
     inside = home.startswith(f"{root}/")
     base = quote(home.removeprefix(root) if inside else home)
 

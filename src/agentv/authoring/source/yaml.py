@@ -85,6 +85,9 @@ def read_yaml(
 
 
 _PAIR = re.compile(rb"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_REST = re.compile(rb'(?:[^"\\]|\\.)*"?', re.DOTALL)
+"""The rest of a text in double quotes."""
+
 _MOST_PAIRED = 500
 """Quoted texts whose escapes are put together; a file with more is JSON, and better called so."""
 
@@ -110,9 +113,11 @@ def _with_whole_characters(data: bytes, path: str) -> bytes:
             pair = _PAIR.search(data, sum(map(len, lines[: mark.line])) + mark.line + len(before.encode()))
             if pair is None:
                 return data
-            end = data.find(b'"', pair.end())
-            end = len(data) if end < 0 else end
-            data = data[: pair.start()] + _PAIR.sub(_whole, data[pair.start() : end]) + data[end:]
+            rest = _REST.match(data, pair.start())
+            end = rest.end() if rest is not None else len(data)
+            last = _PAIR.findall(data, max(data.rfind(b"\n", 0, end) + 1, pair.start()), end)
+            quoted = _PAIR.sub(_whole, data[pair.start() : end])
+            data = data[: pair.start()] + quoted + b"  " * len(last) + data[end:]  # what follows keeps its column
         else:
             return data
     return data

@@ -34,7 +34,7 @@ OWN_KEYS = {
         "tags",
         "content",
     ),
-    *("sidecar", "governance", "faults", "json-schema", "json-match"),
+    *("sidecar", "governance", "faults", "json-schema", "json-match", "is-json", "equals"),
 }
 """Keys under which everybody writes keys of their own."""
 

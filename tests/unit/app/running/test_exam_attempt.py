@@ -59,7 +59,7 @@ def test_everything_passed(prepared):
     assert (found.all_passed, found.total, found.passed, found.failed_cases) == (True, 2, 2, ())
     assert (found.ts, found.run_id, found.model, found.judge) == ("2026-11-22T08:35:00.125Z", "r", "pupil", None)
     assert (found.errored, found.partial) == (0, False)
-    assert set(found.files) == {"eval.yml", "prompt.md", "meta.yaml#description"}
+    assert set(found.files) == {"eval.yml", "prompt.md", "meta.yaml#description", "targets.yaml#pupil"}
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,23 @@ def test_columns_count_characters_not_bytes():
     assert span_of(node.items[0].items["x"].at).column == 17
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'{a: "\ud83d\ude00", b: 1}',
+        r'{a: "\ud83d\ude00 \" \ud83d\ude01", b: 1}',
+        '{a: "\\ud83d\\ude00\n  \\ud83d\\ude01 \\"x\\"", b: 1}',
+        r'{"\ud83d\ude00":1,b: 1}',
+    ],
+)
+def test_what_follows_jsons_escapes_of_a_character_keeps_its_place(text):
+    found = parsed(text)
+    at = span_of(found.keys["b"])
+    assert text.split("\n")[at.line - 1][at.column - 1 :].startswith("b: 1}")
+    key, value = next(iter(plain(found).items()))
+    assert (value if key == "a" else key).startswith("\U0001f600")
+
+
 def test_bom_and_windows_line_ends_change_nothing():
     node = parsed("\ufeffa: 1\r\nb: |\r\n  x\r\n  y\r\n")
     assert plain(node) == {"a": 1, "b": "x\ny\n"}
