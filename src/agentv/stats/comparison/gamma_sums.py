@@ -103,7 +103,7 @@ def _approximated(values: Numbers, counts: Numbers, lowest: Numbers, highest: Nu
         left, right = np.where(slope < 0, point, left), np.where(slope > 0, point, right)
         found = point - slope / (counts * parts * parts).sum(axis=1)
         found = np.where((found <= left) | (found >= right), (left + right) / 2, found)
-        settled = np.abs(found - point) <= 1e-6 * np.abs(found)
+        settled = np.abs(found - point) <= 1e-4 * np.abs(found)
         point = found
         if settled.all():
             break

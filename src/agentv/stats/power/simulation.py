@@ -83,14 +83,13 @@ class Population:
         for column in steps.T:
             if np.unique(column).size > KINDS:
                 column[:] = np.round(column / (width := np.ptp(column) / KINDS)) * width
-        _, kinds, found = np.unique(np.column_stack((sizes, steps)), axis=0, return_inverse=True, return_counts=True)
-        kinds, counts = kinds.reshape(-1), found.astype(np.float64)
+        kinds = _kinds(sizes, *steps.T)[1]
+        counts = np.bincount(kinds).astype(np.float64)
         means = np.zeros((counts.size, *cases.shape[1:]))
         np.add.at(means, kinds, clusters)
         means /= counts[:, None, None]
         for place, column in enumerate(steps.T):  # of each measure, its own kinds keep their mean
-            _, own = np.unique(np.column_stack((sizes, column)), axis=0, return_inverse=True)
-            own = own.reshape(-1)
+            own = _kinds(sizes, column)[1]
             of_own = np.bincount(own, weights=clusters[:, place, 0]) / np.bincount(own)
             means[kinds, place, 0] = of_own[own]
         of_kind = np.bincount(kinds, weights=sizes)
@@ -167,9 +166,9 @@ class Population:
         moved = counts @ (self.sums[:, place] != 0)
         squares, largest = counts @ self.sums[:, place] ** 2, np.where(counts > 0, self.sizes, 0).max(axis=1)
         reach, together = unseen(counts @ self.ways[:, place], squares, moved, largest)
-        kinds, kind_of = np.unique(np.column_stack((self.sums[:, place], self.sizes)), axis=0, return_inverse=True)
-        sums, sizes = kinds.T
-        counts = counts @ np.eye(len(kinds))[kind_of.reshape(-1)]
+        first, kind_of = _kinds(self.sums[:, place], self.sizes)
+        sums, sizes = self.sums[first, place], self.sizes[first]
+        counts = counts @ np.eye(first.size)[kind_of]
         levels = alpha / 2 / np.arange(1, len(self.measures) + 1)
         every = np.column_stack((counts, np.ones(len(counts))))
 
@@ -240,6 +239,16 @@ def least_shown(chance: Callable[[float], float], guess: float, largest: float, 
         aimed = difference * goal / max(shown, goal / 3)
         difference = aimed if low < aimed < high else (low + high) / 2 if found > power or aimed < largest else largest
     return difference
+
+
+def _kinds(*columns: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of rows with these columns: the first row of each kind, sorted, and the kind of each row."""
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        values, numbers = np.unique(column, return_inverse=True)
+        code = code * values.size + numbers
+    _, first, kinds = np.unique(code, return_index=True, return_inverse=True)
+    return first, kinds
 
 
 def _of_cases(before: Numbers, after: Numbers, values: Numbers) -> Numbers:
