@@ -22,10 +22,12 @@ def listed(prompt: LibraryPrompt) -> ListedPrompt:
     """The list entry of a prompt."""
     wrong = any(one.severity == "error" for one in prompt.diagnostics)
     last: ExamRow | None = None
-    edited = False
+    edited, now = False, tuple[TextChange, ...]()
     try:
         last = last_exam_row(prompt.directory)
-        edited = _is_edited(prompt, last)
+        if last is not None:
+            now = _changes(prompt, last)
+            edited = _is_edited(prompt, last, now)
     except StoreError:
         wrong = True
     return ListedPrompt(
@@ -34,22 +36,22 @@ def listed(prompt: LibraryPrompt) -> ListedPrompt:
         status=prompt.meta.status,
         edited=edited,
         last=last,
-        changes=_changes(prompt, last) if last is not None else (),
+        changes=now,
         compared=last is not None and bool(last.files),
         wrong=wrong,
     )
 
 
-def _is_edited(prompt: LibraryPrompt, last: ExamRow | None) -> bool:
+def _is_edited(prompt: LibraryPrompt, last: ExamRow, now: tuple[TextChange, ...]) -> bool:
     """Whether its status rests on another text than there is now. The last row mostly says it, else all are looked at.
 
     Raises:
         StoreError: the log cannot be read.
     """
-    if prompt.meta.status == "draft" or last is None or (_is_evidence(prompt, last) and not _changes(prompt, last)):
+    if prompt.meta.status == "draft" or (_is_evidence(prompt, last) and not now):
         return False
     rows = [row for row in read_log(prompt.directory).rows if _is_evidence(prompt, row)]
-    return bool(rows) and all(_changes(prompt, row) for row in reversed(rows))
+    return bool(rows) and all(now if row == last else _changes(prompt, row) for row in reversed(rows))
 
 
 def _is_evidence(prompt: LibraryPrompt, row: ExamRow) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from agentv.authoring.source.files import exists
 from agentv.model.suite.exam import TARGET
 from agentv.prompts.evidence import digests
 
@@ -25,7 +26,7 @@ class RecordedTargets:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
-        self._registries: dict[tuple[str, ...], TargetRegistry] = {}
+        self._registries: dict[str, TargetRegistry] = {}
 
     def digests(self, directory: str, recorded: Iterable[str]) -> dict[str, str]:
         """The digests of today of the targets among what a row records.
@@ -54,19 +55,16 @@ class RecordedTargets:
     def _registry(self, directory: str) -> TargetRegistry:
         from agentv.authoring.exams.prompt_library import library_reading
         from agentv.authoring.source.environment import dotenv_of, merged
-        from agentv.authoring.source.files import is_directory
         from agentv.authoring.targets.catalog import open_registry
 
-        reading = library_reading(directory, self._env)
-        dotenv = dotenv_of(directory, reading.places.root, reading.reader, reading.report)
-        parent = os.path.dirname(directory)  # noqa: PTH120  # for thousands of prompts
-        if is_directory(os.path.join(directory, ".agentv")):  # noqa: PTH118  # as above
-            parent = directory
-        key = (parent, *(text for pair in sorted(dotenv.items()) for text in pair))
-        if key not in self._registries:
-            own = library_reading(parent, merged(self._env, {}, dotenv))
-            self._registries[key] = open_registry(parent, self._providers, own)
-        return self._registries[key]
+        own = any(exists(os.path.join(directory, name)) for name in (".agentv", ".env"))  # noqa: PTH118  # for thousands of prompts
+        home = directory if own else os.path.dirname(directory)  # noqa: PTH120  # as above
+        if home not in self._registries:
+            reading = library_reading(home, self._env)
+            dotenv = dotenv_of(home, reading.places.root, reading.reader, reading.report)
+            reading = library_reading(home, merged(self._env, {}, dotenv))
+            self._registries[home] = open_registry(home, self._providers, reading)
+        return self._registries[home]
 
     @cached_property
     def _providers(self) -> Registry[Provider]:
