@@ -80,7 +80,7 @@ class OpenCodeAdapter:
                     "npm": _PACKAGES[access.protocol],
                     "name": _PROVIDER,
                     "options": {"baseURL": access.url(_VERSIONS), "apiKey": access.api_key},
-                    "models": {model: {"name": model}},
+                    "models": {model: {"name": model, "reasoning": settings.reasoning_effort is not None}},
                 }
             }
             model = f"{_PROVIDER}/{model}"

@@ -79,7 +79,7 @@ class PiCliAdapter:
                 "api": _APIS[access.protocol],
                 "baseUrl": access.url(_VERSIONS),
                 "apiKey": f"!printenv {_KEY}",  # a variable is NAME before pi 1.0, $NAME since
-                "models": [{"id": settings.model_name}],
+                "models": [{"id": settings.model_name, "reasoning": settings.reasoning_effort is not None}],
             }
             files[f"{_DIRECTORY}/models.json"] = json.dumps({"providers": {_PROVIDER: provider}})
             env |= {_KEY: access.api_key, "PI_CODING_AGENT_DIR": f"{directories.config}/{_DIRECTORY}"}

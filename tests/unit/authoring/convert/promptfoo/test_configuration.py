@@ -306,6 +306,34 @@ def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> Non
     assert document["targets"] == [{**(ours if isinstance(ours, dict) else {"provider": ours}), "thoughts": "keep"}]
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (
+            "{id: 'anthropic:claude-agent-sdk', config: {model: m, working_dir: ./ws, max_turns: 3}}",
+            {"provider": "claude", "permissions": "deny", "model": "m", "cwd": "./ws", "max_turns": 3},
+        ),
+        (
+            "{id: 'anthropic:claude-code', config: {permission_mode: acceptEdits, custom_system_prompt: Be brief}}",
+            {"provider": "claude", "system_prompt": "Be brief"},
+        ),
+        (
+            "{id: 'openai:codex-sdk:gpt-5', config: {model_reasoning_effort: high, skip_git_repo_check: true}}",
+            {"provider": "codex", "model": "gpt-5", "reasoning_effort": "high"},
+        ),
+        (
+            "{id: 'openai:codex-sdk', config: {sandbox_mode: read-only}}",
+            {"provider": "codex", "permissions": "deny"},
+        ),
+        ("opencode", {"provider": "opencode"}),
+    ],
+)
+def test_a_coding_agent_is_one_of_ours_and_changes_files_where_it_could(theirs: str, ours: Any, tmp_path: Path) -> None:
+    text = f"prompts: hi\nproviders: [{theirs}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
+    document, _ = converted(text, tmp_path)
+    assert document["targets"] == [{**ours, "thoughts": "keep"}]
+
+
 @pytest.mark.parametrize("of_test", [False, True])
 def test_thoughts_are_part_of_the_answer_as_in_promptfoo(of_test: bool, tmp_path: Path) -> None:
     (tmp_path / "answers.py").write_text(
@@ -324,7 +352,6 @@ def test_thoughts_are_part_of_the_answer_as_in_promptfoo(of_test: bool, tmp_path
     [
         ("google:live:gemini-live", "any program works with provider: cli"),
         ("openai:image:dall-e-3", "any program works with provider: cli"),
-        ("anthropic:claude-agent-sdk", "agentv does not run coding agents yet"),
         ("promptfoo:redteam:goat", "agentv does not generate attacks; write them as cases"),
         ("file://provider.rb", "run it as a command: a target with provider: cli"),
     ],

@@ -148,6 +148,22 @@ AGENTS: Mapping[str, str] = {
 }
 """Providers that run a coding agent → its name here."""
 
+AGENT_KEYS: Mapping[str, str] = {
+    **dict.fromkeys(("apiKey", "api_key"), "api_key"),
+    **dict.fromkeys(("base_url", "baseUrl"), "base_url"),
+    **{key: key for key in ("model", "max_turns", "append_system_prompt")},
+    "custom_system_prompt": "system_prompt",
+    "model_reasoning_effort": "reasoning_effort",
+    "working_dir": "cwd",
+}
+"""Settings of coding agents → ours."""
+
+PERMISSIONS: Mapping[str, Mapping[str, frozenset[str]]] = {
+    "claude": {"permission_mode": frozenset({"acceptEdits", "bypassPermissions"})},
+    "codex": {"sandbox_mode": frozenset({"", "workspace-write", "danger-full-access"})},
+}
+"""Coding agent → the setting that lets it change files, with the values that do; the empty one: without it, it may."""
+
 PYTHON = (".py",)
 JAVASCRIPT = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts")
 DOCUMENTS = (".yaml", ".yml", ".json")

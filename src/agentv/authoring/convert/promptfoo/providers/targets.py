@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from agentv.authoring.convert.promptfoo.providers.provider_tables import (
+    AGENT_KEYS,
     AGENTS,
     ALIKE,
     DOCUMENTS,
@@ -16,6 +17,7 @@ from agentv.authoring.convert.promptfoo.providers.provider_tables import (
     LOCAL_SERVERS,
     NOT_CHAT,
     OTHER_APIS,
+    PERMISSIONS,
     PROVIDERS,
     PYTHON,
     RESPONSES,
@@ -211,6 +213,9 @@ def _made(provider: _Provider) -> dict[str, Node] | None:
         return _webhook(provider)
     if identity.startswith(_EXEC):
         return _command(provider)
+    agent = next((AGENTS[one] for one in AGENTS if identity.startswith(one)), None)
+    if agent is not None:
+        return _agent(agent, provider)
     own = own_form(identity, provider.settings, provider.source, provider.node)
     return own or _code(provider) or _model(provider)
 
@@ -222,7 +227,7 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
         return {"provider": provider.text(responses), "api": provider.text("responses"), **provider.model_settings()}
     if identity in ALIKE:
         return {"provider": provider.text(identity)}
-    if identity.startswith((*OTHER_APIS, *AGENTS)):
+    if identity.startswith(OTHER_APIS):
         return None
     server = _server(provider)
     if server is not None:
@@ -237,6 +242,26 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
     elif name.partition(":")[0] in _CLOUD:
         settings = _of_cloud(name.partition(":")[0], settings, provider.node)
     return {"provider": provider.text(name), **settings}
+
+
+def _agent(name: str, provider: _Provider) -> dict[str, Node]:
+    """A coding agent, which works in a copy of its directory."""
+    source, model = provider.source, provider.identity.split(":")[2:]
+    made: dict[str, Node] = {"provider": provider.text(name)}
+    made |= {"model": provider.text(":".join(model))} if model else {}
+    (mode, allowing), *_ = (*PERMISSIONS.get(name, {}).items(), ("", frozenset({""})))
+    settings = provider.settings
+    said = settings.pop(mode, None)
+    if (said.text if isinstance(said, Scalar) else "") not in allowing:
+        made["permissions"] = provider.text("deny")
+    for key, item in settings.items():
+        if key == "skip_git_repo_check":
+            source.note(item, f"'{key}' is omitted: agentv's agents need no git repository")
+            continue
+        if key not in AGENT_KEYS:
+            source.tell(item, f"'{key}' of a coding agent has no equivalent", f"write what '{name}' has instead")
+        made[AGENT_KEYS.get(key, key)] = item
+    return made
 
 
 def _with_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
@@ -389,9 +414,6 @@ def _seconds(node: Scalar) -> dict[str, Node]:
 def _instead(identity: str) -> str:
     if identity.startswith((*_PROGRAMS, FILE)):
         return "run it as a command: a target with provider: cli"
-    agent = next((AGENTS[one] for one in AGENTS if identity.startswith(one)), None)
-    if agent is not None:
-        return f"agentv does not run coding agents yet; '{agent}' is reserved for this one"
     if identity.startswith("promptfoo:"):
         return "agentv does not generate attacks; write them as cases"
     return "write a target of another provider: 'agentv targets' lists them; any program works with provider: cli"
