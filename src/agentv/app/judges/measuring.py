@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import comb
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from agentv.app.judges.asking import NOT_ASKED, MeasuredVerdict
 from agentv.lazy_dataclass import dataclass
 from agentv.stats.judges.agreement import ConfusionMatrix, LabelledUnit, mean_pairwise_agreement
 from agentv.stats.judges.compare_result import MOST_ERRORS, ComparedJudge, VoteCount, VotesOfJudge, majority_passes
-from agentv.stats.judges.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of
+from agentv.stats.judges.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of, share_right
 from agentv.stats.judges.posterior import JudgeCounts
 
 FEWEST_IN_JURY = 3
@@ -188,18 +189,15 @@ def _as_one(votes: Sequence[MeasuredVerdict]) -> MeasuredVerdict:
 def _against_best(
     labels: Sequence[PersonLabel], shown: Sequence[tuple[ComparedJudge, list[bool]]], margin: float
 ) -> tuple[tuple[ComparedJudge, ...], int]:
-    """Each judge with its difference to the most accurate one; of equally accurate ones the cheapest."""
-    total = sum(one.weight for one in labels)
+    """Each judge with its difference to the most accurate one; of equally accurate ones the cheapest.
 
-    def right(verdicts: Sequence[bool]) -> float:
-        pairs = zip(labels, verdicts, strict=True)
-        return sum(one.weight for one, verdict in pairs if one.passed is verdict) / total
-
+    The labels say which one that is, so any pair could have been compared: all pairs are corrected for.
+    """
     usable = [place for place, (row, _) in enumerate(shown) if row.accuracy is not None]
     reference = min(
         usable,
         key=lambda place: (
-            -round(right(shown[place][1]), 12),
+            -round(share_right(labels, shown[place][1]), 12),
             float("inf") if (cost := shown[place][0].cost_usd) is None else cost,
             place,
         ),
@@ -210,7 +208,7 @@ def _against_best(
         if row.accuracy is None or place == reference:
             rows.append(row)
             continue
-        found = accuracy_difference(labels, verdicts, best, comparisons=len(usable) - 1, margin=margin)
+        found = accuracy_difference(labels, verdicts, best, comparisons=comb(len(usable), 2), margin=margin)
         rows.append(replace(row, difference=found, verdict="inconclusive" if found is None else found.verdict))
     return tuple(rows), reference
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,9 @@ def compared_rates(
     from agentv.stats.judges.posterior import estimated  # imports numpy, for runs with labels
 
     known = {} if known is None else known
-    base, candidate = (_known_rate(runs[seed], targets[seed], seed, known) for seed in (0, 1))
+    paired = _answers(runs[0], targets[0]) == _answers(runs[1], targets[1])
+    seeds = (0, 0) if paired else (0, 1)
+    base, candidate = (_known_rate(*one, known) for one in zip(runs, targets, seeds, strict=True))
     if isinstance(base, str) and isinstance(candidate, str):
         return None
     if isinstance(base, str) or isinstance(candidate, str):
@@ -46,6 +49,11 @@ def compared_rates(
     found = estimated(candidate.draws - base.draws)
     difference = candidate.rate.rate - base.rate.rate
     return CorrectedComparison(base.rate, candidate.rate, difference, (found.low, found.high))
+
+
+def _answers(run: StoredRun, targets: Collection[str]) -> Counter[object]:
+    """The answers that a judge graded: two runs with the same ones have the same labels."""
+    return Counter(one.key for trial in rated_trials(run) if trial.part[1] in targets for one in trial.judged)
 
 
 def _known_rate(run: StoredRun, targets: Collection[str], seed: int, known: RatesOfRuns) -> DrawnRate | str:

@@ -49,11 +49,13 @@ class Samples:
         flaky_share_interval: 95% interval of flaky among compared, by the clusters of the cases; None if
             nothing was compared, or if all are one cluster.
         always_passed: number of graded samples → number of cases with so many that passed all of them.
-        pass_at_k, pass_hat_k: k → mean over all these cases; k goes up to the smallest number of samples of a case.
+        pass_at_k, pass_hat_k: k → mean over the complete cases; k goes up to their number of samples.
         pass_at_k_interval, pass_hat_k_interval: k → their 95% intervals over the clusters of the cases; k is missing
             if all cases are one cluster.
         by_case: flaky ones first, then by pass rate, the lowest first; a limited number.
         omitted: number of further cases.
+        complete: number of cases with as many graded samples as most cases have, or more; None: an earlier agentv wrote
+            it.
     """
 
     cases: int
@@ -67,3 +69,4 @@ class Samples:
     omitted: int = 0
     pass_at_k_interval: Mapping[int, Interval] = field(default_factory=dict)
     pass_hat_k_interval: Mapping[int, Interval] = field(default_factory=dict)
+    complete: int | None = None

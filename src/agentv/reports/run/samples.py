@@ -6,12 +6,16 @@ from collections.abc import Iterator
 
 from agentv.model.run.samples import SampledCase, Samples
 from agentv.model.run.sampling import EarlyCase
+from agentv.model.values.formatting import plural
 from agentv.reports.run.rates import interval_words
 from agentv.reports.text.escaping import one_line, percent
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.passk import tells_at_k
 
 HEADING = "Samples: cases that do not always pass"
+
+NAMED = 10
+"""Cases that a line names."""
 
 SHOWN = 100
 """Cases that are listed; the summary holds more."""
@@ -73,7 +77,15 @@ def samples_lines(samples: Samples) -> Iterator[str]:
         interval_words(samples.pass_hat_k_interval.get(most)),
     )
     one, every = _chance(samples.pass_at_k[most]), _chance(samples.pass_hat_k[most])
-    yield f"pass@{most} {one} ({at}), pass^{most} {every} ({all_pass})"
+    line = f"pass@{most} {one} ({at}), pass^{most} {every} ({all_pass})"
+    rest = 0 if samples.complete is None else samples.cases - samples.complete
+    if not rest:
+        yield line
+        return
+    targets = len({case.target for case in samples.by_case}) > 1
+    fewer = [sampled_label(case, targets=targets) for case in samples.by_case if case.judged < most][:NAMED]
+    more = f" and {rest - len(fewer)} more" if rest > len(fewer) else ""
+    yield f"{line}; without {plural(rest, 'case')} with fewer graded samples: {', '.join(fewer)}{more}"
 
 
 def _chances(case: SampledCase, k: int) -> str:

@@ -57,6 +57,8 @@ class JudgeAccuracy:
 def judge_accuracy(counts: JudgeCounts, seed: int = 0) -> JudgeAccuracy:
     """How well a judge agrees with people. Weighted by the judge's rate: labels need not be drawn in proportion to it.
 
+    The accuracy is the weighted share of labels, as that of every judge beside it, of which differences are taken.
+
     Raises:
         ValueError: there are no labels.
     """
@@ -67,12 +69,23 @@ def judge_accuracy(counts: JudgeCounts, seed: int = 0) -> JudgeAccuracy:
     some_pass = of_passed.passed + of_failed.passed > 0
     some_fail = of_passed.failed + of_failed.failed > 0
     both_verdicts = of_passed.total > 0 and of_failed.total > 0
+    accuracy, right = estimated(draws.accuracy), _share_right(counts)
     return JudgeAccuracy(
         estimated(draws.true_positives) if some_pass else None,
         estimated(draws.true_negatives) if some_fail else None,
-        estimated(draws.accuracy),
+        accuracy if right is None else accuracy.at(right),
         estimated(draws.kappa) if some_pass and some_fail and both_verdicts else None,
     )
+
+
+def _share_right(counts: JudgeCounts) -> float | None:
+    """Weighted share of labels that the judge agrees with; None: a verdict that it gave has no label."""
+    verdicts = counts.verdicts
+    sides = ((verdicts.passed, counts.of_passed, counts.of_passed.passed),)
+    sides += ((verdicts.failed, counts.of_failed, counts.of_failed.failed),)
+    if any(number and not labels.total for number, labels, _ in sides):
+        return None
+    return sum(number * right / labels.total for number, labels, right in sides if number) / verdicts.total
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from math import fsum
 from typing import TYPE_CHECKING
 
 from agentv.lazy_dataclass import dataclass
@@ -45,6 +46,12 @@ class PersonLabel:
     cluster: Hashable = None
 
 
+def share_right(labels: Sequence[PersonLabel], verdicts: Sequence[bool]) -> float:
+    """The weighted share of labels that verdicts agree with."""
+    agreed = (one.weight for one, verdict in zip(labels, verdicts, strict=True) if one.passed is verdict)
+    return fsum(agreed) / fsum(one.weight for one in labels)
+
+
 def accuracy_of(
     labels: Sequence[PersonLabel],
     verdicts: Sequence[bool],
@@ -85,7 +92,7 @@ def accuracy_of(
     return JudgeAccuracy(
         estimated(true_passes / person) if some_pass else None,
         estimated(true_failures / (1 - person)) if some_fail else None,
-        estimated(agreed),
+        estimated(agreed).at(share_right(labels, verdicts)),
         estimated((agreed - by_chance) / (1 - by_chance))
         if some_pass and some_fail and len(set(verdicts)) > 1
         else None,

@@ -43,6 +43,10 @@ class Estimated:
         """Half the width of the interval."""
         return (self.high - self.low) / 2
 
+    def at(self, value: float) -> Estimated:
+        """The same interval around another estimate, which it holds."""
+        return Estimated(value, min(self.low, value), max(self.high, value))
+
 
 @dataclass(frozen=True, slots=True)
 class Counted:

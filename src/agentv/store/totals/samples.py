@@ -51,9 +51,10 @@ class SamplesTally:
         kinds = Counter(tuple(sorted(pairs)) for pairs in self._clusters.values())
         flaky = _over(kinds, lambda pair: float(is_flaky(*pair)) if pair[0] > 1 else None)
         cases = self._pairs.total()
-        most = usual_k(min(judged for judged, _ in self._pairs))  # means over different cases would not fit together
-        at: dict[int, Estimate | None] = {k: _over(kinds, partial(_chance, pass_at_k, k)) for k in most}
-        all_pass: dict[int, Estimate | None] = {k: _over(kinds, partial(_chance, pass_hat_k, k)) for k in most}
+        full = self._usual_number()
+        complete = sum(number for (judged, _), number in self._pairs.items() if judged >= full)
+        at: dict[int, Estimate | None] = {k: _over(kinds, partial(_chance, pass_at_k, k, full)) for k in usual_k(full)}
+        all_pass = {k: _over(kinds, partial(_chance, pass_hat_k, k, full)) for k in usual_k(full)}
         if (rate := _rate_of_samples(kinds)) is not None:
             at[1] = all_pass[1] = rate
         return Samples(
@@ -68,7 +69,15 @@ class SamplesTally:
             pass_hat_k_interval=_intervals(all_pass),
             by_case=tuple(map(_sampled, self._listed)),
             omitted=cases - len(self._listed),
+            complete=complete,
         )
+
+    def _usual_number(self) -> int:
+        """The number of graded samples that most cases have; the larger one of two."""
+        cases: Counter[int] = Counter()
+        for (judged, _), number in self._pairs.items():
+            cases[judged] += number
+        return max(cases, key=lambda judged: (cases[judged], judged))
 
     def _cut(self) -> None:
         self._listed.sort(key=_rank)
@@ -101,8 +110,9 @@ def _rate_of_samples(kinds: Kinds) -> Estimate | None:
     return estimated_rate(sums)
 
 
-def _chance(chance: Chance, k: int, pair: tuple[int, int]) -> float:
-    return chance(*pair, k)
+def _chance(chance: Chance, k: int, full: int, pair: tuple[int, int]) -> float | None:
+    """The chance at k of a complete case: means over different cases for each k would not fit together."""
+    return chance(*pair, k) if pair[0] >= full else None
 
 
 def _means(found: Mapping[int, Estimate | None]) -> dict[int, float]:

@@ -59,6 +59,10 @@ def test_judges_are_measured_on_the_same_answers_and_the_cheapest_that_is_not_wo
     assert one.judges[one.reference] is jury
     assert (small.difference.only_this, small.difference.only_other) == (0, 2)
     assert (small.verdict, middle.verdict) == ("equivalent", "inconclusive")
+    # all 6 pairs of the four are corrected for; McNemar's p of 15 of 15
+    assert middle.difference.p_value == pytest.approx(6 * 2 * 0.5**15)
+    right = {one.name: one.accuracy.accuracy.value for one in one.judges}
+    assert small.difference.estimate.value == pytest.approx(right["small"] - right[jury.name])
     assert one.cheapest is small
     assert large.cost_usd > middle.cost_usd > small.cost_usd == pytest.approx(0.001)
     assert found.new_calls == 120

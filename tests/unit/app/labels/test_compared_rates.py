@@ -61,3 +61,12 @@ def test_a_run_that_labels_do_not_correct_says_why_and_leaves_no_difference(tmp_
     assert (found.difference, found.interval) == (None, None)
     assert found.base.labels == 60
     assert isinstance(found.candidate, str)
+
+
+def test_two_runs_with_the_same_answers_are_compared_draw_by_draw(tmp_path):
+    base = judged_run(tmp_path, BASE, run="base", answer="one {}")
+    candidate = judged_run(tmp_path, BASE, run="candidate", answer="one {}")
+    give(base, lambda number, passed: passed and number % 4 > 0, sample=30)
+    found = corrected(base, candidate)
+    assert found.base.interval[1] - found.base.interval[0] > 0.1
+    assert (found.difference, found.interval) == (0.0, (0.0, 0.0))

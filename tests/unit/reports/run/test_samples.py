@@ -58,6 +58,14 @@ def test_the_totals_of_samples():
     assert list(samples_lines(samples((1, 1)))) == []
 
 
+def test_pass_at_k_is_over_the_complete_cases_and_names_the_rest():
+    *_, line = samples_lines(samples((5, 5), (5, 3), (5, 0), (4, 2)))
+    assert line == (
+        "pass@5 66.7% (95% CI 20.8% to 93.9%), pass^5 33.3% (95% CI 6.1% to 79.2%); without 1 case with fewer graded "
+        "samples: refund"
+    )
+
+
 def test_how_many_cases_are_not_listed():
     assert more_words(samples(*[(2, 1)] * SHOWN, *[(2, 2)] * 50)) is None
     assert more_words(samples(*[(2, 1)] * (SHOWN + 1200), *[(2, 2)] * 50)) == (

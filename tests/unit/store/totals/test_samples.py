@@ -24,9 +24,12 @@ def test_a_case_says_how_often_it_passes_and_how_sure_that_is():
 
 
 def test_means_are_over_the_same_cases_for_every_k():
-    found = tallied((4, 4), (4, 2), (2, 0))
-    assert found.pass_at_k == {1: 0.5, 2: pytest.approx((1 + 5 / 6 + 0) / 3)}
-    assert found.pass_hat_k == {1: 0.5, 2: pytest.approx((1 + 1 / 6 + 0) / 3)}
+    found = tallied((4, 4), (4, 2), (3, 0))
+    assert found.pass_at_k == {1: 0.75, 2: pytest.approx((1 + 5 / 6) / 2), 4: 1.0}
+    assert found.pass_hat_k == {1: 0.75, 2: pytest.approx((1 + 1 / 6) / 2), 4: 0.5}
+    assert (found.cases, found.complete) == (3, 2)
+    most = tallied((2, 2), (2, 0), (4, 4))  # one that has more is complete, too
+    assert (most.pass_at_k, most.complete) == ({1: pytest.approx(2 / 3), 2: pytest.approx(2 / 3)}, 3)
 
 
 def test_flaky_cases_are_counted_and_come_first():

@@ -64,7 +64,8 @@ class CorrectedComparison:
     Attributes:
         base, candidate: the rate, or why there is none.
         difference: candidate − base; None where one has none.
-        interval: its 95 % interval, as if the errors of the two were independent, which makes it too wide if anything.
+        interval: its 95 % interval. Two runs with the same answers are compared draw by draw; else it is as if the
+            errors of the two were independent, which makes it too wide if anything.
     """
 
     base: CorrectedRate | str
