@@ -66,7 +66,7 @@ def test_rates_are_weighted_by_how_often_the_judge_passes():
 def test_what_the_labels_cannot_show_is_not_made_up():
     alike = judge_accuracy(JudgeCounts(Counted(10, 0), Counted(0, 0), Counted(100, 0)))
     assert (alike.tnr, alike.kappa) == (None, None)
-    assert 0.75 < alike.accuracy.low < alike.accuracy.high < 1
+    assert (0.75 < alike.accuracy.low < 1, alike.accuracy.value) == (True, 1.0)
     none_pass = judge_accuracy(JudgeCounts(Counted(0, 4), Counted(0, 6), Counted(50, 50)))
     assert (none_pass.tpr, none_pass.kappa) == (None, None)
     one_verdict = judge_accuracy(JudgeCounts(Counted(), Counted(3, 6), Counted(50, 50)))
