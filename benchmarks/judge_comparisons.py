@@ -6,15 +6,22 @@ Judge A graded a run, and people labelled answers drawn evenly from both of its 
 labelled answers. Each line has the share of rounds in which a 95% interval holds the truth, for the TPR, TNR and
 accuracy of B and for its difference to A, and the share in which B is called not worse at a margin of 5 points. Where B
 is worse by 5 points or more, that should be at most 2.5%.
+
+    python benchmarks/judge_comparisons.py --equal-judges [--rounds 2000]
+
+How often any of K equally good judges is shown to be worse than the one that the labels say is the best, with a
+correction for the comparisons with that one, and for all pairs.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from math import comb
 
 import numpy as np
 
+from agentv.stats.comparison.difference import Differences
 from agentv.stats.judges.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of
 from agentv.stats.judges.posterior import JudgedAnswer, judge_counts
 from agentv.stats.judges.strata import even_sizes
@@ -76,12 +83,37 @@ def one_round(
     }
 
 
+def false_claims(judges: int, rounds: int, labels: int = 60, accuracy: float = 0.85) -> tuple[float, float]:
+    """How often a difference is shown among equal judges: corrected for K - 1 comparisons, and for all pairs."""
+    chance = np.random.default_rng(judges)
+    known: dict[tuple[int, int], float] = {}
+    alone, pairs = 0, 0
+    for _ in range(rounds):
+        right = (chance.random((judges, labels)) < accuracy).astype(float)
+        best = right[int(right.sum(axis=1).argmax())]
+        smallest = 1.0
+        for other in right:
+            moved = int((best > other).sum()), int((best < other).sum())
+            if moved not in known:
+                known[moved] = Differences(best.tolist(), other.tolist(), range(labels)).p()
+            smallest = min(smallest, known[moved])
+        alone += smallest <= 0.05 / (judges - 1)
+        pairs += smallest <= 0.05 / comb(judges, 2)
+    return alone / rounds, pairs / rounds
+
+
 def main() -> None:
     """Print a row for each setting."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--answers", type=int, default=500)
+    parser.add_argument("--equal-judges", action="store_true")
     given = parser.parse_args()
+    if given.equal_judges:
+        for judges in range(2, 11):
+            alone, pairs = false_claims(judges, given.rounds)
+            print(f"{judges:>3} judges: {alone:.1%} for comparisons with the best, {pairs:.1%} for all pairs")
+        return
     print("| truth; TPR, TNR of A; of B; labels | B less A | TPR | TNR | accuracy | difference, ± | not worse |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for number, setting in enumerate(SETTINGS):
