@@ -81,8 +81,10 @@ def judge_accuracy(counts: JudgeCounts, seed: int = 0) -> JudgeAccuracy:
 def _share_right(counts: JudgeCounts) -> float | None:
     """Weighted share of labels that the judge agrees with; None: a verdict that it gave has no label."""
     verdicts = counts.verdicts
-    sides = ((verdicts.passed, counts.of_passed, counts.of_passed.passed),)
-    sides += ((verdicts.failed, counts.of_failed, counts.of_failed.failed),)
+    sides = (
+        (verdicts.passed, counts.of_passed, counts.of_passed.passed),
+        (verdicts.failed, counts.of_failed, counts.of_failed.failed),
+    )
     if any(number and not labels.total for number, labels, _ in sides):
         return None
     return sum(number * right / labels.total for number, labels, right in sides if number) / verdicts.total
