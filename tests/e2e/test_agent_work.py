@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from doubles.processes_alive import alive
+from needs import needs
 
 AGENT = """\
 import os, sys, time
@@ -156,3 +157,21 @@ def test_one_cause_is_told_once(shop):
 def test_workspaces_stay_on_this_machine(shop):
     ended = shop.run("eval", "a.eval.yaml", "--executor", "ray")
     assert (ended.status, "workspaces are made on this machine" in ended.stderr) == (2, True)
+
+
+@needs("bwrap")
+def test_a_link_to_a_link_to_a_script_of_an_npm_package_runs_beside_what_it_loads(project, tmp_path):
+    package = tmp_path / "apart/node_modules/tool"
+    package.mkdir(parents=True)
+    (package / "answer.txt").write_text("It is shipped.")
+    (package / "cli.sh").write_text('#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/answer.txt"\n')
+    (package / "cli.sh").chmod(0o755)
+    (tmp_path / "apart/tool").symlink_to(package / "cli.sh")
+    (project.path / "tool").symlink_to(tmp_path / "apart/tool")
+    project.write(
+        "a.eval.yaml",
+        "target: {provider: cli, command: [./tool]}\nsandbox: bwrap\nworkspace: {keep: none}\n"
+        "tests: [{id: a, input: go, assert: [contains: shipped]}]\n",
+    )
+    ended = project.run("eval", "a.eval.yaml", "--out", "out")
+    assert ended.status == 0, ended.stderr

@@ -70,7 +70,9 @@ class Bubblewrap:
         inside = (self.program, *self._namespaces(), *self._paths(argv), "--chdir", cwd or self.inner.places.workspace)
         forwarding = port_forwarding.command_line(self.forwards) if self.forwards else ()
         return command_line(
-            (*inside, "--", *forwarding, *argv), hidden_variable=STARTED_BY, file_limit=self.inner.file_limit
+            (*inside, "--", *forwarding, *map(_script, argv)),
+            hidden_variable=STARTED_BY,
+            file_limit=self.inner.file_limit,
         )
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
@@ -121,6 +123,14 @@ class Bubblewrap:
             yield from ("--bind", one, one)
         for one in masks:
             yield from ("--remount-ro", one)
+
+
+def _script(word: str) -> str:
+    """A word of a command line; a link to a script of an npm package as where that lies, beside what it loads."""
+    if not os.path.islink(word):  # noqa: PTH114  # as text
+        return word
+    real = os.path.realpath(word)
+    return real if "/node_modules/" in real else word
 
 
 def _masked(path: str, masks: list[str]) -> Iterator[str]:
