@@ -22,6 +22,7 @@ OF_SEVERAL_MODULES = {
     "authoring/test_older_words.py": "older spellings, from the text to the suite",
     "authoring/test_places.py": "positions, from the text to the diagnostic",
     "judge/test_adversaries.py": "answers that grade themselves, in each mode of rubrics",
+    "judge/test_hostile_replies.py": "replies whose drafts, thoughts and examples are no verdicts, in each mode",
     "judge/test_typed_adversaries.py": "answers that grade themselves, in each judged type",
     "prompts/test_log.py": "the log of a prompt, written and read",
     "stats/test_coverage.py": "what intervals cover, by simulation",
