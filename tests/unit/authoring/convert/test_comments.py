@@ -40,7 +40,8 @@ description: Support
 # who answers
 # no model
 targets:
-- echo
+- provider: echo
+  thoughts: keep
 threshold: 1
 # the short one
 prompts:

@@ -19,7 +19,7 @@ from agentv.authoring.source.yaml_errors import span_at
         ("a: {{ b }}\n", (1, 5), "a key must be text", "quote a text that starts with {{"),
         ("a: {{ b }} c\n", (1, 5), "a key must be text", "quote a text that starts with {{"),
         ("a: {% if b %}\n", (1, 5), "cannot start any token", "quote a text that starts with {{ or {%"),
-        ('a: "\\ud83d\\ude00"\n', (1, 7), "invalid Unicode character escape", "write the character itself"),
+        ('a: "\\ud83d"\n', (1, 7), "invalid Unicode character escape", "write the character itself"),
         ("x: 1\na: 'b\n", (2, 4), "the quote that starts here is never closed", None),
         ("a: 1\nb\n", (2, 1), "expected a key, but no ':' follows", None),
         ("a: 1\nb", (2, 1), "expected a key, but no ':' follows", None),
