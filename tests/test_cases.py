@@ -30,14 +30,20 @@ from agentv.model.suite.suite import Case
 from agentv.model.values.message import prompt_text
 from agentv.reports.diagnostics.diagnostics import render_diagnostics
 from doubles.git_remotes import Hosts
+from needs import needs
 
 CASES = Path(__file__).parent / "cases"
 UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
 NOT_LOADED = ("expected.txt", "expected.yaml", "request.yaml", "remote")
 
 
-def folders(kind: str) -> list[str]:
-    return sorted(path.name for path in (CASES / kind).iterdir())
+NEEDS = {"bad-dataset--tests": "pyarrow", "network-without-tools": "bwrap", "no-api-key-of-litellm": "litellm"}
+"""Folders whose mistakes are found only where something is installed."""
+
+
+def folders(kind: str) -> list[Any]:
+    names = sorted(path.name for path in (CASES / kind).iterdir())
+    return [pytest.param(name, id=name, marks=needs(*filter(None, [NEEDS.get(name)]))) for name in names]
 
 
 @pytest.fixture

@@ -33,6 +33,11 @@ from agentv.testing.contract import AssertionContract, ReportContract, TargetCon
 
 
 class TestEcho(TargetContract):
+    """It neither fails nor waits, so that two tests of the contract do not apply."""
+
+    test_a_failure_is_a_value_and_the_next_call_is_made = None
+    test_a_call_can_be_cancelled = None
+
     def settings(self) -> ProviderSettings:
         return Echo()
 
@@ -72,7 +77,9 @@ def model_server() -> Iterator[ModelServer]:
 
 
 class TestOpenAI(TargetContract):
-    """A model, which makes what it likes of its prompt."""
+    """A model, which makes what it likes of its prompt. Its server answers at once."""
+
+    test_a_call_can_be_cancelled = None
 
     @pytest.fixture(autouse=True)
     def server(self, model_server: ModelServer) -> None:
@@ -121,6 +128,11 @@ class Shouting:
 
 
 class TestShout(TargetContract):
+    """As echo."""
+
+    test_a_failure_is_a_value_and_the_next_call_is_made = None
+    test_a_call_can_be_cancelled = None
+
     def settings(self) -> ProviderSettings:
         return Shout("!")
 
@@ -129,7 +141,10 @@ class TestShout(TargetContract):
 
 
 class TestShoutWithAnyText(TargetContract):
-    """The answer cannot be told before."""
+    """The answer cannot be told before. As echo, it neither fails nor waits."""
+
+    test_a_failure_is_a_value_and_the_next_call_is_made = None
+    test_a_call_can_be_cancelled = None
 
     def settings(self) -> ProviderSettings:
         return Shout("?")

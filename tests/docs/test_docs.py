@@ -41,6 +41,7 @@ from agentv.codes import CODES
 from agentv.model.run.summary import Summary
 from agentv.store.rows.rows import Row, ScoreRow
 from e2e.command import fork_server
+from needs import needs
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -216,7 +217,18 @@ def run_block(block: Block, home: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+NEEDS = {
+    "cases-from-data.md": ("pyarrow",),
+    "test-a-coding-agent.md": ("bwrap",),
+    "write-a-plugin.md": ("editables", "hatchling"),
+}
+"""What the examples of a page need, by its name."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=str(page.relative_to(ROOT)), marks=needs(*NEEDS.get(page.name, ()))) for page in PAGES],
+)
 def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()  # the page's directory is a repository of its own
     blocks = list(blocks_of(page))

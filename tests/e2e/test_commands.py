@@ -16,6 +16,7 @@ import pyte
 import pytest
 
 from e2e.command import AGENTV, Project
+from needs import needs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SUITE = """\
@@ -44,6 +45,7 @@ def test_the_examples_are_green(project, path, cases):
     assert project.run("validate", f"examples/{path}").status == 0
 
 
+@needs("bwrap")
 @pytest.mark.libraries
 def test_the_example_of_agents_shows_what_a_skill_is_worth(project):
     shutil.copytree(EXAMPLES / "agents", project.path / "agents", ignore=shutil.ignore_patterns("results"))
@@ -250,6 +252,8 @@ def test_the_row_has_the_keys_of_the_format_in_their_order(project):
         "eval_path",
         "target",
         "prompt_id",
+        "vars",
+        "finish_reason",
         "sample",
         "timestamp",
         "status",

@@ -52,4 +52,4 @@ def test_a_grade_that_passes_and_scores_too_little_is_shown(project):
     ended = project.run("eval", "one.eval.yaml")
     assert ended.status == 1
     assert "one.eval.yaml:6" in ended.stderr
-    assert "it passes with the score 0.00, which is what counts" in ended.stderr
+    assert "passed at 0.00; 0.00 is what counts" in ended.stderr

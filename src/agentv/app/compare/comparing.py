@@ -7,7 +7,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
 from agentv.app.compare.evidence import moved_cases, worst_first
@@ -16,6 +15,7 @@ from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, planned_cases, planned_names
 from agentv.app.compare.within import Parts, compared_within
+from agentv.app.labels.compared_rates import RatesOfRuns, compared_rates
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -38,9 +38,6 @@ from agentv.store.files.directory import INDEX
 from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.outcomes import read_outcomes
 from agentv.store.rows.results import read_results_at
-
-if TYPE_CHECKING:
-    from agentv.app.labels.compared_rates import RatesOfRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,9 @@ def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison
     runs = list(_read(request, question))
     shared = shared_names(run.cases.places for run in runs)
     if len(runs) == 2:
-        return _with_corrected(_compared(runs[0], runs[1], question, shared), runs[0].stored, runs[1].stored, {})
+        return _with_corrected(
+            _compared(runs[0], runs[1], question, shared), runs[0].stored, runs[1].stored, RatesOfRuns()
+        )
     return _matrix(runs, question, shared)
 
 
@@ -124,7 +123,7 @@ def compare_each(base: str, candidates: Sequence[str], question: ComparisonSetti
         StoreError: a run cannot be read.
     """
     common = Common()
-    rates: RatesOfRuns = {}
+    rates = RatesOfRuns()
     try:
         first = _read_one(base, question, common, partial=True)
     except UsageError as error:
@@ -145,7 +144,6 @@ def _with_corrected(found: Comparison, base: StoredRun, candidate: StoredRun, ra
     """The comparison with the corrected pass rates of both runs, where labels give them."""
     if found.same:
         return found
-    from agentv.app.labels.compared_rates import compared_rates  # most runs have no labels
 
     targets = (found.base.targets, found.candidate.targets)
     return replace(found, corrected=compared_rates((base, candidate), targets, rates))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,21 @@ from agentv.store.labels.label_files import labels_directory
 if TYPE_CHECKING:
     from agentv.app.labels.corrected_rates import DrawnRate
 
-    RatesOfRuns = dict[tuple[Path, frozenset[str], int], DrawnRate | str]
+Part = tuple[Path, frozenset[str]]
+"""A run and the targets of it that are compared."""
+
+
+@dataclass(slots=True)
+class RatesOfRuns:
+    """What is known of runs that were compared before, so that a base is read once.
+
+    Attributes:
+        answers: the answers that a judge graded.
+        rates: with the draws of a seed.
+    """
+
+    answers: dict[Part, Counter[object]] = field(default_factory=dict)
+    rates: dict[tuple[Part, int], DrawnRate | str] = field(default_factory=dict)
 
 
 def compared_rates(
@@ -29,7 +43,7 @@ def compared_rates(
     Args:
         runs: base and candidate.
         targets: of each run those that are compared.
-        known: rates of runs that were compared before, to which those of these two are added; None: there are none.
+        known: of runs that were compared before, to which these two are added; None: there are none.
 
     Raises:
         StoreError: a run cannot be read.
@@ -38,8 +52,8 @@ def compared_rates(
         return None
     from agentv.stats.judges.posterior import estimated  # imports numpy, for runs with labels
 
-    known = {} if known is None else known
-    paired = _answers(runs[0], targets[0]) == _answers(runs[1], targets[1])
+    known = RatesOfRuns() if known is None else known
+    paired = _answers(runs[0], targets[0], known) == _answers(runs[1], targets[1], known)
     seeds = (0, 0) if paired else (0, 1)
     base, candidate = (_known_rate(*one, known) for one in zip(runs, targets, seeds, strict=True))
     if isinstance(base, str) and isinstance(candidate, str):
@@ -51,16 +65,20 @@ def compared_rates(
     return CorrectedComparison(base.rate, candidate.rate, difference, (found.low, found.high))
 
 
-def _answers(run: StoredRun, targets: Collection[str]) -> Counter[object]:
+def _answers(run: StoredRun, targets: Collection[str], known: RatesOfRuns) -> Counter[object]:
     """The answers that a judge graded: two runs with the same ones have the same labels."""
-    return Counter(one.key for trial in rated_trials(run) if trial.part[1] in targets for one in trial.judged)
+    part = run.path, frozenset(targets)
+    if part not in known.answers:
+        trials = (trial for trial in rated_trials(run) if trial.part[1] in targets)
+        known.answers[part] = Counter(one.key for trial in trials for one in trial.judged)
+    return known.answers[part]
 
 
 def _known_rate(run: StoredRun, targets: Collection[str], seed: int, known: RatesOfRuns) -> DrawnRate | str:
-    key = (run.path, frozenset(targets), seed)
-    if key not in known:
-        known[key] = _rate(run, targets, seed)
-    return known[key]
+    key = (run.path, frozenset(targets)), seed
+    if key not in known.rates:
+        known.rates[key] = _rate(run, targets, seed)
+    return known.rates[key]
 
 
 def _shown(found: DrawnRate | str) -> CorrectedRate | str:

@@ -21,6 +21,7 @@ from agentv.authoring.loading.load import LoadRequest, load
 from agentv.codes import CODES, FILES, RUNS
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.reports.diagnostics.diagnostics import render_diagnostics
+from needs import needs
 
 UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
 
@@ -142,7 +143,17 @@ def outcome(path: str, project: Path) -> list[str]:
     return [f"{one.error.code}: {one.error.message}" for one in results if one.error is not None]
 
 
-@pytest.mark.parametrize("code", [code for code in FILES if code not in WITHOUT_EXAMPLE])
+NEEDS = {"bad-dataset": "pyarrow"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(code, id=code, marks=needs(*filter(None, [NEEDS.get(code)])))
+        for code in FILES
+        if code not in WITHOUT_EXAMPLE
+    ],
+)
 def test_wrong_files_give_that_code_and_right_ones_do_not(code, project):
     example = explanation(code)
     diagnostics = found(code, written(example.wrong, project))

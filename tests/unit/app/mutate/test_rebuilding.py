@@ -11,6 +11,7 @@ from agentv.app.planning.preparation import prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
 from agentv.errors import UsageError
+from needs import needs
 
 SHOP = "def total(a, b):\n    return a - b\n\n\ndef name():\n    x = 1\n    return x\n\n\ndef days():\n    return 14\n"
 TESTS = "def test_a():\n    pass\n\n\ndef test_b():\n    pass\n"
@@ -63,6 +64,7 @@ def ran(agent=AGENT, case=CASE, **workspace):
     evaluate(prepare(EvalSettings(("fix.eval.yaml",))), lambda _: None)
 
 
+@needs("bwrap")
 def test_the_final_workspace_is_made_again_and_made_worse(project):
     ran()
     files = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}

@@ -11,7 +11,7 @@ from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import Rate, Retry
 from agentv.targets.catalogue import registry
 from doubles.loading import parsed, reading_of, repository
-from needs import each
+from needs import each, needs
 
 
 def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
@@ -231,8 +231,8 @@ def test_a_key_of_the_environment_is_looked_at_too(tmp_path):
         ("azure-openai:m", "azure"),
         ("azureopenai:m", "azure"),
         ("Together_AI:m", "together"),
-        ("vertex-ai:m", "vertex"),
-        ("bedrock:m", "bedrock"),
+        pytest.param("vertex-ai:m", "vertex", marks=needs("litellm")),
+        pytest.param("bedrock:m", "bedrock", marks=needs("litellm")),
     ],
 )
 def test_older_names_of_providers_are_read_and_the_canonical_one_is_a_hint(tmp_path, written, canonical):

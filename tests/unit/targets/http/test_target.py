@@ -5,7 +5,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from urllib.parse import quote
 
 import pytest
@@ -369,7 +369,7 @@ def raw_server(*replies: bytes) -> Iterator[str]:
     """A server on sockets that sends these to every request, one after the other."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        with suppress(ConnectionError, asyncio.IncompleteReadError), closing(writer):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
@@ -379,6 +379,14 @@ def raw_server(*replies: bytes) -> Iterator[str]:
                     await writer.drain()
                     await asyncio.sleep(0.02)
 
+    async def close() -> None:
+        listening.close()
+        serving = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+        await asyncio.sleep(0)  # connections are closed in the next turn
+
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -386,6 +394,7 @@ def raw_server(*replies: bytes) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
     finally:
+        asyncio.run_coroutine_threadsafe(close(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -134,7 +134,7 @@ def test_which_statuses_are_tried_again_can_be_said(api):
 @ALL
 def test_the_limit_of_the_request_holds(api):
     with ModelServer(Hang()) as server:
-        found = answer(api.at(server), request(timeout_s=0.1))
+        found = answer(api.at(server), request(timeout_s=0.5))
     assert (found.code, found.retryable) == ("timeout", True)
 
 

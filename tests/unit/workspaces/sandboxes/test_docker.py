@@ -149,6 +149,6 @@ def test_without_a_daemon_the_problem_says_so(monkeypatch: pytest.MonkeyPatch, t
         program.unlink()
         assert capabilities().docker_problem == "Install Docker, whose `docker` must be on PATH."
         trial = Place(tmp_path, "docker").trial("true")
-        assert "docker is not available: Install Docker" in str(trial.opened)
+        assert "docker is not available. Install Docker" in str(trial.opened)
     finally:
         module._docker.cache_clear()

@@ -8,6 +8,7 @@ import pytest
 
 from agentv import LoadError, UsageError, evaluate
 from doubles.loading import outcome, repository
+from needs import needs
 
 
 def session(test_id: str, *said: str, **more) -> str:
@@ -81,6 +82,7 @@ def test_what_holds_no_conversation_is_an_error_of_its_line(project):
     assert [(one.code, one.span.line) for one in found] == [("missing-input", 2), ("bad-case", 3), ("bad-json", 4)]
 
 
+@needs("huggingface_hub", "pyarrow")
 def test_other_cases_of_the_command_line(project, tmp_path_factory):
     elsewhere = repository(tmp_path_factory.mktemp("elsewhere"), {"s/one.jsonl": FILES["sessions/one.jsonl"]})
     assert [
