@@ -47,7 +47,7 @@ COMMANDS = {
     "mutate": "agentv.cli.mutate:command",
     "trace": "agentv.cli.trace:group",
     "import": "agentv.cli.importing:command",
-    "lsp": "agentv.cli.lsp.command:command",
+    "lsp": "agentv.extensions.editor.lsp.command:command",
     "completion": "agentv.cli.completion.command:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""

@@ -10,16 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from agentv.app.authored.schema import schema_text
-from agentv.app.editor.disk import MOST_BYTES, bytes_of, leave_deleted_directory
-from agentv.app.editor.file_kinds import FileKind, kind_of
-from agentv.app.editor.index import FileIndex, Name, index_of
-from agentv.app.editor.schema_view import SchemaView
 from agentv.app.registries import registries
 from agentv.authoring.assertions.includes import NAME
 from agentv.authoring.loading.load import PASSED_OVER, collected
 from agentv.authoring.source.boundary import Boundary, boundary_around
 from agentv.authoring.source.files import Places, is_file, repository_root, shown, templates_in, upwards
 from agentv.errors import UsageError
+from agentv.extensions.editor.disk import MOST_BYTES, bytes_of, leave_deleted_directory
+from agentv.extensions.editor.file_kinds import FileKind, kind_of
+from agentv.extensions.editor.index import FileIndex, Name, index_of
+from agentv.extensions.editor.schema_view import SchemaView
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 

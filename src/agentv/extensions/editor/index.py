@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from agentv.app.editor.disk import bytes_of
-from agentv.app.editor.file_kinds import FileKind
-from agentv.app.editor.name_places import NamePlace, Places
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.editor.disk import bytes_of
+from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.name_places import NamePlace, Places
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 

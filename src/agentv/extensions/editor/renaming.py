@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from agentv.app.editor.index import FileIndex, Name
-from agentv.app.editor.project import Project, sources_of
-from agentv.app.editor.written_text import UNPRINTABLE, written
 from agentv.authoring.assertions.includes import NAME
 from agentv.errors import UsageError
+from agentv.extensions.editor.index import FileIndex, Name
+from agentv.extensions.editor.project import Project, sources_of
+from agentv.extensions.editor.written_text import UNPRINTABLE, written
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.cli.lsp.command import command
 from agentv.errors import UsageError
+from agentv.extensions.editor.lsp.command import command
 from agentv.registry import extras
 
 

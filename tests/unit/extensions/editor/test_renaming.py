@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agentv.app.editor.index import index_file
-from agentv.app.editor.project import Project
-from agentv.app.editor.renaming import name_at, rename
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import UsageError
+from agentv.extensions.editor.index import index_file
+from agentv.extensions.editor.project import Project
+from agentv.extensions.editor.renaming import name_at, rename
 from agentv.model.values.span import Span
 
 

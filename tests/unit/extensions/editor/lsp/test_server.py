@@ -7,7 +7,7 @@ import logging
 import pytest
 from pygls.exceptions import JsonRpcException
 
-from agentv.cli.lsp.server import create_server
+from agentv.extensions.editor.lsp.server import create_server
 
 
 def test_a_refused_request_is_not_logged_and_a_failure_is(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from agentv.app.authored.schema import schema_text
-from agentv.app.editor.cursor import cursor_at
-from agentv.app.editor.file_kinds import kind_of
-from agentv.app.editor.schema_view import SchemaView
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.editor.cursor import cursor_at
+from agentv.extensions.editor.file_kinds import kind_of
+from agentv.extensions.editor.schema_view import SchemaView
 from agentv.model.values.span import Span
 
 ROOT = Path(__file__).parents[4]

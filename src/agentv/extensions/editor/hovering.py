@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from agentv.app.editor.cursor import cursor_at
-from agentv.app.editor.file_kinds import FileKind
-from agentv.app.editor.project import Project
-from agentv.app.editor.schema_view import Described, SchemaView
 from agentv.authoring.source.spellings import type_name
 from agentv.codes import CODES
 from agentv.errors import Diagnostic
+from agentv.extensions.editor.cursor import cursor_at
+from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.project import Project
+from agentv.extensions.editor.schema_view import Described, SchemaView
 from agentv.lazy_dataclass import dataclass
 
 _WORD = re.compile(r"[\w:./-]*[\w/-]")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from agentv.app.editor.written_text import Quote
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of
+from agentv.extensions.editor.written_text import Quote
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 

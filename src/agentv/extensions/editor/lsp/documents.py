@@ -13,12 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from agentv.app.editor.changed_case import change_between
-from agentv.app.editor.checking import OF_SEVERAL_CASES, EditorCheck, check_changed_case, check_in_editor
-from agentv.app.editor.disk import leave_deleted_directory
-from agentv.app.editor.file_kinds import FileKind, kind_of
-from agentv.cli.lsp.positions import lines_of
 from agentv.errors import Diagnostic
+from agentv.extensions.editor.changed_case import change_between
+from agentv.extensions.editor.checking import OF_SEVERAL_CASES, EditorCheck, check_changed_case, check_in_editor
+from agentv.extensions.editor.disk import leave_deleted_directory
+from agentv.extensions.editor.file_kinds import FileKind, kind_of
+from agentv.extensions.editor.lsp.positions import lines_of
 
 DEBOUNCE_S = 0.03
 """Time without a key that ends a burst of them."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.app.editor.changed_case import Change, change_between, reduced
-from agentv.app.editor.checking import OF_SEVERAL_CASES, check_changed_case, check_in_editor
+from agentv.extensions.editor.changed_case import Change, change_between, reduced
+from agentv.extensions.editor.checking import OF_SEVERAL_CASES, check_changed_case, check_in_editor
 
 CASES = "".join(f"- id: c{n}\n  input: hi\n  # of {n}\n  assert:\n  - contains: hi\n\n" for n in range(30))
 TEXT = f"target: echo\nassert: [Is polite]\njudge: echo\ntests:  # all\n{CASES}run: {{repeat: 2}}\n"

@@ -8,8 +8,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from agentv.app.editor.cursor import ITEM
 from agentv.authoring.fields.json_kinds import Schema
+from agentv.extensions.editor.cursor import ITEM
 from agentv.lazy_dataclass import dataclass
 
 _DEPTH = 60

@@ -6,14 +6,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agentv.app.editor.changed_case import Change, reduced
-from agentv.app.editor.disk import leave_deleted_directory
-from agentv.app.editor.file_kinds import FileKind
-from agentv.app.editor.index import FileIndex, index_of
 from agentv.app.registries import registries
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.check import FileCheck, check_file
 from agentv.errors import Diagnostic
+from agentv.extensions.editor.changed_case import Change, reduced
+from agentv.extensions.editor.disk import leave_deleted_directory
+from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.index import FileIndex, index_of
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.span import Span

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.app.editor.fixing import quick_fix
-from agentv.app.editor.written_text import written
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
+from agentv.extensions.editor.fixing import quick_fix
+from agentv.extensions.editor.written_text import written
 from agentv.model.values.span import Span
 
 TEXTS = (

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agentv.app.editor.checking import check_in_editor
-from agentv.app.editor.disk import MOST_BYTES, bytes_of
-from agentv.app.editor.project import Project
 from agentv.errors import UsageError
+from agentv.extensions.editor.checking import check_in_editor
+from agentv.extensions.editor.disk import MOST_BYTES, bytes_of
+from agentv.extensions.editor.project import Project
 
 TARGETS = "targets:\n- {name: bot, provider: echo}\n"
 

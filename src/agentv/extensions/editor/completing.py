@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from agentv.app.editor.cursor import Cursor, cursor_at
-from agentv.app.editor.file_kinds import FileKind
-from agentv.app.editor.index import TARGET_KEYS, FileIndex
-from agentv.app.editor.project import Project
+from agentv.extensions.editor.cursor import Cursor, cursor_at
+from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.index import TARGET_KEYS, FileIndex
+from agentv.extensions.editor.project import Project
 from agentv.lazy_dataclass import dataclass
 
 _MOST = 500

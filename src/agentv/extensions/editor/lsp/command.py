@@ -29,7 +29,7 @@ def command(*, stdio: bool) -> int:  # noqa: ARG001  # what many editors add to 
         raise UsageError(
             message, "docs/how-to/use-in-an-editor.md has the settings; to check files here: agentv validate"
         )
-    from agentv.cli.lsp.server import serve
+    from agentv.extensions.editor.lsp.server import serve
 
     serve()
     return ExitStatus.PASSED

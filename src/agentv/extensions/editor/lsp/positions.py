@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
-from agentv.app.editor.disk import bytes_of
+from agentv.extensions.editor.disk import bytes_of
 from agentv.model.values.span import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -1,4 +1,4 @@
-"""The language server: requests of an editor, answered by `app/editor`."""
+"""The language server: requests of an editor, answered by the modules above."""
 
 from __future__ import annotations
 
@@ -16,18 +16,26 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from agentv.app.editor.completing import Completion, complete
-from agentv.app.editor.cursor import ITEM, cursor_at
-from agentv.app.editor.disk import leave_deleted_directory
-from agentv.app.editor.fixing import quick_fix
-from agentv.app.editor.hovering import explained, hover
-from agentv.app.editor.index import FileIndex, index_file
-from agentv.app.editor.project import Project
-from agentv.app.editor.renaming import Renaming, holds, name_at, rename
-from agentv.cli.lsp.documents import Documents, OpenFile
-from agentv.cli.lsp.messages import as_lsp, symbols_of
-from agentv.cli.lsp.positions import changed_text, lines_of, lines_of_file, place_in, range_in, range_of, uri_of
 from agentv.errors import ExitStatus, UsageError
+from agentv.extensions.editor.completing import Completion, complete
+from agentv.extensions.editor.cursor import ITEM, cursor_at
+from agentv.extensions.editor.disk import leave_deleted_directory
+from agentv.extensions.editor.fixing import quick_fix
+from agentv.extensions.editor.hovering import explained, hover
+from agentv.extensions.editor.index import FileIndex, index_file
+from agentv.extensions.editor.lsp.documents import Documents, OpenFile
+from agentv.extensions.editor.lsp.messages import as_lsp, symbols_of
+from agentv.extensions.editor.lsp.positions import (
+    changed_text,
+    lines_of,
+    lines_of_file,
+    place_in,
+    range_in,
+    range_of,
+    uri_of,
+)
+from agentv.extensions.editor.project import Project
+from agentv.extensions.editor.renaming import Renaming, holds, name_at, rename
 from agentv.model.values.span import Span
 from agentv.version import __version__
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from agentv.app.editor.written_text import Quote
-from agentv.app.editor.written_text import written as in_yaml
 from agentv.errors import Diagnostic
+from agentv.extensions.editor.written_text import Quote
+from agentv.extensions.editor.written_text import written as in_yaml
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 

@@ -8,10 +8,10 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from agentv.app.authored.explain import FOLDER
-from agentv.app.editor.index import FileIndex
-from agentv.cli.lsp.positions import range_of, uri_of
 from agentv.codes import CODES
 from agentv.errors import Diagnostic
+from agentv.extensions.editor.index import FileIndex
+from agentv.extensions.editor.lsp.positions import range_of, uri_of
 from agentv.model.values.span import Span
 
 _SEVERITIES = {
