@@ -1,6 +1,8 @@
 # ruff: noqa: S101  # its asserts tell the type checker what the tables hold
 """Writes the generated parts of the reference pages: those between `<!-- generated: NAME -->` and `<!-- end -->`.
 
+Also the table of the names that extensions add, which the core says where an extension is not here.
+
     python docs/generate.py           rewrites what is stale
     python docs/generate.py --check   names what is stale, and exits with 1 if anything is
 
@@ -52,10 +54,11 @@ from agentv.authoring.workspaces.schema import (
     AuthoredWorkspace,
 )
 from agentv.authoring.workspaces.tool_schema import AuthoredServer, AuthoredTool
-from agentv.cli.main import COMMANDS, cli
+from agentv.cli.main import cli
 from agentv.codes import FILES, RUNS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
 from agentv.mutation.catalogue import OPERATORS
+from agentv.registry.extensions import NAMES, owners
 from agentv.registry.fields import Command
 from agentv.reports.diagnostics.explanations import render_markdown
 
@@ -272,7 +275,7 @@ def explained(meanings: Mapping[str, str]) -> str:
 def commands() -> Iterator[str]:
     """Every command, with those of a group behind it: `prompt`, `prompt list` and so on."""
     context = click.Context(cli, info_name="agentv")
-    for name in COMMANDS:
+    for name in cli.places:
         yield from with_inner(name, cli.get_command(context, name), context)
 
 
@@ -413,6 +416,11 @@ def main(arguments: Sequence[str]) -> int:
             stale.append(f"{page.name}: stale")
             if "--check" not in arguments:
                 page.write_text(fresh, encoding="utf-8")
+    owned = json.dumps(owners(), indent=2, sort_keys=True) + "\n"
+    if owned != NAMES.read_text(encoding="utf-8"):
+        stale.append(f"{NAMES.name}: stale")
+        if "--check" not in arguments:
+            NAMES.write_text(owned, encoding="utf-8")
     missing = [f"no page has the block '{name}'" for name in wanted if name not in seen]
     sys.stdout.write("\n".join([*stale, *missing, ""]) or "the reference pages are as they should be\n")
     return 1 if missing or (stale and "--check" in arguments) or any("nothing generates" in one for one in stale) else 0

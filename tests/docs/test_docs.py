@@ -36,7 +36,7 @@ from agentv.app.authored.validate import validate
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.cli.main import COMMANDS, cli
+from agentv.cli.main import cli
 from agentv.codes import CODES
 from agentv.model.run.summary import Summary
 from agentv.store.rows.rows import Row, ScoreRow
@@ -304,7 +304,7 @@ def test_a_wrong_page_is_found(tmp_path: Path) -> None:
 def test_shell_words_of_examples_are_commands() -> None:
     """The examples of `--help` name commands that exist."""
     context = click.Context(cli)
-    for name in COMMANDS:
+    for name in cli.places:
         found = cli.get_command(context, name)
         assert found is not None
         example = (found.epilog or "").removeprefix("Example: ")

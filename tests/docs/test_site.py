@@ -14,7 +14,7 @@ from screenshots import SHOWN
 import agentv
 from agentv.app.authored.schema import schema_text
 from agentv.app.registries import registries
-from agentv.cli.main import COMMANDS, cli
+from agentv.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 COMING_FROM = ("deepeval", "inspect", "pydantic-evals", "pytest")
@@ -44,7 +44,7 @@ def is_known(shown: str, known: set[str]) -> bool:
     """Whether what a page shows is agentv's: a command with its flags, a call, a line of a file, or a name."""
     program, *words = shlex.split(shown)
     if program == "agentv":
-        return words[0] in COMMANDS and {word for word in words if word.startswith("-")} <= known
+        return words[0] in cli.places and {word for word in words if word.startswith("-")} <= known
     call = re.fullmatch(r"(?:await )?(?:agentv\.)?(\w+)\(.*\)", shown)
     return (call[1] if call else program.removesuffix(":")) in known
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv import __version__
 from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_acme
 from e2e.command import Ended, Project
 
@@ -50,7 +51,7 @@ def test_they_are_listed(acme):
     ended = run(acme, "plugins")
     assert (ended.status, ended.stderr) == (0, "")
     lines = [line.split(maxsplit=5) for line in ended.stdout.splitlines()]
-    assert lines == [
+    assert [line for line in lines if line[0] != "extension"] == [
         ["KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION"],
         ["assertion", "twice", "acme-evals", "1.2", "ok", "The answer contains a text at least twice."],
         ["target", "shout", "acme-evals", "1.2", "ok", "Answers with the prompt in capitals."],
@@ -58,9 +59,13 @@ def test_they_are_listed(acme):
     ]
 
 
-def test_without_any_the_list_is_empty(project):
-    assert project.run("plugins").stdout == "no plugins are installed\n"
-    assert json.loads(project.run("plugins", "--json").stdout) == []
+def test_extensions_are_listed_first(project):
+    _, line, *_ = project.run("plugins").stdout.splitlines()
+    summary = "The language server, which editors start to check and complete eval files."
+    assert line.split(maxsplit=5) == ["extension", "editor", "agentv", __version__, "ok", summary]
+    assert {(one["kind"], one["status"]) for one in json.loads(project.run("plugins", "--json").stdout)} == {
+        ("extension", "ok")
+    }
 
 
 def test_what_is_wrong_in_a_file_is_said_at_its_place(acme):

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from agentv.registry.extensions import COMMANDS, lacking
+
 WHOLE = 10_000
 """Characters of a first sentence: click cuts it where there are more."""
 
@@ -31,7 +33,6 @@ class LazyCommands(Commands):
 
     Args:
         places: name → `module:attribute`, in the order of the list.
-        not_yet: names that are recognized but not supported yet → what to use until then.
         meant: what other programs call a command → the one to use here.
     """
 
@@ -39,14 +40,12 @@ class LazyCommands(Commands):
         self,
         *args: Any,
         places: Mapping[str, str],
-        not_yet: Mapping[str, str] | None = None,
         meant: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         self.places = places
         self.meant = meant or {}
-        self.not_yet = not_yet or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names, in the order of the table."""
@@ -56,16 +55,15 @@ class LazyCommands(Commands):
         """The command of a name.
 
         Raises:
-            UsageError: there is none, or not yet.
+            UsageError: there is none, or that of an extension which is not here.
         """
         place = self.places.get(cmd_name)
         if place is not None:
             module, _, attribute = place.partition(":")
             found: click.Command = getattr(import_module(module), attribute)
             return found
-        if cmd_name in self.not_yet:
-            until = f"; {self.not_yet[cmd_name]}" if self.not_yet[cmd_name] else ""
-            raise click.UsageError(f"'{cmd_name}' is recognized but not supported yet{until} [not-yet]", ctx)
+        if needs := lacking(COMMANDS, " ".join([*ctx.command_path.split()[1:], cmd_name])):
+            raise click.UsageError(f"'{cmd_name}' {needs}", ctx)
         from agentv.authoring.source.nearest import did_you_mean
 
         meant = self.meant.get(cmd_name)

@@ -13,6 +13,8 @@ from agentv.cli.lazy import LazyCommands
 from agentv.cli.printing import print_error, without_secrets
 from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
+from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
+from agentv.registry.extensions import registered
 from agentv.reports.text.escaping import safe
 from agentv.user_code.functions.guard import attempt, translated
 from agentv.user_code.processes.notes import GO_ON
@@ -47,13 +49,9 @@ COMMANDS = {
     "mutate": "agentv.cli.mutate:command",
     "trace": "agentv.cli.trace:group",
     "import": "agentv.cli.importing:command",
-    "lsp": "agentv.extensions.editor.lsp.command:command",
     "completion": "agentv.cli.completion.command:command",
 }
-"""Loaded when they are called: a command imports what it needs and no more."""
-
-NOT_YET: dict[str, str] = {}
-"""Command that is not built yet → what to use until then."""
+"""Of the core. Loaded when they are called: a command imports what it needs and no more."""
 
 MEANT = {
     **dict.fromkeys(("run", "test", "evaluate", "start"), "eval"),
@@ -94,8 +92,7 @@ MEANT_ARGUMENTS = {
 
 @click.group(
     cls=LazyCommands,
-    places=COMMANDS,
-    not_yet=NOT_YET,
+    places=COMMANDS | registered(OF_EXTENSIONS),
     meant=MEANT,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}'",

@@ -1,1 +1,3 @@
-"""What an editor asks about authored files while they are written: mistakes, completions, places of names."""
+"""The language server, which editors start to check and complete eval files."""
+
+COMMANDS = {"lsp": "agentv.extensions.editor.lsp.command:command"}

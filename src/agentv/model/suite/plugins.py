@@ -14,11 +14,11 @@ class ListedPlugin:
     """One plugin.
 
     Attributes:
-        kind: `assertion`, `target` or `report`.
+        kind: `extension` (of agentv itself), `assertion`, `target` or `report`.
         status: `shadowed`: something built in has its name and wins; `broken`: it cannot be used.
         summary: what it says of itself, one line.
-        value: what its entry point names: `package.module:Class`.
-        file, line: where its `entry_points.txt` says so.
+        value: what its entry point names: `package.module:Class`; the module of an extension.
+        file, line: where its `entry_points.txt` says so; an extension's `__init__.py`.
         code, problem, hint: why it is not used; None: it is.
     """
 

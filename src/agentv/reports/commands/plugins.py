@@ -10,7 +10,6 @@ from agentv.model.suite.plugins import ListedPlugin
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 
-NONE = "no plugins are installed"
 _HEADINGS = ("KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION")
 
 
@@ -21,8 +20,6 @@ def render_plugins(found: Sequence[ListedPlugin], *, here: str) -> str:
         found: what is installed.
         here: absolute path of the directory that paths are shown from.
     """
-    if not found:
-        return NONE
     rows = [_HEADINGS, *map(_row, found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
     lines = [_laid_out(row, widths) for row in rows]

@@ -1,0 +1,54 @@
+"""The extensions that are here, and what each registers: names and places, as strings in its `__init__.py`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+_FOLDER = Path(__file__).parent.parent / "extensions"
+
+NAMES = Path(__file__).with_name("extension_names.json")
+"""Kind → name → the extension that adds it, of all extensions; `docs/generate.py` writes it."""
+
+COMMANDS = "COMMANDS"
+"""What an extension registers: subcommand → `module:attribute`."""
+
+KINDS = (COMMANDS,)
+"""The names of the tables that an extension may have."""
+
+
+@cache
+def extensions() -> Mapping[str, ModuleType]:
+    """Name → module of each extension whose folder is here, by name. The modules import nothing."""
+    names = sorted(entry.name for entry in os.scandir(_FOLDER) if (Path(entry) / "__init__.py").is_file())
+    return {name: import_module(f"agentv.extensions.{name}") for name in names}
+
+
+def registered(kind: str) -> dict[str, str]:
+    """Everything of a kind that extensions add: name → place."""
+    return {name: place for module in extensions().values() for name, place in getattr(module, kind, {}).items()}
+
+
+def lacking(kind: str, name: str) -> str | None:
+    """`needs extension NAME`, where a name is that of an extension whose folder is not here; None for others."""
+    owner = _owners()[kind].get(name)
+    return None if owner is None or owner in extensions() else f"needs extension {owner}"
+
+
+def owners() -> dict[str, dict[str, str]]:
+    """Kind → name → the extension that adds it: what `NAMES` holds where all of them are here."""
+    return {
+        kind: {name: owner for owner, module in extensions().items() for name in getattr(module, kind, {})}
+        for kind in KINDS
+    }
+
+
+@cache
+def _owners() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(NAMES.read_bytes())
+    return found
