@@ -20,11 +20,13 @@ import argparse
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,20 +52,10 @@ ENVIRONMENT |= dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9"
 ENVIRONMENT["no_proxy"] = "127.0.0.1,localhost"
 """No keys, and no network for what heeds proxies."""
 TIMEOUT_S = 120
-BATCH = 200
+BATCH = 50
 """Files that one command validates."""
 
-NOT_COMPARED = {
-    "timestamp",
-    "duration_ms",
-    "key",
-    "case_sha256",
-    "run_id",
-    "latency_ms",
-    "waited_ms",
-    "started",
-    "ended",
-}
+NOT_COMPARED = {"timestamp", "duration_ms", "latency_ms", "waited_ms", "key", "case_sha256", "run_id", "shared"}
 CHANGING = (
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?"), "TIME"),
@@ -72,6 +64,7 @@ CHANGING = (
     (re.compile(r"\b(0x)?[0-9a-f]{12,}\b"), "HEX"),
     (re.compile(r"\bworkspaces/\d+-\w+"), "WORKSPACE"),
     (re.compile(r"\bpid \d+|\bprocess \d+"), "PID"),
+    (re.compile(r"(/[\w.+-]+)+/(site-packages|src)/agentv\b"), "AGENTV"),
     (re.compile(r"/tmp[\w./-]*"), "TEMPORARY"),
 )
 HEADLINE = re.compile(
@@ -113,9 +106,11 @@ class Done:
         return [steady(line) for line in self.lines() if TOTALS.match(line)]
 
 
-def shown(value: Any) -> str:
-    text = repr(value) if isinstance(value, str) and "\n" in value else str(value)
-    return text if len(text) <= 300 else f"{text[:300]}…"
+def shown(value: Any, start: int = 0) -> str:
+    """The value in one line, long texts from `start` on."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = text if len(text) <= 300 else ("…" if start else "") + text[start : start + 300] + "…"
+    return text.replace("\n", "\\n")
 
 
 def steady(text: str) -> str:
@@ -151,6 +146,74 @@ def eval_files(folder: Path) -> Iterator[str]:
                 yield os.path.relpath(f"{directory}/{name}", folder)
 
 
+SERVER = """
+import importlib, json, os, sys
+
+def learn():  # the modules that a run imports
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1), os.dup2(nothing, 2)
+    with open("warm.eval.yaml", "w") as file:
+        file.write("target: echo\\ntests:\\n  - {id: a, input: b, assert: [contains: b]}\\n")
+    from agentv.cli.main import run
+    run(["eval", "warm.eval.yaml"])
+    with open("modules", "w") as file:
+        json.dump(list(sys.modules), file)
+    os._exit(0)
+
+if (child := os.fork()) == 0:
+    learn()
+os.waitpid(child, 0)
+for name in json.load(open("modules")):
+    try:
+        importlib.import_module(name)
+    except Exception:
+        pass
+for line in sys.stdin:
+    words, place, environment, streams = json.loads(line)
+    if (child := os.fork()) == 0:
+        os.setsid()
+        for number, name in enumerate(streams):
+            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), number)
+        os.chdir(place)
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv = ["agentv", *words]
+        from agentv.__main__ import main
+        main()
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+"""Forks for each command, so that agentv is imported once: a command takes a third of the time."""
+
+
+class Server:
+    """Runs the commands of one version, one after the other."""
+
+    def __init__(self, python: str, work: Path) -> None:
+        self.place = Path(tempfile.mkdtemp(prefix="server-", dir=work))
+        environment = {**ENVIRONMENT, "PATH": os.environ["PATH"], "HOME": str(self.place)}
+        command, pipe = [python, "-c", SERVER], subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=self.place, env=environment, stdin=pipe, stdout=pipe, text=True)
+
+    def run(self, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> Done:
+        """Run `agentv ARGUMENTS`; what takes too long is ended, with all that it started."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        out, err = self.place / "stdout", self.place / "stderr"
+        out.unlink(missing_ok=True)
+        err.unlink(missing_ok=True)
+        command = [list(arguments), str(cwd), environment, [os.devnull, str(out), str(err)]]
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        child = int(self.process.stdout.readline())
+        late = not select.select([self.process.stdout], [], [], TIMEOUT_S)[0]
+        if late:
+            os.killpg(child, signal.SIGKILL)
+        status = int(self.process.stdout.readline())
+        return Done("timeout" if late else status, *(one.read_text(errors="replace") for one in (out, err)))
+
+
 class Oracle:
     """Runs both versions in a temporary directory."""
 
@@ -159,32 +222,27 @@ class Oracle:
         self.work = work
         self.report = report
         self.commands = 0
+        self.local = threading.local()
 
     def both(self, command: Callable[[str], Made]) -> tuple[Made, Made]:
         old, new = self.pythons
         return command(old), command(new)
 
     def run(self, python: str, arguments: Sequence[str], cwd: Path, env: Mapping[str, str] = {}) -> Done:
-        """Run `agentv ARGUMENTS`; one that takes too long is ended, with all that it started."""
+        """Run `agentv ARGUMENTS` with an empty home and no keys."""
         self.commands += 1
         home = cwd / ".home" if cwd == self.work else cwd.parent / "home"
         home.mkdir(exist_ok=True)
         bins = f"{Path(python).parent}:{os.environ['PATH']}"
         environment = {**ENVIRONMENT, "PATH": bins, "HOME": str(home), "TMPDIR": str(home), **env}
-        process = subprocess.Popen(
-            [python, "-m", "agentv", *arguments], cwd=cwd, env=environment, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        )  # fmt: skip
-        try:
-            stdout, stderr = process.communicate(timeout=TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return Done("timeout", *process.communicate())
-        return Done(process.returncode, stdout, stderr)
+        if (servers := getattr(self.local, "servers", None)) is None:
+            servers = self.local.servers = {one: Server(one, self.work) for one in self.pythons}
+        return servers[python].run(arguments, cwd, environment)
 
     def differ(self, what: str, where: str, old: Any, new: Any) -> None:
         if old != new:
-            self.report(f"{what} {where}: {shown(old)} -> {shown(new)}")
+            same = next((i for i, (one, other) in enumerate(zip(str(old), str(new), strict=False)) if one != other), 0)
+            self.report(f"{what} {where}: {shown(old, max(0, same - 50))} -> {shown(new, max(0, same - 50))}")
 
     def differ_in_lines(self, what: str, where: str, old: Iterable[str], new: Iterable[str]) -> None:
         """Report lines that only one version has, in pairs if there are as many of each."""
@@ -362,21 +420,20 @@ def stored(run: Path) -> dict[str, Any]:
 
 
 def keyed(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    names = ("suite", "test_id", "target", "prompt_id", "variant", "sample")
+    names = ("eval_path", "suite", "test_id", "target", "prompt_id", "variant", "sample")
     return {" ".join(str(row[name]) for name in names if row.get(name) is not None): row for row in rows}
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Each value inside a row with its path, without what differs from run to run."""
-    if isinstance(value, dict) and value:
-        for key, one in value.items():
-            if key not in NOT_COMPARED:
-                yield from leaves(one, f"{name}.{key}" if name else key)
+    if isinstance(value, dict) and (kept := [key for key in value if key not in NOT_COMPARED]):
+        for key in kept:
+            yield from leaves(value[key], f"{name}.{key}" if name else key)
     elif isinstance(value, list) and value:
         for place, one in enumerate(value):
             yield from leaves(one, f"{name}.{place}")
     else:
-        yield name, steady(value) if isinstance(value, str) else value
+        yield name, steady(value) if isinstance(value, str) else {} if isinstance(value, dict) else value
 
 
 def main() -> int:
@@ -407,8 +464,9 @@ def main() -> int:
         opened = {project.name.replace("/", "--"): project for project in listed}
         for name, project in opened.items():
             oracle.open(project, work / name / "project")
-        wrong = oracle.validate({f"{name}/project": project for name, project in opened.items()})
         with ThreadPoolExecutor(given.processes) as pool:
+            files = {f"{name}/project": project for name, project in opened.items()}
+            wrong = pool.submit(oracle.validate, files).result()
             running = {name: one for name, one in opened.items() if name not in wrong or len(one.files) > 1}
             list(pool.map(lambda name: oracle.compare(running[name], work / name / "project"), running))
     print(f"{len(listed)} projects, {sum(len(one.files) for one in listed)} files, {oracle.commands} commands")

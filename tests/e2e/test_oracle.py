@@ -18,7 +18,8 @@ import os
 
 
 def answer(prompt):
-    return "hello" if prompt == "Hi" else os.environ.get("VERSION", "hello from the old version")
+    is_new = os.environ["PATH"].split(":")[0].endswith("/new")
+    return "bye" if is_new and prompt == "Version?" else "hello"
 """
 
 
@@ -30,7 +31,16 @@ def oracle(tmp_path: Path, new: str, named: str = "") -> tuple[int, list[str]]:
     (project / "agent.py").write_text(AGENT)
     exceptions = tmp_path / "named.toml"
     exceptions.write_text(named)
-    command = [sys.executable, str(ORACLE), sys.executable, new, str(project), "--named", str(exceptions)]
+    command = [
+        sys.executable,
+        str(ORACLE),
+        sys.executable,
+        new,
+        str(project),
+        "--processes=1",
+        "--named",
+        str(exceptions),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return done.returncode, done.stdout.splitlines()
@@ -42,12 +52,13 @@ def test_a_version_does_the_same_as_itself(tmp_path: Path) -> None:
 
 
 def test_what_differs_is_listed_or_counted_by_its_name(tmp_path: Path) -> None:
-    new = tmp_path / "python"
-    new.write_text(f'#!/bin/sh\nVERSION="bye from the new one" exec {sys.executable} "$@"\n')
+    new = tmp_path / "new" / "python"
+    new.parent.mkdir()
+    new.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     new.chmod(0o755)
     named = "[[exception]]\nname = 'another-answer'\nreason = 'wanted'\npattern = '^row .*(output|evidence): hello'\n"
     status, printed = oracle(tmp_path, str(new), named)
-    row = "row project/suite.eval.yaml suite changes python:agent.py:answer 1"
+    row = "row project/suite.eval.yaml suite.eval.yaml suite changes python:agent.py:answer 1"
     assert status == 1
     assert f"{row} status: passed -> failed" in printed
     assert "eval: exit project/suite.eval.yaml: 0 -> 1" in printed
