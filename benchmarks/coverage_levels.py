@@ -77,33 +77,72 @@ SCORES: dict[str, tuple[float, Callable[[Chance, int], np.ndarray]]] = {
     "uniform": (0.5, lambda chance, count: chance.random(count)),
     "beta(8, 2)": (0.8, lambda chance, count: chance.beta(8, 2, count)),
     "near 0 or 1, beta(0.3, 0.1)": (0.75, lambda chance, count: chance.beta(0.3, 0.1, count)),
+    "0.3 or 0.9": (0.6, lambda chance, count: np.where(chance.random(count) < 0.5, 0.3, 0.9)),
     "0.9, but 0 in one of ten": (0.81, lambda chance, count: np.where(chance.random(count) < 0.1, 0.0, 0.9)),
     "nearly 1, but 0 in one of twenty": (
         0.855,
         lambda chance, count: np.where(chance.random(count) < 0.05, 0.0, chance.uniform(0.8, 1, count)),
     ),
+    "nearly 1, but 0 in one of fifty": (
+        0.882,
+        lambda chance, count: np.where(chance.random(count) < 0.02, 0.0, chance.uniform(0.8, 1, count)),
+    ),
     "1, but less in one of ten": (
         0.95,
         lambda chance, count: np.where(chance.random(count) < 0.9, 1.0, chance.random(count)),
     ),
+    "means of 5 in clusters of 3": (0.75, lambda chance, count: np.repeat(chance.beta(3, 1, count), 3)),
 }
+"""The mean, and the scores of so many cases; of the last so many clusters."""
 
 
 def scores(rounds: int) -> None:
-    """Mean scores: the one that is shown, Student's t with CR2, and the bootstrap by percentiles."""
-    print("mean score, by case | as shown, t with CR2, percentile bootstrap")
-    for count in (5, 10, 20, 50, 200):
+    """Mean scores: the one that is shown, the betting interval, Student's t with CR2, and the bootstrap."""
+    print("mean score, by case | coverage as shown, betting, t with CR2, percentile bootstrap | widths")
+    for count in (5, 14, 20, 50, 100, 300):
         for name, (truth, draw) in SCORES.items():
             chance = np.random.default_rng(1)
-            got = np.zeros(3)
+            got, widths = np.zeros(4), np.zeros(4)
             for _ in range(rounds):
                 values = draw(chance, count)
-                ours = estimated_mean([(1, float(one)) for one in values], float((values**2).sum())).interval
-                by_t = mean_interval(values.tolist(), range(count), bounds=(0.0, 1.0))
-                drawn = chance.choice(values, (400, count)).mean(axis=1)
-                percentile = tuple(np.quantile(drawn, (0.025, 0.975)))
-                got += [held(truth, ours), held(truth, (by_t.low, by_t.high)), held(truth, percentile)]  # type: ignore[arg-type]
-            print(f"  {count:4} {name:28} |", *(f"{one:6.1%}" for one in got / rounds))
+                clusters = np.repeat(np.arange(count), values.size // count)
+                means = values.reshape(count, -1)
+                ours = estimated_mean([(len(one), float(one.sum())) for one in means]).interval or (0.0, 1.0)
+                by_t = mean_interval(values.tolist(), clusters.tolist())
+                drawn = chance.choice(means.mean(axis=1), (400, count)).mean(axis=1)
+                percentile = tuple(np.quantile(drawn, (0.025, 0.975)).tolist())
+                found = [ours, betting(means.mean(axis=1), chance), (by_t.low, by_t.high), percentile]
+                got += [held(truth, one) for one in found]  # type: ignore[arg-type]
+                widths += [high - low for low, high in found]
+            shown = (f"{one:6.1%}" for one in got / rounds)
+            print(f"  {count:4} {name:32} |", *shown, "|", *(f"{one:.3f}" for one in widths / rounds), flush=True)
+
+
+def betting(values: np.ndarray, chance: Chance, alpha: float = 0.05) -> tuple[float, float]:
+    """The hedged betting interval with predictable bets, the values in random order.
+
+    Source: I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", Journal of the Royal
+    Statistical Society B 86 (2024), theorem 3 and remark 3.
+    """
+    drawn = chance.permutation(values)
+    numbers = np.arange(1, drawn.size + 1)
+    means = (0.5 + np.cumsum(drawn)) / (numbers + 1)
+    variances = (0.25 + np.cumsum((drawn - means) ** 2)) / (numbers + 1)
+    bets = np.sqrt(2 * log(2 / alpha) / (drawn.size * np.concatenate(([0.25], variances[:-1]))))
+
+    def refuted(mean: float) -> bool:
+        up = np.log1p(np.minimum(bets, 0.75 / mean) * (drawn - mean)).sum()
+        down = np.log1p(-np.minimum(bets, 0.75 / (1 - mean)) * (drawn - mean)).sum()
+        return bool(max(up, down) >= log(2 / alpha))
+
+    def end(outside: float) -> float:
+        inside = float(drawn.mean())
+        for _ in range(30 if refuted(outside) else 0):
+            middle = (inside + outside) / 2
+            inside, outside = (inside, middle) if refuted(middle) else (middle, outside)
+        return outside
+
+    return end(1e-9), end(1 - 1e-9)
 
 
 def chances(rounds: int) -> None:

@@ -18,7 +18,7 @@ from agentv.reports.html.browser_modules import joined, module_sources
 from agentv.reports.html.comparison import ShownComparison, ShownDifference
 from agentv.reports.html.work import ShownDiff, ShownWork
 from agentv.reports.text.escaping import percent
-from agentv.stats.intervals.design_effect import estimated_rate
+from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from doubles.browser_pages import DESKTOP, barriers, follow, load_report, settle
 from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
@@ -115,7 +115,7 @@ def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_interva
     low, high = (percent(end) for end in estimate.interval)
     tab = opened(results)
     shown = tab.inner_text("article").replace("\xa0", " ")
-    assert f"of 40 judged samples passed (95% CI {low} to {high}, 10 cases)" in shown
+    assert f"over 40 judged samples (95% CI {low} to {high}, 10 cases)" in shown
     told = tab.locator("table .small", has_text=f"{low} to {high}")
     assert told.count() == 1  # of the check
     ends = estimated_rate([(2, 2)] * 8 + [(2, 0)] * 2).interval
@@ -158,13 +158,16 @@ def test_rates_by_clusters_are_those_of_the_statistics(tab):
         own = chance.random()
         drawn.append([[size, sum(chance.random() < own for _ in range(size))] for size in sizes])
     drawn += [[[4, 4]] * 9, [[4, 0]] * 9, [[10, 10]] * 7 + [[10, 0]] * 3, [[3, 1]]]
-    found = tab.evaluate(f"(drawn) => {{ {script('data/rates.js')}; return drawn.map(estimatedRate) }}", drawn)
-    for sums, told in zip(drawn, found, strict=True):
-        expected = estimated_rate(map(tuple, sums))
-        assert told["rate"] == pytest.approx(expected.mean)
-        assert (told["judged"], told["clusters"]) == (expected.observations, expected.clusters)
-        interval = expected.interval
-        assert told["interval"] == (None if interval is None else pytest.approx(list(interval), abs=1e-9))
+    several = [[sums, chance.choice((1, 1, 2.5, 5))] for sums in drawn]
+    rates = "drawn.map(([sums, samples]) => [estimatedRate(sums, samples), estimatedMean(sums)])"
+    found = tab.evaluate(f"(drawn) => {{ {script('data/rates.js')}; return {rates} }}", several)
+    for (sums, samples), (rate, mean) in zip(several, found, strict=True):
+        known = [tuple(one) for one in sums]
+        for told, expected in ((rate, estimated_rate(known, samples=samples)), (mean, estimated_mean(known))):
+            assert told["rate"] == pytest.approx(expected.mean)
+            assert told["clusters"] == expected.clusters
+            interval = expected.interval
+            assert told["interval"] == (None if interval is None else pytest.approx(list(interval), abs=1e-6))
 
 
 def test_the_page_of_a_case_shows_all_that_is_known(opened):

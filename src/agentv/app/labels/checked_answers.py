@@ -29,7 +29,7 @@ class CheckedAnswer:
     name: str
     passed: bool
     cluster: Hashable
-    trials: int
+    trials: float
     run: str
     suite: str
     score: float | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import fsum
 from typing import TYPE_CHECKING
 
 from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
@@ -141,9 +143,10 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> 
     if problem is not None:
         return problem
     judges: dict[JudgeModel, list[CheckedAnswer]] = {}
-    for trial in trials:
-        if trial.decided_by is not None:
-            judges.setdefault(trial.decided_by.judge[1:], []).append(trial.decided_by)
+    weights = _weights(trials)
+    for trial, weight in zip(trials, weights, strict=True):
+        if (one := trial.decided_by) is not None:
+            judges.setdefault(one.judge[1:], []).append(replace(one, trials=one.trials * weight))
     if not judges:
         return "no verdict depends on a judge"
     parts: list[JudgedPart] = []
@@ -157,12 +160,20 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> 
         parts.append(part)
         number += used
         transferred = transferred or is_transferred
-    decided = [Observation(one.passed, one.cluster) for one in trials if one.decided_by is None]
+    weighted = list(zip(trials, weights, strict=True))
+    decided = [Observation(one.passed, one.cluster, weight) for one, weight in weighted if one.decided_by is None]
     draws = run_rate_draws(RunParts(parts, decided, all(one.alone for one in trials)), seed)
     if draws is None:
         return NOT_BETTER
-    by_judge = sum(one.passed for one in trials) / len(trials)
+    by_judge = fsum(weight for one, weight in weighted if one.passed) / fsum(weights)
     return DrawnRate(_rate(by_judge, estimated(draws), number, transferred=transferred), draws)
+
+
+def _weights(trials: Sequence[RatedTrial]) -> list[float]:
+    """Weights by which each case counts once, as in the pass rate, however many of its samples were judged."""
+    samples = Counter((one.part, one.case) for one in trials)
+    usual = len(trials) / len(samples)
+    return [usual / samples[one.part, one.case] for one in trials]
 
 
 def _judged_part(

@@ -30,6 +30,7 @@ class RatedTrial:
     """A trial that passed or failed.
 
     Attributes:
+        case: its file and id.
         judged: the answer, once for each assertion that a judge graded.
         decided_by: the one among them whose label decides the verdict; None: the verdict stands whatever labels say.
         alone: no other assertion counts.
@@ -37,6 +38,7 @@ class RatedTrial:
     """
 
     part: Part
+    case: tuple[str | None, str]
     cluster: ClusterId
     passed: bool
     judged: tuple[CheckedAnswer, ...] = ()
@@ -51,7 +53,9 @@ def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
         return None
     trial = result.trial
     part = (trial.suite.name, trial.target.name, trial.case.prompt_id, trial.variant_name)
-    rated = RatedTrial(part, cluster_of(TrialCluster.of(trial)), result.status == "passed")
+    rated = RatedTrial(
+        part, (trial.suite.path, trial.case.id), cluster_of(TrialCluster.of(trial)), result.status == "passed"
+    )
     graded = {place: _checked(result, score, run) for place, score in enumerate(result.scores) if _by_judge(score)}
     rated = replace(rated, judged=tuple(graded.values()))
     return _with_dependence(rated, result, graded)

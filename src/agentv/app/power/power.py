@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import fsum, inf
+from math import inf
 from statistics import stdev
 from sys import intern
 from typing import Literal
@@ -15,7 +15,6 @@ from agentv.model.run.clusters import TrialCluster, cluster_of
 from agentv.model.run.trial import TrialResult
 from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
-from agentv.stats.intervals.design_effect import ClusterSum, estimated_mean
 from agentv.stats.intervals.variance import Noise, split
 from agentv.stats.power.planning import LEAST_CASES, USUAL_CASES, Assumptions, ComparisonPlan
 from agentv.stats.samples.flakiness import mean_disagreement
@@ -64,7 +63,7 @@ class Pilot:
         deviation: of the scores of its trials; None if they are verdicts.
         repeat: largest number of samples that a case had on one target.
         passed, judged: trials; if none or all passed, the rate is not used.
-        mean: of the scores of its trials; samples of a case are one cluster.
+        pass_rate, mean: those of its report.
         disagreement: probability that two samples of a case disagree; None if no case has two.
         verdicts, scores: sources of their noise. The scores are those of single votes if a judge gave several.
     """
@@ -77,6 +76,7 @@ class Pilot:
     repeat: int
     passed: int
     judged: int
+    pass_rate: float
     mean: MeanInterval
     disagreement: MeasuredShare | None
     verdicts: Noise
@@ -84,10 +84,10 @@ class Pilot:
 
     @property
     def rate(self) -> float | None:
-        """The share that passed, or the mean score; None at an end: cases cannot show that there is no noise."""
+        """The pass rate, or the mean score; None at an end: cases cannot show that there is no noise."""
         if self.deviation is not None:
             return self.mean.mean
-        return self.passed / self.judged if 0 < self.passed < self.judged else None
+        return self.pass_rate if 0 < self.passed < self.judged else None
 
     @property
     def nearest_rate(self) -> float:
@@ -203,6 +203,8 @@ def _check(request: PlanRequest) -> None:
 
 def _pilot(named: str) -> Pilot:
     from agentv.app.results.stored import open_run, refuse_decided
+    from agentv.store.rows.reading import read_rows
+    from agentv.store.totals.summary import PlannedCounts, summarize
 
     run = open_run(named, action="plan from")
     refuse_decided(run, "plan from")
@@ -216,6 +218,7 @@ def _pilot(named: str) -> Pilot:
     if groups < LEAST_CASES:
         found = "no trial was graded" if not judged else "it has one case, so the variance between cases is unknown"
         raise UsageError(f"cannot plan from {run.run_id}: {found}", "use a run with at least two cases")
+    totals = summarize(read_rows(run.index), run_id=run.run_id, planned=PlannedCounts(), duration_ms=0.0)
     votes = [vote for one in judged for vote in one.votes] or [(one.case, one.sample, one.score) for one in judged]
     return Pilot(
         run_id=run.run_id,
@@ -226,7 +229,8 @@ def _pilot(named: str) -> Pilot:
         repeat=max(one.sample for one in judged),
         passed=sum(one.passed for one in judged),
         judged=len(judged),
-        mean=_mean([one.score for one in judged], clusters),
+        pass_rate=totals.pass_rate or 0.0,
+        mean=MeanInterval(totals.mean_score or 0.0, *(totals.mean_score_interval or (-inf, inf)), groups),
         disagreement=mean_disagreement(_counted(judged)),
         verdicts=split((one.case, one.sample, float(one.passed)) for one in judged),
         scores=split(votes),
@@ -261,17 +265,6 @@ def _deviation(judged: Sequence[_Judged]) -> float | None:
     if all(one.score == one.passed for one in judged) or len(judged) < LEAST_CASES:
         return None
     return stdev(one.score for one in judged) or None
-
-
-def _mean(scores: Sequence[float], clusters: Sequence[Hashable]) -> MeanInterval:
-    """With the interval that the report of the run has."""
-    sums: dict[Hashable, ClusterSum] = {}
-    for score, cluster in zip(scores, clusters, strict=True):
-        size, total = sums.get(cluster, (0, 0.0))
-        sums[cluster] = ClusterSum(size + 1, total + score)
-    found = estimated_mean(sums.values(), fsum(score * score for score in scores))
-    low, high = found.interval or (-inf, inf)
-    return MeanInterval(found.mean, low, high, found.clusters)
 
 
 def _counted(judged: Iterable[_Judged]) -> list[tuple[int, int]]:

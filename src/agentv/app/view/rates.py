@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from msgspec import Struct
 
 from agentv.model.run.clusters import CASE
 from agentv.reports.html.entries import ERRORED, FAILED, PASSED
-from agentv.stats.intervals.design_effect import Estimate, estimated_mean, estimated_rate
+from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
 from agentv.store.index.case_choice import CaseChoice
 from agentv.store.index.case_entries import CaseGroup
 from agentv.store.index.case_index import CaseIndex
@@ -26,7 +27,7 @@ class Rate(Struct, frozen=True):
     """A pass rate.
 
     Attributes:
-        rate: passed / judged; where samples may end early, the mean of unbiased rates of cases.
+        rate: the mean of the cases' rates, unbiased ones where samples may end early; of grades the share that passed.
         interval: its 95 % interval, by clusters; null: nothing can be said.
         judged: how many it is of.
         clusters: how many clusters these form.
@@ -87,14 +88,15 @@ def rate_of_cases(index: CaseIndex, choice: CaseChoice, total: int, cut: str | N
     if not early and _alone(groups):
         passed, failed, errored, *_ = index.totals.by_status(choice)
         kinds = Counter({(1, 1.0): passed, (1, 0.0): failed})
-        return _rate(ClusterSums(kinds, passed + failed, passed, passed, errored), groups, "judged case", cut)
+        return _rate(_sums(kinds, passed, failed, errored), groups, "judged case", cut)
     if total > MOST_CLUSTERED:
         return None
+    sums = index.totals.rates(choice)
     if early:
-        return _rate(index.totals.sums_of_rates(choice), groups, "rates of judged cases", cut, by_rates=True)
+        return _rate(sums, groups, "rates of judged cases", cut, estimated_mean)
     several = any(group.repeat > 1 for group in groups)
     of = "judged sample" if several else "judged trial" if index.totals.distinct(choice) < total else "judged case"
-    return _rate(index.totals.sums_of_trials(choice), groups, of, cut)
+    return _rate(sums, groups, of, cut, partial(estimated_rate, samples=sums.samples))
 
 
 def _alone(groups: Iterable[CaseGroup]) -> bool:
@@ -104,24 +106,25 @@ def _alone(groups: Iterable[CaseGroup]) -> bool:
     return len(ran_with) < 2 and all(group.repeat == 1 and group.clustered_by is None for group in found)
 
 
+def _sums(kinds: Counter[tuple[int, float]], passed: int, failed: int, errored: int) -> ClusterSums:
+    """Clusters of what was judged once."""
+    whole = max(1, passed + failed + errored)
+    return ClusterSums(kinds, passed + failed, 1.0, (passed / whole, (passed + errored) / whole), errored)
+
+
 def _rate(
-    sums: ClusterSums, groups: Iterable[CaseGroup], of: str, cut: str | None, *, by_rates: bool = False
+    sums: ClusterSums,
+    groups: Iterable[CaseGroup],
+    of: str,
+    cut: str | None,
+    estimated: Callable[[Sums], Estimate] = estimated_rate,
 ) -> Rate | None:
     if not sums.judged:
         return None
-    found: Estimate = estimated_mean(sums.kinds, sums.squares) if by_rates else estimated_rate(sums.kinds)
-    every = sums.judged + sums.errored
-    return Rate(
-        found.mean,
-        None if cut else found.interval,
-        sums.judged,
-        found.clusters,
-        sorted({group.clustered_by or CASE for group in groups}),
-        (sums.total / every, (sums.total + sums.errored) / every),
-        sums.errored,
-        of,
-        cut,
-    )
+    found = estimated(sums.kinds)
+    by = sorted({group.clustered_by or CASE for group in groups})
+    interval = None if cut else found.interval
+    return Rate(found.mean, interval, sums.judged, found.clusters, by, sums.bounds, sums.errored, of, cut)
 
 
 class _Graded:
@@ -183,7 +186,7 @@ def assertion_rates(index: CaseIndex, cut: str | None) -> list[AssertionRate]:
     for name, graded in sorted(found.items(), key=lambda one: -(one[1].counts[FAILED] + one[1].counts[ERRORED])):
         graded.end()
         passed, failed, errored = graded.counts
-        sums = ClusterSums(graded.kinds, passed + failed, passed, passed, errored)
+        sums = _sums(graded.kinds, passed, failed, errored)
         rate = None if early else _rate(sums, groups, "grade", cut)
         rates.append(AssertionRate(name, list(graded.types), GradeCounts(passed, failed, errored), rate))
     return rates

@@ -58,12 +58,14 @@ class Summary:
 
     Attributes:
         cases: distinct cases; one passes if it passes with every target, prompt and variant.
-        pass_rate: judged samples that passed / judged samples; where samples of a case could end early, the mean of the
-            unbiased estimates of the rates of judged cases (`stats.stopped`). None where none was judged.
-        judged: how many samples, or cases, that is the rate of.
+        pass_rate: the mean over cases of the share of their judged samples that passed, each case with each target,
+            prompt and variant counted once; where its samples could end early, of an unbiased estimate of its rate
+            (`stats.stopped`). A case without a judged sample is not counted. None where none was judged.
+        judged: how many samples that is the rate of; where samples could end early, how many cases.
         pass_rate_interval: its 95 % interval (`stats.design_effect`), by the clusters that `interval_clusters` counts;
             None where none was judged, and where several samples are one cluster, of which nothing can be told.
-        pass_rate_bounds: what the rate would be if all errored samples had failed, and if all had passed.
+        pass_rate_bounds: what the rate would be if all errored samples had failed, and if all had passed, over all
+            cases with a judged or an errored sample.
         interval_clusters: how many clusters the judged samples form; None where none was judged.
         clustered_by: what forms them: `case`, `conversation_id`, or the key of `cluster`; several where suites differ.
         rule_pass_rate: passed cases / judged cases, by the rule for several samples; None where no case has several.
@@ -71,8 +73,8 @@ class Summary:
         rule_judged: number of results that `rule_pass_rate` is of, where a case has several: of targets, prompts or
             variants.
         rule: the rule, where all cases with several samples have one and the same.
-        mean_score: mean over judged samples; None where none was judged, and where samples of a case could end early.
-            So it is in each group.
+        mean_score: the mean over cases of the mean score of their judged samples; None where none was judged, and where
+            samples of a case could end early. So it is in each group.
         mean_score_interval: its 95 % interval, by the same clusters.
         cost_usd, judge_cost_usd: US dollars; None where no call said its price.
         token_usage, judge_token_usage: of the targets, and apart from them of the judges.

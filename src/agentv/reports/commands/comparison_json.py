@@ -34,6 +34,7 @@ def _comparison(found: Comparison, here: str) -> dict[str, Piecewise]:
         "margin": found.question.margin,
         "alpha": found.question.alpha,
         **_judgement(found.whole),
+        **_plan(found.whole),
         "notes": list(found.notes),
         **({"corrected": asdict(found.corrected)} if found.corrected is not None else {}),
         **(
@@ -134,8 +135,17 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
         "now_pass": one.moves.fixed if one.moves.same_rule else None,
         "now_fail": one.moves.broken if one.moves.same_rule else None,
         "could_still": {"lower": low, "upper": high} if one.verdict == "inconclusive" else None,
+    }
+
+
+def _plan(one: Judgement | None) -> dict[str, Json]:
+    """What a comparison that is made alone can show; those made together have none."""
+    if one is None:
+        return {}
+    least = one.detectable
+    return {
         "cases_needed": one.needed,
-        "detectable_difference": one.detectable if one.detectable is not None and isfinite(one.detectable) else None,
+        "detectable_difference": least if least is not None and isfinite(least) else None,
     }
 
 

@@ -18,7 +18,6 @@ from agentv.stats.judges.compare_result import (
     ComparedJudge,
     JudgeComparison,
     VotesOfJudge,
-    labels_needed,
 )
 from agentv.stats.judges.paired_accuracy import AccuracyDifference
 from agentv.stats.judges.posterior import Estimated
@@ -129,17 +128,8 @@ def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float)
         yield f"use '{_name(cheapest.name)}': the cheapest judge that is not worse than {first} {at_most}"
         yield f"  {_cost(cheapest.cost_usd)} instead of {_cost(best.cost_usd)} per 1,000 verdicts"
     for one in found.undecided:
-        yield f"inconclusive for '{_name(one.name)}': {_evidence(one, found.answers, margin)}"
-
-
-def _evidence(one: ComparedJudge, answers: int, margin: float) -> str:
-    if one.difference is None:
-        return "too few labelled answers to compare"
-    shown = _difference(one.difference)
-    needed = labels_needed(one.difference, answers, margin)
-    if needed is None or needed <= answers:
-        return shown
-    return f"{shown}; about {needed:,} labelled answers would decide, if the difference stays"
+        why = "too few labelled answers to compare" if one.difference is None else _difference(one.difference)
+        yield f"inconclusive for '{_name(one.name)}': {why}"
 
 
 def table(heading: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
@@ -185,12 +175,12 @@ def judge_comparison_json(found: JudgeComparison) -> str:
         "margin": found.margin,
         "new_calls": found.new_calls,
         "spent_usd": found.spent_usd,
-        "assertions": [_assertion_json(one, found.margin) for one in found.assertions],
+        "assertions": [_assertion_json(one) for one in found.assertions],
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 
 
-def _assertion_json(found: AssertionComparison, margin: float) -> Json:
+def _assertion_json(found: AssertionComparison) -> Json:
     reference = None if found.reference is None else found.judges[found.reference]
     return {
         "assertion": found.assertion,
@@ -198,7 +188,7 @@ def _assertion_json(found: AssertionComparison, margin: float) -> Json:
         "answers": found.answers,
         "weighted": found.weighted,
         "notes": list(found.notes),
-        "judges": [_judge_json(one, found.answers, margin) for one in found.judges],
+        "judges": [_judge_json(one) for one in found.judges],
         "best": None if reference is None else reference.name,
         "cheapest_not_worse": None if found.cheapest is None else found.cheapest.name,
         "not_enough_evidence": [one.name for one in found.undecided],
@@ -221,11 +211,8 @@ def _assertion_json(found: AssertionComparison, margin: float) -> Json:
     }
 
 
-def _judge_json(one: ComparedJudge, answers: int, margin: float) -> Json:
+def _judge_json(one: ComparedJudge) -> Json:
     accuracy = one.accuracy
-    needed = None
-    if one.verdict == "inconclusive" and one.difference is not None:
-        needed = labels_needed(one.difference, answers, margin)
     return {
         "judge": one.name,
         "model": one.model or None,
@@ -241,7 +228,6 @@ def _judge_json(one: ComparedJudge, answers: int, margin: float) -> Json:
         "latency_ms": one.latency_ms,
         "difference": _difference_json(one.difference),
         "verdict": one.verdict,
-        "labels_needed": needed,
     }
 
 

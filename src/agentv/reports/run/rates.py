@@ -1,7 +1,7 @@
 """Rates and means of a run in words, with how sure they are: one module, so that all views say the same.
 
-Two rates are kept apart by name: the *pass rate* is that of judged samples, the *cases that meet the rule* are those
-whose samples together pass (`mean ≥ 0.8 of 5 samples`).
+Two rates are kept apart by name: the *pass rate* is the mean of the cases' rates over their judged samples, the *cases
+that meet the rule* are those whose samples together pass (`mean ≥ 0.8 of 5 samples`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ def rate_words(summary: Summary) -> str:
 
 
 def judged_words(summary: Summary) -> str:
-    """`of 272 judged`; of cases with several samples `of 250 judged samples`; of several targets what it pools.
+    """`of 272 judged`; of several targets what it pools.
 
-    Where samples may end early `over 40 judged cases`: the mean of the rates of cases is no share of those that passed.
+    Of cases with several samples `over 250 judged samples`, and where these may end early `over 40 judged cases`: the
+    mean of the rates of cases is no share of what was judged.
     """
     judged = f"{_judged(summary):,} judged"
     pooled = _pooled(summary)
@@ -43,7 +44,7 @@ def judged_words(summary: Summary) -> str:
         return f"of {judged}{pooled}"
     if summary.early_stops is not None:
         return f"over {judged} {'case' if _judged(summary) == 1 else 'cases'}{pooled}"
-    return f"of {judged} samples{pooled}"
+    return f"over {judged} samples{pooled}"
 
 
 def _pooled(summary: Summary) -> str:

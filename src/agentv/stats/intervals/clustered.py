@@ -12,7 +12,6 @@ from math import inf, sqrt
 from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import USUAL
 from agentv.stats.intervals.student import t_quantile
-from agentv.stats.intervals.zero_variance import alike_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,6 @@ def mean_interval(
     clusters: Sequence[Hashable],
     *,
     level: float = USUAL,
-    bounds: tuple[float, float] | None = None,
 ) -> MeanInterval:
     """The mean of all values, with an interval that holds though values of one cluster are alike.
 
@@ -53,8 +51,6 @@ def mean_interval(
         values: the observations; at least one.
         clusters: for each of them, what it belongs to.
         level: the confidence, inside 0..1.
-        bounds: the least and the largest that a value can be: (0, 1) of scores, (−1, 1) of their differences. Where all
-            values are alike, the interval then is the one of `unseen.alike_interval`, else it has no width.
 
     Raises:
         ValueError: there are no values, not as many clusters as values, or `level` is not inside 0..1.
@@ -62,9 +58,6 @@ def mean_interval(
     if not values or len(values) != len(clusters) or not 0 < level < 1:
         raise ValueError(f"no mean: {len(values)} values, {len(clusters)} clusters, level {level}")
     mean = sum(values) / len(values)
-    if bounds is not None and min(values) == max(values):
-        count = len(set(clusters))
-        return MeanInterval(values[0], *alike_interval(values[0], count, level, bounds), count)
     gathered = _gathered(values, clusters, mean)
     if len(gathered) == 1:
         return MeanInterval(mean, -inf, inf, 1)

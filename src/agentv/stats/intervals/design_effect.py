@@ -14,8 +14,7 @@ variance that as many independent observations would have (L. Kish, "Survey Samp
 Near 0 and 1 clusters cannot show how much they differ: where all passed, the variance is 0 whatever it would be. So the
 design effect is drawn towards the largest that these clusters could have (every cluster ends alike, Σ size² / n), with
 the weight of half a cluster against those that tell: the clusters with a pass or those with a failure, whichever are
-fewer. For scores likewise the variance is drawn towards the largest that a mean in 0..1 can have; where all scores are
-one and the same, the interval is that of `unseen.alike_interval`.
+fewer. Scores other than 0 and 1 have the interval of `bounded_mean`.
 
 Clusters of one observation each have a design effect of 1, and their rate Wilson's own interval.
 """
@@ -24,13 +23,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from math import fsum
 from typing import NamedTuple
 
 from agentv.lazy_dataclass import dataclass
-from agentv.stats.intervals.proportion import USUAL, interval_at, quantile
-from agentv.stats.intervals.zero_variance import alike_interval
+from agentv.stats.intervals.bounded_mean import bounded_mean_interval
+from agentv.stats.intervals.proportion import USUAL, interval_at
 
 DRAWN = 0.5
 """Clusters' worth of weight with which the design effect is drawn towards the largest possible."""
@@ -58,7 +56,7 @@ class Estimate:
         mean: over all observations.
         interval: (low, high); None where there is one cluster of several observations, of which nothing can be told.
         observations, clusters: how many there are.
-        effective: the sample size of independent observations that would tell as much; 0 without an interval.
+        effective: of a rate, the number of independent trials that would tell as much; 0 without an interval.
     """
 
     mean: float
@@ -68,99 +66,55 @@ class Estimate:
     effective: float
 
 
-def estimated_rate(sums: Sums, level: float = USUAL) -> Estimate:
+def estimated_rate(sums: Sums, level: float = USUAL, samples: float = 1.0) -> Estimate:
     """The share of passes, with its interval.
 
     Args:
-        sums: of each cluster how many observations, and how many of them passed.
+        sums: of each cluster how many observations, and how many of them passed; of observations that are shares of
+            several samples each, the sum of these shares.
         level: the confidence, inside 0..1.
+        samples: of an observation, the harmonic mean: so many independent samples would the mean of the shares be of.
 
     Raises:
         ValueError: there are none.
     """
     found = _Observed(sums)
-    mean, count, clusters = found.mean, found.observations, found.clusters
+    mean, clusters, count = found.mean, found.clusters, found.observations * samples
     if clusters == count:
-        return Estimate(mean, interval_at(mean, count, level), count, clusters, count)
+        return Estimate(mean, interval_at(mean, count, level), found.observations, clusters, count)
     if clusters == 1:
-        return Estimate(mean, None, count, 1, 0.0)
+        return Estimate(mean, None, found.observations, 1, 0.0)
     variance, freedom = found.variance()
     alone = mean * (1 - mean) / (count - 1)
     shown = max(1.0, variance / alone) if alone > 0 else 1.0
-    effect = shown + max(0.0, found.largest_effect - shown) * DRAWN / (DRAWN + found.telling())
+    effect = shown + max(0.0, found.largest_effect * samples - shown) * DRAWN / (DRAWN + found.telling())
     effective = count / effect * _for_few(freedom, count, level)
-    return Estimate(mean, interval_at(mean, effective, level), count, clusters, effective)
+    return Estimate(mean, interval_at(mean, effective, level), found.observations, clusters, effective)
 
 
-def estimated_mean(sums: Sums, squares: float | None = None, level: float = USUAL) -> Estimate:
-    """The mean of scores in 0..1, with its interval.
-
-    The effective sample size is the one at which Wilson's interval is as wide as that of Student's t with CR2, which it
-    equals where there are many clusters; unlike that one it stays inside 0..1 and leans away from the ends, as means of
-    bounded values do.
+def estimated_mean(sums: Sums, level: float = USUAL) -> Estimate:
+    """The mean of scores in 0..1, with its interval (`bounded_mean`); that of a rate if all are single zeros and ones.
 
     Args:
         sums: of each cluster how many observations, and the sum of their scores.
-        squares: the sum of the squares of all scores; where it equals their sum all are 0 or 1, and this is a rate.
-            None: they are no rate.
         level: the confidence, inside 0..1.
 
     Raises:
         ValueError: there are none.
     """
     found = _Observed(sums)
+    kinds = found.kinds
+    if all(kind in ((1, 0), (1, 1)) for kind in kinds):
+        return estimated_rate(kinds, level)
     mean, count, clusters = found.mean, found.observations, found.clusters
-    total = mean * count
-    if mean in (0.0, 1.0) or (squares is not None and abs(squares - total) <= _SAME * max(1.0, total)):
-        return estimated_rate(found.rounded(), level)
     if clusters == 1:
         return Estimate(mean, None, count, 1, 0.0)
-    if squares is not None and _are_alike(count, total, squares):
-        return _of_alike(Estimate(mean, None, count, clusters, 0.0), level)
-    variance, freedom = found.variance()
-    largest = mean * (1 - mean) * found.largest_effect / (count - 1)
-    variance = (variance * clusters + largest * DRAWN) / (clusters + DRAWN)
-    return _at(Estimate(mean, None, count, clusters, 0.0), variance, freedom, level)
+    return Estimate(mean, bounded_mean_interval(kinds, level), count, clusters, 0.0)
 
 
-def estimated_mean_alone(count: int, total: float, squares: float, level: float = USUAL) -> Estimate:
-    """As `estimated_mean` of scores that are clusters of one each, by their number, their sum and their squares' sum.
-
-    Raises:
-        ValueError: there are none.
-    """
-    if not count:
-        raise ValueError("nothing was observed")
-    mean = min(1.0, max(0.0, total / count))
-    if mean in (0.0, 1.0) or abs(squares - total) <= _SAME * max(1.0, total):
-        return estimated_rate({(1, 1): round(total), (1, 0): count - round(total)}, level)
-    if count == 1:
-        return Estimate(mean, None, 1, 1, 0.0)
-    if _are_alike(count, total, squares):
-        return _of_alike(Estimate(mean, None, count, count, 0.0), level)
-    alone = mean * (1 - mean) / (count - 1)
-    variance = max(0.0, squares / count - mean * mean) / (count - 1)
-    variance = (variance * count + alone * DRAWN) / (count + DRAWN)
-    return _at(Estimate(mean, None, count, count, 0.0), variance, count - 1, level)
-
-
-def _are_alike(count: int, total: float, squares: float) -> bool:
-    """Whether all scores are one and the same: their variance is 0."""
-    return abs(squares * count - total * total) <= _SAME * max(1.0, total * total)
-
-
-def _of_alike(found: Estimate, level: float) -> Estimate:
-    """Variance that was not observed cannot be estimated: the interval covers what unseen clusters could change."""
-    low, high = alike_interval(found.mean, found.clusters, level, (0.0, 1.0))
-    return replace(found, interval=(low, high), effective=float(found.clusters))
-
-
-def _at(found: Estimate, variance: float, freedom: float, level: float) -> Estimate:
-    from agentv.stats.intervals.student import t_quantile
-
-    mean = found.mean
-    effective = mean * (1 - mean) / variance * (quantile(level) / t_quantile(freedom, level)) ** 2
-    return replace(found, interval=interval_at(mean, effective, level), effective=effective)
+def are_verdicts(total: float, squares: float) -> bool:
+    """Whether scores of 0..1 with this sum, and this sum of squares, are all 0 or 1."""
+    return abs(squares - total) <= _SAME * max(1.0, total)
 
 
 class _Observed:
@@ -195,15 +149,13 @@ class _Observed:
         failed = sum(number for size, total, number in self._kinds if total < size)
         return min(passed, failed)
 
-    def rounded(self) -> Sums:
-        """Copy with sums rounded to integers, which sums of zeros and ones are."""
-        kinds: Counter[tuple[int, float]] = Counter()
-        for size, total, number in self._kinds:
-            kinds[size, float(round(total))] += number
-        return kinds
+    @property
+    def kinds(self) -> dict[tuple[int, float], int]:
+        """How many clusters there are of each size and sum."""
+        return {(size, total): number for size, total, number in self._kinds}
 
 
-def _for_few(freedom: float, count: int, level: float) -> float:
+def _for_few(freedom: float, count: float, level: float) -> float:
     """How much smaller a sample is whose variance is known from few clusters; 1 at most."""
     from agentv.stats.intervals.student import t_quantile
 

@@ -29,18 +29,3 @@ def cases_for_share(share: float, level: float = USUAL) -> int:
         level: as of `unseen_share`, which this turns around.
     """
     return 1 if share >= 1 else ceil(log((1 - level) / 2) / log(1 - share))
-
-
-def alike_interval(value: float, seen: int, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Interval of a mean whose `seen` observations all had the same value: it covers what unseen ones could change.
-
-    Spread that did not show cannot be estimated, and an interval without width would say that there is none.
-
-    Args:
-        value: what all of them had.
-        seen: how many there were.
-        level: the confidence, inside 0..1.
-        bounds: the least and the largest that an observation can be.
-    """
-    share = unseen_share(seen, level)
-    return value + share * (bounds[0] - value), value + share * (bounds[1] - value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Verdict
@@ -135,17 +134,6 @@ class JudgeComparison:
     def is_complete(self) -> bool:
         """Whether every judge gave enough verdicts."""
         return all(judge.accuracy is not None for one in self.assertions for judge in one.judges)
-
-
-def labels_needed(found: AccuracyDifference, answers: int, margin: float) -> int | None:
-    """About how many labelled answers would show that a judge is not worse, if the difference stays as it is.
-
-    The interval narrows with the square root of their number. None: a judge with this difference is worse.
-    """
-    room = found.estimate.value + margin
-    if room <= 0:
-        return None
-    return ceil(answers * ((found.estimate.value - found.estimate.low) / room) ** 2)
 
 
 def majority_passes(verdicts: Sequence[bool]) -> bool:

@@ -127,10 +127,10 @@ class AccuracyDifference:
     """The accuracy of a judge less that of another, on the same answers.
 
     Attributes:
-        estimate: with its interval, corrected for the number of comparisons.
-        p_value: two-sided, that both are as accurate, corrected likewise.
+        estimate: with its interval, of this comparison alone.
+        p_value: two-sided, that both are as accurate, corrected for the number of comparisons.
         only_this, only_other: answers on which only this judge, and only the other, says what people say.
-        verdict: what is shown of this judge, at the margin.
+        verdict: what is shown of this judge, at the margin, corrected likewise.
     """
 
     estimate: Estimated
@@ -150,15 +150,15 @@ def accuracy_difference(
 ) -> AccuracyDifference | None:
     """How much more accurate a judge is than another one, by the paired test of `compare`.
 
-    The difference is that of the weighted shares of right verdicts. Several comparisons are corrected by Bonferroni, so
-    that p-values and intervals agree.
+    The difference is that of the weighted shares of right verdicts. P-values and verdicts of several comparisons are
+    corrected by Bonferroni; the interval is of this one alone.
 
     Args:
         labels: by people.
         verdicts: of the judge, one for each label.
         others: those of the judge that it is compared with.
         comparisons: how many are made.
-        level: the confidence of all intervals together.
+        level: the confidence of the interval, and of all verdicts together.
         margin: a difference up to this does not matter.
 
     Returns:
@@ -173,7 +173,7 @@ def accuracy_difference(
     found = Differences(other, this, clusters, [one.weight for one in labels])
     if found.independent < FEWEST:
         return None
-    low, high = found.interval(1 - (1 - level) / comparisons)
+    low, high = found.interval(level)
     return AccuracyDifference(
         Estimated(found.mean, low, high),
         min(1.0, comparisons * found.p()),

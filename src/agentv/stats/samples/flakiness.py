@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from agentv.stats.intervals.classification import MeasuredShare
+from agentv.stats.intervals.design_effect import estimated_mean
 from agentv.stats.intervals.proportion import USUAL
 
 
@@ -31,19 +33,16 @@ def disagreement(samples: int, passed: int) -> float:
 
 
 def mean_disagreement(cases: Sequence[tuple[int, int]], confidence: float = USUAL) -> MeasuredShare | None:
-    """The chance that two samples of a case disagree, over all cases; the interval is Student's over the cases.
+    """The chance that two samples of a case disagree, over all cases, with the interval of a mean of scores.
 
-    None where no case has two samples. The interval is cut to 0..1; of cases that all disagree alike it is the one of
-    `unseen.alike_interval`. Needs scipy.
+    None where no case has two samples.
 
     Args:
         cases: of each how many samples were judged, and how many of them passed.
         confidence: of the interval, inside 0..1.
     """
-    from agentv.stats.intervals.clustered import mean_interval
-
-    shares = [disagreement(samples, passed) for samples, passed in cases if samples > 1]
+    shares = Counter((1, disagreement(samples, passed)) for samples, passed in cases if samples > 1)
     if not shares:
         return None
-    found = mean_interval(shares, range(len(shares)), level=confidence, bounds=(0.0, 1.0))
-    return MeasuredShare(found.mean, max(0.0, found.low), min(1.0, found.high))
+    found = estimated_mean(shares, confidence)
+    return MeasuredShare(found.mean, *(found.interval or (0.0, 1.0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 3
+VERSION = 4
 
 SCHEMA = """
 CREATE TABLE read (            -- one row: how far index.jsonl is read

@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import compress
+from math import fsum
 from typing import NamedTuple
 
 from agentv.model.run.trial import Status
@@ -28,14 +29,17 @@ class ClusterSums(NamedTuple):
     """What was judged, by clusters.
 
     Attributes:
-        kinds: (judged, passed) of a cluster → how many clusters have these.
-        squares: sum of the squares of all values.
+        kinds: (cases, sum of their rates) of a cluster → how many clusters have these.
+        judged: samples; of cases whose samples may end early, the cases.
+        samples: the harmonic mean of the cases' numbers of judged samples.
+        bounds: the rate if all that errored had failed, and if all had passed.
+        errored: samples, or cases, likewise.
     """
 
     kinds: Counter[tuple[int, float]]
     judged: int
-    total: float
-    squares: float
+    samples: float
+    bounds: tuple[float, float]
     errored: int
 
 
@@ -90,41 +94,36 @@ class CaseTotals:
             columns[place][status == _FAILED] += number
         return [(passed, failed) for passed, failed in columns]
 
-    def sums_of_trials(self, choice: CaseChoice) -> ClusterSums:
-        """The judged trials of the chosen cases."""
+    def rates(self, choice: CaseChoice) -> ClusterSums:
+        """The pass rates of the chosen cases, unbiased ones where samples may end early."""
         question = (
-            f"SELECT sum(trials.status IN ({_PASSED}, {_FAILED})), sum(trials.status = {_PASSED}), "  # noqa: S608  # as above
-            f"sum(trials.status = {_ERRORED}) FROM trials JOIN (SELECT number AS of, cluster FROM cases{_CHOSEN}) "
-            'ON of = "case" GROUP BY cluster'
-        )
-        kinds: Counter[tuple[int, float]] = Counter()
-        judged = passed = errored = 0
-        for size, total, broken in self._database.execute(question, (self._as_json(choice),)):
-            kinds[size, float(total)] += 1
-            judged, passed, errored = judged + size, passed + total, errored + broken
-        return ClusterSums(kinds, judged, float(passed), float(passed), errored)
-
-    def sums_of_rates(self, choice: CaseChoice) -> ClusterSums:
-        """The judged cases of the chosen ones, each with its rate: unbiased where its samples may end early."""
-        question = (
-            "SELECT cluster, status, ifnull(json_extract(early, '$.rate'), share) FROM "  # noqa: S608  # as above
+            "SELECT cluster, status, early IS NOT NULL, json_extract(early, '$.rate'), judged, passed, errored FROM "  # noqa: S608  # as above
             f"(SELECT number AS of, cluster, status FROM cases{_CHOSEN}) "
             "JOIN case_names ON case_names.number = of JOIN ("
-            f'SELECT "case", 1.0 * sum(status = {_PASSED}) / sum(status IN ({_PASSED}, {_FAILED})) AS share '
-            'FROM trials GROUP BY "case") ON "case" = of ORDER BY cluster'
+            f'SELECT "case", sum(status IN ({_PASSED}, {_FAILED})) AS judged, sum(status = {_PASSED}) AS passed, '
+            f'sum(status = {_ERRORED}) AS errored FROM trials GROUP BY "case") ON "case" = of ORDER BY cluster, of'
         )
-        kinds: Counter[tuple[int, float]] = Counter()
-        found: dict[int, tuple[int, float]] = {}
-        judged = errored = 0
-        total = squares = 0.0
-        for cluster, status, rate in self._database.execute(question, (self._as_json(choice),)):
-            errored += status == _ERRORED
-            if status in (_PASSED, _FAILED):
-                size, sum_ = found.get(cluster, (0, 0.0))
-                found[cluster] = (size + 1, sum_ + (rate or 0.0))
-                judged, total, squares = judged + 1, total + (rate or 0.0), squares + (rate or 0.0) ** 2
-        kinds.update(found.values())
-        return ClusterSums(kinds, judged, total, squares, errored)
+        found: dict[int, list[float]] = {}
+        all_judged = all_errored = possible = 0
+        inverse, least, most = [], [], []
+        for cluster, status, early, unbiased, judged, passed, errored in self._database.execute(
+            question, (self._as_json(choice),)
+        ):
+            if early:
+                rate = unbiased if unbiased is not None else passed / judged if judged else 0.0
+                judged, errored = int(status in (_PASSED, _FAILED)), int(status == _ERRORED)  # noqa: PLW2901
+                passed = rate * judged  # noqa: PLW2901
+            all_judged, all_errored = all_judged + judged, all_errored + errored
+            if judged:
+                found.setdefault(cluster, []).append(passed / judged)
+                inverse.append(1 / judged)
+            if judged or errored:
+                possible += 1
+                least.append(passed / (judged + errored))
+                most.append((passed + errored) / (judged + errored))
+        kinds = Counter((len(rates), fsum(rates)) for rates in found.values())
+        bounds = (fsum(least) / possible, fsum(most) / possible) if possible else (0.0, 1.0)
+        return ClusterSums(kinds, all_judged, len(inverse) / fsum(inverse) if inverse else 1.0, bounds, all_errored)
 
     def grades(self) -> Iterator[tuple[int, int, int]]:
         """Clusters, numbers of lists of grades, and how many trials of the cluster have these, cluster by cluster."""

@@ -31,7 +31,7 @@ from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED
 from agentv.store.rows.reading import RowFacts, read_placed_rows
 from agentv.store.totals.tally import STATUSES
 
-VERSION = 4
+VERSION = 5
 
 _SCHEMA = f"""
 PRAGMA journal_mode = OFF;  -- a build that fails is thrown away

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from math import fsum
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
 from agentv.model.run.summary import CaseRule
 from agentv.model.run.trial import Status
-from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_mean_alone, estimated_rate
+from agentv.stats.intervals.design_effect import Estimate, are_verdicts, estimated_mean, estimated_rate
 from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
 
+_SUMMED = ("judged", "passed", "errored", "score", "score_squares", "passed_at_worst", "passed_at_best")
+SCORE_STEPS = 10_000
+"""Scores that are alike in these are held together."""
 _DIGITS = 9
 """Trials end in any order, and the last bits of a sum of scores depend on it."""
 
@@ -29,21 +33,58 @@ _NOTHING = _Nothing()
 
 
 class _Cluster:
-    """Counts of one cluster: graded samples and graded cases."""
+    """Sums over the cases of one cluster, each case with one target, prompt and variant counted once.
 
-    __slots__ = ("cases", "judged", "met", "passed", "rates", "score")
+    Attributes:
+        known: cases with a rate.
+        rate, score: their pass rates and mean scores.
+        inverse: of their numbers of judged samples.
+        possible: cases with a rate, or with an errored sample.
+        worst, best: their pass rates if all errored samples had failed, and if all had passed.
+        decided, met: cases that passed or failed, and those that passed.
+    """
+
+    __slots__ = ("best", "decided", "inverse", "known", "met", "possible", "rate", "score", "worst")
 
     def __init__(self) -> None:
-        self.judged = self.passed = self.cases = self.met = 0
-        self.score = self.rates = 0.0
+        self.known = self.possible = self.decided = self.met = 0
+        self.rate = self.score = self.inverse = self.worst = self.best = 0.0
+
+    def add(self, case: TalliedCase) -> None:
+        passed, judged, errored = case.trials.passed, case.trials.judged, case.trials.errored
+        decided = case.status in ("passed", "failed")
+        self.decided += decided
+        self.met += case.status == "passed"
+        if case.early is not None:
+            self._add_early(case, decided=decided)
+            return
+        if judged:
+            self.known += 1
+            self.rate += passed / judged
+            self.score += case.trials.score / judged
+            self.inverse += 1 / judged
+        if judged + errored:
+            self.possible += 1
+            self.worst += passed / (judged + errored)
+            self.best += (passed + errored) / (judged + errored)
+
+    def _add_early(self, case: TalliedCase, *, decided: bool) -> None:
+        """Samples that end early lean to where they ended: only cases that are decided have a rate, an unbiased one."""
+        rate = _unbiased_rate(case) if decided else 0.0
+        errored = case.status == "errored"
+        self.known += decided
+        self.rate += rate
+        self.possible += decided or errored
+        self.worst += rate
+        self.best += errored or rate
 
     def merge(self, other: _Cluster) -> None:
-        self.judged += other.judged
-        self.passed += other.passed
-        self.cases += other.cases
-        self.met += other.met
-        self.score += other.score
-        self.rates += other.rates
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def settled(self, total: float) -> float:
+        """A sum over its cases, whatever their order."""
+        return total if self.possible <= 1 else round(total, 12)
 
 
 @dataclass(slots=True)
@@ -54,7 +95,7 @@ class _Sums:
         cases: how many ended with each status.
         judged, passed, errored: numbers of trials.
         score, score_squares: over judged trials.
-        rates, rate_squares: over cases that passed or failed; nothing if no cluster is held.
+        rate_squares: over cases whose samples may end early.
         passed_at_worst, passed_at_best: cases that would pass if all trials that errored had failed, or had passed.
     """
 
@@ -64,8 +105,6 @@ class _Sums:
     errored: int = 0
     score: float = 0.0
     score_squares: float = 0.0
-    rates: float = 0.0
-    rate_squares: float = 0.0
     passed_at_worst: int = 0
     passed_at_best: int = 0
 
@@ -83,15 +122,13 @@ class _Sums:
     def merge(self, other: _Sums) -> None:
         for status, number in other.cases.items():
             self.cases[status] += number
-        self.judged += other.judged
-        self.passed += other.passed
-        self.errored += other.errored
-        self.score += other.score
-        self.score_squares += other.score_squares
-        self.rates += other.rates
-        self.rate_squares += other.rate_squares
-        self.passed_at_worst += other.passed_at_worst
-        self.passed_at_best += other.passed_at_best
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    @property
+    def of_verdicts(self) -> bool:
+        """Whether all scores are 0 or 1."""
+        return are_verdicts(self.score, self.score_squares)
 
 
 class GroupTally:
@@ -103,7 +140,8 @@ class GroupTally:
 
     def __init__(self, *, clustered: bool) -> None:
         self.clustered = clustered
-        self._clusters: dict[int, _Cluster] | None = {} if clustered else None
+        self._clusters: dict[int, _Cluster] = {}
+        self._scores: dict[int, tuple[int, float]] = {}
         self._sums = _Sums(dict.fromkeys(STATUSES, 0))
         self._early = self._repeated = False
         self._keys: set[str] = set()
@@ -113,25 +151,17 @@ class GroupTally:
         self._sums.add(case)
         if case.early is not None:
             self._early = True
-        if self._clusters is not None:
-            self._add_to_cluster(case, self._clusters)
-
-    def _add_to_cluster(self, case: TalliedCase, clusters: dict[int, _Cluster]) -> None:
-        trials, status = case.trials, case.status
-        decided = status in ("passed", "failed")
-        rate = _rate_of(case) if decided else 0.0
-        self._sums.rates += rate
-        self._sums.rate_squares += rate * rate
-        if decided or trials.judged:
-            found = clusters.get(case.cluster)
+        if self.clustered:
+            found = self._clusters.get(case.cluster)
             if found is None:
-                found = clusters[case.cluster] = _Cluster()
-            found.judged += trials.judged
-            found.passed += trials.passed
-            found.score += trials.score
-            found.cases += decided
-            found.met += status == "passed"
-            found.rates += rate
+                found = self._clusters[case.cluster] = _Cluster()
+            found.add(case)
+        elif case.trials.judged:
+            self._add_score(round(case.trials.score * SCORE_STEPS), 1, case.trials.score)
+
+    def _add_score(self, step: int, number: int, total: float) -> None:
+        known, sum_ = self._scores.get(step, (0, 0.0))
+        self._scores[step] = known + number, sum_ + total
 
     def merge(self, profile: Profile, other: GroupTally) -> None:
         """Take in a group of cases, all of one profile."""
@@ -139,78 +169,94 @@ class GroupTally:
         self._repeated = self._repeated or profile.repeat > 1
         self._early = self._early or other._early
         self._sums.merge(other._sums)
-        if self._clusters is not None:
-            for key, cluster in (other._clusters or {}).items():
-                self._clusters.setdefault(key, _Cluster()).merge(cluster)
+        for key, cluster in other._clusters.items():
+            self._clusters.setdefault(key, _Cluster()).merge(cluster)
+        for step, (number, total) in other._scores.items():
+            self._add_score(step, number, total)
 
     def group(self, planned: int) -> GroupTotals:
         """The totals of what was merged."""
         sums = self._sums
         counts: Counts = counts_of(list(sums.cases.values()), planned)
-        cases = (counts.passed, counts.passed + counts.failed, counts.errored)
-        found = (sums.rates, *cases[1:]) if self._early else (sums.passed, sums.judged, sums.errored)
-        passed, judged, errored = found
-        rate = (self._early_rate(judged) if self._early else self._rate(sums.passed, judged)) or _NOTHING
-        met = (self._rate(*cases[:2], of_cases=True) if self._repeated else None) or _NOTHING
+        decided = counts.passed + counts.failed
+        rate = self._rate() or _NOTHING
+        met = (self._met() if self._repeated and decided else None) or _NOTHING
         score = (None if self._early else self._mean()) or _NOTHING
+        judged = sum(one.known for one in self._clusters.values()) if self._early else sums.judged
         return GroupTotals(
             cases=counts,
             pass_rate=rate.mean,
             mean_score=None if score.mean is None else round(score.mean, 12),
             pass_rate_interval=rate.interval,
-            pass_rate_bounds=_bounds(passed, passed + errored, judged + errored),
+            pass_rate_bounds=self._bounds(),
             judged=judged,
             interval_clusters=rate.clusters,
             clustered_by=tuple(sorted(self._keys)) if judged else (),
             rule_pass_rate=met.mean,
             rule_pass_rate_interval=met.interval,
             rule_pass_rate_bounds=(
-                _bounds(sums.passed_at_worst, sums.passed_at_best, cases[1] + cases[2]) if self._repeated else None
+                _bounds(sums.passed_at_worst, sums.passed_at_best, decided + counts.errored) if self._repeated else None
             ),
             mean_score_interval=_rounded(score.interval),
         )
 
-    def _early_rate(self, judged: int) -> Estimate | None:
-        """The mean of the rates of cases, where samples could end early and so lean to where they ended."""
-        if not judged or self._clusters is None:  # cases with several samples are clusters
+    def _rate(self) -> Estimate | None:
+        """The mean of the cases' pass rates."""
+        sums = self._sums
+        if not self.clustered:
+            return estimated_rate({(1, 1): sums.passed, (1, 0): sums.judged - sums.passed}) if sums.judged else None
+        known = self._known()
+        if not known:
             return None
-        sums: Sums = Counter((one.cases, one.rates) for one in self._clusters.values())
-        return estimated_mean(sums, self._sums.rate_squares)
+        kinds = Counter((one.known, one.settled(one.rate)) for one in known)
+        return estimated_mean(kinds) if self._early else estimated_rate(kinds, samples=self._samples(known))
 
-    def _rate(self, passed: int, judged: int, *, of_cases: bool = False) -> Estimate | None:
-        if not judged:
-            return None
-        if self._clusters is None:
-            return estimated_rate({(1, 1): passed, (1, 0): judged - passed})
-        found = self._clusters.values()
-        sums: Sums = Counter((one.cases, one.met) if of_cases else (one.judged, one.passed) for one in found)
-        return estimated_rate(sums)
+    def _met(self) -> Estimate:
+        """The share of cases that meet the rule for their samples."""
+        return estimated_rate(Counter((one.decided, one.met) for one in self._clusters.values()))
 
     def _mean(self) -> Estimate | None:
-        if not self._sums.judged:
+        """The mean of the cases' mean scores."""
+        sums = self._sums
+        if not sums.judged:
             return None
-        if self._clusters is None:
-            return estimated_mean_alone(self._sums.judged, self._sums.score, self._sums.score_squares)
-        sums: Sums = Counter((one.judged, one.score) for one in self._clusters.values())
-        return estimated_mean(sums, self._sums.score_squares)
+        if self.clustered:
+            known = self._known()
+            kinds = Counter((one.known, one.settled(one.score)) for one in known)
+            return estimated_rate(kinds, samples=self._samples(known)) if sums.of_verdicts else estimated_mean(kinds)
+        alone = {(1, total / number): number for number, total in self._scores.values()}
+        return estimated_rate(alone) if sums.of_verdicts else estimated_mean(alone)
+
+    def _known(self) -> list[_Cluster]:
+        return [one for one in self._clusters.values() if one.known]
+
+    @staticmethod
+    def _samples(known: Collection[_Cluster]) -> float:
+        """The harmonic mean of the cases' numbers of judged samples."""
+        return sum(one.known for one in known) / fsum(one.settled(one.inverse) for one in known)
+
+    def _bounds(self) -> Interval | None:
+        """What the pass rate would be if all that errored had failed, and if all had passed."""
+        sums, found = self._sums, self._clusters.values()
+        if not self.clustered:
+            return _bounds(sums.passed, sums.passed + sums.errored, sums.judged + sums.errored)
+        worst, best = fsum(one.settled(one.worst) for one in found), fsum(one.settled(one.best) for one in found)
+        return _bounds(worst, best, sum(one.possible for one in found))
 
 
-def _rate_of(case: TalliedCase) -> float:
-    """The share of a case's samples that passed; where they could end early, an unbiased estimate of its rate."""
-    if case.early is not None and case.early.stopped is not None and case.profile.alpha is not None:
-        from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
+def _unbiased_rate(case: TalliedCase) -> float:
+    """An unbiased estimate of the rate of a case whose samples could end early."""
+    from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
 
-        rule = case.profile.rule
-        found = unbiased_rate(
-            case.early.stopped, threshold=rule.threshold, alpha=case.profile.alpha, repeat=rule.repeat
-        )
+    rule, stopped = case.profile.rule, case.early.stopped if case.early is not None else None
+    if stopped is not None and rule.alpha is not None:
+        found = unbiased_rate(stopped, threshold=rule.threshold, alpha=rule.alpha, repeat=rule.repeat)
         if found is not None:
             return found
     return case.trials.passed / case.trials.judged if case.trials.judged else 0.0
 
 
 def _bounds(least: float, most: float, whole: int) -> Interval | None:
-    """What a rate would be if all that errored had failed, and if all had passed."""
     return (least / whole, most / whole) if whole else None
 
 

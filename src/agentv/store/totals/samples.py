@@ -11,7 +11,7 @@ from functools import partial
 from math import fsum
 
 from agentv.model.run.samples import Interval, SampledCase, Samples
-from agentv.stats.intervals.design_effect import Estimate, estimated_mean, estimated_rate
+from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.flakiness import is_flaky
 from agentv.stats.samples.passk import at_k_interval, hat_k_interval, pass_at_k, pass_hat_k, usual_k
@@ -49,7 +49,7 @@ class SamplesTally:
             return None
         self._cut()
         kinds = Counter(tuple(sorted(pairs)) for pairs in self._clusters.values())
-        flaky = _over(kinds, lambda pair: float(is_flaky(*pair)) if pair[0] > 1 else None)
+        flaky = _over(kinds, lambda pair: float(is_flaky(*pair)) if pair[0] > 1 else None, estimated_rate)
         cases = self._pairs.total()
         full = self._usual_number()
         complete = sum(number for (judged, _), number in self._pairs.items() if judged >= full)
@@ -88,16 +88,18 @@ Kinds = Mapping[tuple[tuple[int, int], ...], int]
 """Clusters by what their cases came to, (judged, passed) of each, and how many there are like that."""
 
 
-def _over(kinds: Kinds, value: Callable[[tuple[int, int]], float | None]) -> Estimate | None:
+def _over(
+    kinds: Kinds,
+    value: Callable[[tuple[int, int]], float | None],
+    estimated: Callable[[Sums], Estimate] = estimated_mean,
+) -> Estimate | None:
     """The mean of a value of each case over all of them, where it has one; None where none has."""
     sums: Counter[tuple[int, float]] = Counter()
-    squares = 0.0
     for pairs, number in kinds.items():
         found = [one for pair in pairs if (one := value(pair)) is not None]
         if found:
             sums[len(found), fsum(found)] += number
-            squares += number * fsum(one * one for one in found)
-    return estimated_mean(sums, squares) if sums else None
+    return estimated(sums) if sums else None
 
 
 def _rate_of_samples(kinds: Kinds) -> Estimate | None:

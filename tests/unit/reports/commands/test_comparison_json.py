@@ -32,7 +32,7 @@ def test_the_verdict_and_its_numbers():
     assert (found["withheld"], found["errored"], found["delta_bounds"]) == (None, 0, None)
     assert found["base"]["results"] == ".agentv/results/20261121T140322Z-7f3a"
     assert found["by_suite"]["orders"]["verdict"] == "inconclusive"
-    assert found["by_suite"]["orders"]["cases_needed"] == 430
+    assert not {"cases_needed", "detectable_difference"} & found["by_suite"]["orders"].keys()
     assert found["by_suite"]["orders"]["could_still"] == {"lower": -0.1, "upper": 0.04}
 
 

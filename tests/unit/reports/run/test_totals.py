@@ -79,7 +79,7 @@ def test_the_rate_of_samples_and_the_cases_that_meet_the_rule_are_named_apart():
     given = {"rule_pass_rate": 0.375, "rule_pass_rate_interval": (0.242, 0.53), "rule_pass_rate_bounds": (0.3, 0.4)}
     given |= {"cases": Counts(42, 15, 25, 2, 0), "trials": Counts(210, 155, 53, 2, 0), "judged": 208}
     rate, met = lines(**given, rule=CaseRule(5, "mean", 0.8), interval_clusters=42)[2:4]
-    assert rate.startswith("pass rate 96.9% of 208 judged samples (95% CI 91.4% to 99.0%, 42 cases; 95.0% if")
+    assert rate.startswith("pass rate 96.9% over 208 judged samples (95% CI 91.4% to 99.0%, 42 cases; 95.0% if")
     assert met == (
         "cases that meet the rule (mean ≥ 0.8 of 5 samples): 37.5% of 40 judged"
         " (95% CI 24.2% to 53.0%; 30.0% if all 2 errored had failed)"

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from agentv.stats.intervals.clustered import MeanInterval, mean_interval
-from agentv.stats.intervals.zero_variance import unseen_share
 
 VALUES = (0.9, 0.8, 1, 0.4, 0.5, 0.7, 0.2, 1, 1, 0.6, 0.3)
 CLUSTERS = tuple("aaabbcdddde")
@@ -72,14 +71,6 @@ def test_many_samples_of_one_case_are_no_news():
 
 def test_one_cluster_tells_nothing():
     assert mean_interval((0.25, 0.75), "aa") == MeanInterval(0.5, -inf, inf, 1)
-
-
-def test_values_that_are_all_alike_reach_to_what_nobody_saw_where_the_bounds_are_known():
-    found = mean_interval([1.0] * 40, range(40), bounds=(0, 1))
-    assert (found.low, found.high) == (pytest.approx(1 - unseen_share(40)), 1.0)
-    assert mean_interval([1.0] * 40, range(40)) == MeanInterval(1.0, 1.0, 1.0, 40)
-    varied = ([0.9, 1.0, 0.9, 0.8], "aabb")
-    assert mean_interval(*varied, bounds=(0, 1)) == mean_interval(*varied)
 
 
 @pytest.mark.parametrize(

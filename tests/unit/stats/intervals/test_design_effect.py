@@ -13,11 +13,9 @@ from agentv.stats.intervals.design_effect import (
     ClusterSum,
     Estimate,
     estimated_mean,
-    estimated_mean_alone,
     estimated_rate,
 )
 from agentv.stats.intervals.proportion import interval_at, wilson_interval
-from agentv.stats.intervals.zero_variance import alike_interval
 
 rates = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6)).map(lambda pair: (pair[0], min(pair))), min_size=1)
 
@@ -77,7 +75,7 @@ def test_the_order_does_not_matter_and_neither_does_the_form(sums, chance):
     chance.shuffle(shuffled)
     kinds = {kind: sums.count(kind) for kind in sums}
     assert estimated_rate(sums) == estimated_rate(shuffled) == estimated_rate(kinds)
-    assert estimated_mean(sums, 0.1) == estimated_mean(shuffled, 0.1) == estimated_mean(kinds, 0.1)
+    assert estimated_mean(sums) == estimated_mean(shuffled) == estimated_mean(kinds)
 
 
 @given(rates)
@@ -118,37 +116,10 @@ def test_nothing_is_no_rate():
             estimated([])
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
-def test_a_mean_is_within_its_interval_and_that_within_0_and_1(values):
-    found = estimated_mean([(1, value) for value in values], sum(value * value for value in values))
-    assert found.interval is not None
-    low, high = found.interval
-    assert 0 <= low <= found.mean + 1e-12
-    assert found.mean - 1e-12 <= high <= 1
-
-
-def test_of_many_scores_it_is_students_with_cr2():
-    rng = np.random.default_rng(2)
-    clusters = np.repeat(np.arange(300), 4)
-    values = np.clip(rng.normal(0.6, 0.1, 300)[clusters] + rng.normal(0, 0.1, 1200), 0, 1)
-    by_t = mean_interval(values.tolist(), clusters.tolist())
-    sums = [(4, float(values[clusters == each].sum())) for each in range(300)]
-    found = estimated_mean(sums, float((values**2).sum()))
-    assert found.interval == (pytest.approx(by_t.low, abs=5e-4), pytest.approx(by_t.high, abs=5e-4))
-
-
-@given(rates)
-def test_scores_that_are_all_0_or_1_are_a_rate(sums):
-    assume(sum(total for _, total in sums) > 0)
-    total = sum(total for _, total in sums)
-    assert estimated_mean(sums, float(total)) == estimated_rate(sums)
-
-
-def test_scores_that_are_all_alike_leave_room_for_what_nobody_saw():
-    found = estimated_mean([(1, 0.9)] * 20, 20 * 0.81)
-    assert found.interval is not None
-    assert found.interval[0] < 0.88
-    assert found.interval[1] > 0.91
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_single_scores_that_are_all_0_or_1_are_a_rate(passed, failed):
+    assume(passed + failed)
+    assert estimated_mean([(1, 1.0)] * passed + [(1, 0.0)] * failed) == estimated_rate({(1, 1): passed, (1, 0): failed})
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
@@ -177,55 +148,6 @@ def test_clusters_that_differ_less_than_chance_count_as_many_as_their_observatio
     assert unlike.effective < 3
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_numbers_of_a_mean_of_clusters_by_hand(level):
-    totals = [2.0, 1.25, 0.5, 2.5, 1.75, 0.25]
-    found = estimated_mean([(3, total) for total in totals], 5.0, level)
-    means = np.array(totals) / 3
-    mean = means.mean()
-    largest = mean * (1 - mean) * 3 / 17
-    variance = (means.var(ddof=1) / 6 * 6 + largest * 0.5) / 6.5
-    quantiles = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, 5)
-    effective = mean * (1 - mean) / variance * quantiles**2
-    assert found == Estimate(
-        pytest.approx(mean), pytest.approx(interval_at(mean, effective, level)), 18, 6, pytest.approx(effective)
-    )
-
-
-@given(st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), min_size=1, max_size=30), st.sampled_from([0.8, 0.95]))
-def test_scores_that_stand_alone_need_but_their_number_their_sum_and_their_squares(values, level):
-    total, squares = sum(values), sum(value * value for value in values)
-    found = estimated_mean_alone(len(values), total, squares, level)
-    expected = estimated_mean([(1, value) for value in values], squares, level)
-    for name in ("mean", "observations", "clusters", "effective"):
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-6), name
-    if expected.interval is None:
-        assert found.interval is None
-    else:
-        assert found.interval == pytest.approx(expected.interval, abs=1e-9)
-
-
-def test_scores_that_are_all_alike_have_the_interval_of_what_nobody_saw():
-    for found in (estimated_mean([(2, 1.8)] * 20, 40 * 0.81), estimated_mean_alone(20, 18.0, 20 * 0.81)):
-        assert found.interval == pytest.approx(alike_interval(0.9, 20, 0.95, (0.0, 1.0)))
-        assert (found.effective, found.clusters) == (20.0, 20)
-    nearly = estimated_mean_alone(20, 18.0, 20 * 0.81 + 1e-3)
-    assert nearly.interval[0] > alike_interval(0.9, 20, 0.95, (0.0, 1.0))[0]
-
-
-def test_scores_whose_squares_are_not_known_are_no_rate():
-    sums = [(2, 1.0), (2, 2.0), (2, 0.0), (2, 1.0)]
-    assert estimated_mean(sums, 4.0) == estimated_rate(sums)
-    assert estimated_mean(sums).interval != estimated_rate(sums).interval
-
-
-def test_one_score_tells_nothing_and_no_score_is_no_mean():
-    assert estimated_mean_alone(1, 0.4, 0.16) == Estimate(0.4, None, 1, 1, 0.0)
-    assert estimated_mean_alone(1, 1.0, 1.0) == estimated_rate([(1, 1)])
-    with pytest.raises(ValueError, match="nothing"):
-        estimated_mean_alone(0, 0.0, 0.0)
-
-
 def test_clusters_without_observations_are_none():
     assert estimated_rate({(2, 1): 3, (0, 0): 5, (4, 4): 0}) == estimated_rate([(2, 1)] * 3)
 
@@ -246,3 +168,16 @@ def test_it_covers_where_wilson_over_trials_does_not(rate, alike):
         naive += low <= rate <= high
     assert held / ROUNDS >= 0.915
     assert naive / ROUNDS < 0.9
+
+
+@given(rates, st.integers(2, 5))
+def test_the_mean_of_equally_sampled_cases_is_the_rate_of_their_samples(sums, samples):
+    """Given as shares of their samples, or as sums of samples, the same cases have the same interval."""
+    cases = [(1, (total % (samples + 1)) / samples) for _, total in sums]
+    of_samples = estimated_rate([(samples, round(share * samples)) for _, share in cases])
+    of_cases = estimated_rate(cases, samples=float(samples))
+    assert of_cases.mean == pytest.approx(of_samples.mean)
+    assert of_cases.clusters == of_samples.clusters == of_cases.observations
+    assert (of_cases.interval is None) == (of_samples.interval is None)
+    if of_cases.interval is not None:
+        assert of_cases.interval == pytest.approx(of_samples.interval)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.stats.intervals.zero_variance import alike_interval, cases_for_share, unseen_share
+from agentv.stats.intervals.zero_variance import cases_for_share, unseen_share
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,6 @@ def test_so_many_cases_leave_no_larger_share_unseen_and_one_fewer_does(share):
 def test_refuses_what_nobody_saw():
     with pytest.raises(ValueError, match="nothing was seen"):
         unseen_share(0)
-
-
-def test_of_values_that_were_all_alike_the_interval_is_what_unseen_ones_could_make_of_their_mean():
-    share = unseen_share(40, 0.9)
-    assert alike_interval(0.75, 40, 0.9, (0.0, 1.0)) == (
-        pytest.approx(0.75 * (1 - share)),
-        pytest.approx(0.75 + 0.25 * share),
-    )
-    low, high = alike_interval(0.5, 40, 0.9, (-1.0, 3.0))
-    assert (low, high) == (pytest.approx(0.5 - 1.5 * share), pytest.approx(0.5 + 2.5 * share))
 
 
 @pytest.mark.parametrize("level", [0.8, 0.99])

@@ -5,9 +5,7 @@ from agentv.stats.judges.compare_result import (
     AssertionComparison,
     ComparedJudge,
     JudgeComparison,
-    labels_needed,
 )
-from agentv.stats.judges.paired_accuracy import AccuracyDifference
 from agentv.stats.judges.posterior import Estimated
 
 ACCURATE = JudgeAccuracy(None, None, Estimated(0.9, 0.8, 0.95), None)
@@ -49,18 +47,3 @@ def test_a_comparison_is_complete_where_every_judge_of_every_assertion_gave_enou
     whole, short = compared(judge("a", 1.0), judge("b", 1.0)), compared(judge("a", 1.0), judge("b", 1.0, accuracy=None))
     for assertions, complete in (((whole,), True), ((whole, short), False), ((short,), False), ((), True)):
         assert JudgeComparison("r", 0.05, 0, None, assertions).is_complete is complete
-
-
-def difference(value, low):
-    return AccuracyDifference(Estimated(value, low, 0.07), 0.8, 1, 2)
-
-
-def test_the_labels_that_show_a_judge_no_worse_grow_with_the_square_of_how_far_the_interval_reaches():
-    assert labels_needed(difference(0.0, -0.15), 60, 0.05) == 540  # three times too wide: nine times as many
-    assert labels_needed(difference(0.0, -0.05), 60, 0.05) == 60
-    assert labels_needed(difference(-0.01, -0.05), 60, 0.05) == 60
-    assert labels_needed(difference(0.02, -0.06), 60, 0.05) == 79  # 60 · (0.08 / 0.07)² = 78.4
-
-
-def test_a_judge_as_much_worse_as_the_margin_is_never_shown_to_be_no_worse():
-    assert labels_needed(difference(-0.05, -0.1), 60, 0.05) is None

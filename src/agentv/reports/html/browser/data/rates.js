@@ -1,4 +1,4 @@
-// Rates by clusters: the same function as agentv/stats/design_effect.py, for the cases that somebody chose in the page.
+// Rates by clusters: the same function as agentv/stats/intervals/design_effect.py, for the cases that somebody chose in the page.
 
 import { distinctCases, passedSamples } from "./cases.js";
 import { count, percent, Z95 } from "./numbers.js";
@@ -18,50 +18,83 @@ export function intervalAt(share, effective) {
   return [share <= 0 ? 0 : Math.max(0, centre - reach), share >= 1 ? 1 : Math.min(1, centre + reach)];
 }
 
-// Sums: of each cluster how many samples were judged, and how many of them passed.
-function estimatedRate(sums) {
-  const found = sums.filter(([size]) => size > 0);
-  const judged = found.reduce((all, [size]) => all + size, 0);
-  if (!judged) return null;
-  const mean = found.reduce((all, [, total]) => all + total, 0) / judged;
-  const known = { rate: mean, judged, clusters: found.length };
-  if (found.length === judged) return { ...known, interval: intervalAt(mean, judged) };
-  if (found.length === 1) return { ...known, interval: null };
-  const [variance, freedom] = robust(found, mean, judged);
+// Sums: of each cluster how many cases were judged, and the sum of their rates. `samples`: of a case, their harmonic mean.
+function estimatedRate(sums, samples = 1) {
+  const { observed, mean, known } = observedIn(sums);
+  if (!observed) return null;
+  const judged = observed * samples;
+  if (sums.length === judged) return { ...known, interval: intervalAt(mean, judged) };
+  if (sums.length === 1) return { ...known, interval: null };
+  const [variance, freedom] = robust(sums, mean, observed);
   const alone = (mean * (1 - mean)) / (judged - 1);
   const shown = alone > 0 ? Math.max(1, variance / alone) : 1;
-  const largest = found.reduce((all, [size]) => all + size * size, 0) / judged;
+  const largest = (sums.reduce((all, [size]) => all + size * size, 0) / observed) * samples;
   const telling = Math.min(
-    found.filter(([, total]) => total > 0).length,
-    found.filter(([size, total]) => total < size).length,
+    sums.filter(([, total]) => total > 0).length,
+    sums.filter(([size, total]) => total < size).length,
   );
   const effect = shown + (Math.max(0, largest - shown) * DRAWN) / (DRAWN + telling);
   const few = Math.min(1, (studentQuantile(judged - 1) / studentQuantile(freedom)) ** 2);
   return { ...known, interval: intervalAt(mean, (judged / effect) * few) };
 }
 
-// The mean of values in 0..1 that are no rate, out of the sums of clusters and the sum of the squares of all values.
-function estimatedMean(sums, squares) {
-  const found = sums.filter(([size]) => size > 0);
-  const judged = found.reduce((all, [size]) => all + size, 0);
-  if (!judged) return null;
-  const total = found.reduce((all, [, each]) => all + each, 0);
-  const mean = Math.min(1, Math.max(0, total / judged));
-  if (mean === 0 || mean === 1 || Math.abs(squares - total) <= SAME * Math.max(1, total))
-    return estimatedRate(found.map(([size, each]) => [size, Math.round(each)]));
-  const known = { rate: mean, judged, clusters: found.length };
-  if (found.length === 1) return { ...known, interval: null };
-  if (Math.abs(squares * judged - total * total) <= SAME * Math.max(1, total * total)) {
-    const unseen = 1 - 0.025 ** (1 / found.length);
-    return { ...known, interval: [mean - unseen * mean, mean + unseen * (1 - mean)] };
+// The mean of values in 0..1 that are no rate, out of the sums of clusters.
+function estimatedMean(sums) {
+  if (sums.every(([size, total]) => size === 1 && (total === 0 || total === 1))) return estimatedRate(sums);
+  const { observed, mean, known } = observedIn(sums);
+  if (sums.length === 1) return { ...known, interval: null };
+  const unseen = sums.reduce((all, [size]) => all + size * size, 0) / observed;
+  const kinds = kindsOf(sums);
+  const turned = kinds.map(([size, total, number]) => [size, size - total, number]);
+  return { ...known, interval: [lowerEnd(kinds, unseen, mean), 1 - lowerEnd(turned, unseen, 1 - mean)] };
+}
+
+// Clusters that are alike, and how many there are.
+function kindsOf(sums) {
+  const numbers = new Map();
+  for (const one of sums) numbers.set(String(one), (numbers.get(String(one)) ?? 0) + 1);
+  return [...numbers].sort().map(([kind, number]) => [...kind.split(",").map(Number), number]);
+}
+
+function observedIn(sums) {
+  const observed = sums.reduce((all, [size]) => all + size, 0);
+  const mean = Math.min(1, Math.max(0, sums.reduce((all, [, total]) => all + total, 0) / observed));
+  return { observed, mean, known: { rate: mean, clusters: sums.length } };
+}
+
+// The lower end of the interval of a mean of scores: agentv/stats/intervals/bounded_mean.py.
+function lowerEnd(kinds, unseen, mean) {
+  if (mean <= SAME) return 0;
+  const counts = [...kinds.map(([, , number]) => number), 1];
+  let [low, high] = [0, mean];
+  for (let step = 0; step < 40; step += 1) {
+    const middle = (low + high) / 2;
+    const values = [...kinds.map(([size, total]) => total - middle * size), -middle * unseen];
+    if (notAbove(values, counts) < -Z95) low = middle;
+    else high = middle;
   }
-  const [shown, freedom] = robust(found, mean, judged);
-  const largest = ((mean * (1 - mean)) / (judged - 1)) * (found.reduce((all, [size]) => all + size * size, 0) / judged);
-  const variance = (shown * found.length + largest * DRAWN) / (found.length + DRAWN);
-  return {
-    ...known,
-    interval: intervalAt(mean, ((mean * (1 - mean)) / variance) * (Z95 / studentQuantile(freedom)) ** 2),
-  };
+  return low;
+}
+
+// The normal quantile of the chance that the sum of values, each times a gamma variable of its count, is at most 0.
+function notAbove(values, counts) {
+  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+  if (lowest >= 0 || highest <= 0) return lowest >= 0 ? -Infinity : Infinity;
+  let [left, right, point] = [1 / lowest, 1 / highest, 0];
+  for (let step = 0; step < 60; step += 1) {
+    const parts = values.map((value) => value / (1 - point * value));
+    const slope = parts.reduce((all, part, place) => all + counts[place] * part, 0);
+    [left, right] = slope < 0 ? [point, right] : [left, point];
+    let found = point - slope / parts.reduce((all, part, place) => all + counts[place] * part * part, 0);
+    if (found <= left || found >= right) found = (left + right) / 2;
+    const settled = Math.abs(found - point) <= 1e-7 * Math.abs(found);
+    point = found;
+    if (settled) break;
+  }
+  const curve = values.reduce((all, value, place) => all + counts[place] * (value / (1 - point * value)) ** 2, 0);
+  const height = values.reduce((all, value, place) => all + counts[place] * Math.log(1 - point * value), 0);
+  const root = Math.sign(point) * Math.sqrt(Math.max(0, 2 * height));
+  return Math.abs(root) < 1e-4 ? 0 : root + Math.log((point * Math.sqrt(curve)) / root) / root;
 }
 
 // The cluster-robust variance CR2 of a mean, and Satterthwaite's degrees of freedom: agentv/stats/clustered.py.
@@ -156,74 +189,101 @@ function clusteredBy(trial) {
   return trial.cluster < 0 ? "case" : trial.run.tables.clusters[trial.cluster];
 }
 
-// The mean of the pass rates of cases, where samples may end early: no share of the cases that passed.
+// What a rate is of, where it is the mean of the rates of cases: no share of what is counted.
 export const EARLY = "rates of judged cases";
+const SAMPLES = "judged sample";
 
-// Counts what was judged, by clusters: each as 1 or 0, or by a rate of its own.
+/** `of 12 judged cases passed`, `over 60 judged samples`. */
+export function countedWords({ of, judged }) {
+  if (of === EARLY) return `over ${count(judged, "judged case")}`;
+  return of === SAMPLES ? `over ${count(judged, of)}` : `of ${count(judged, of)} passed`;
+}
+
+export function isShare({ of }) {
+  return of !== EARLY && of !== SAMPLES;
+}
+
+// Counts what was judged, by clusters: cases with their rates, or grades as 1 or 0.
 export class ClusterSums {
   constructor() {
     this.sums = new Map();
     this.by = new Set();
-    this.passed = 0;
-    this.squares = 0;
     this.judged = 0;
     this.errored = 0;
+    this.inverse = 0;
+    this.possible = 0;
+    this.bounds = [0, 0];
     this.cut = null;
   }
 
-  add(trial, status, value = Number(status === "passed")) {
+  /** One grade of a trial. */
+  add(trial, status) {
+    this.count(trial, Number(isJudged(status)), Number(status === "passed"), Number(status === "errored"));
+  }
+
+  /** A case, by its numbers of samples. */
+  count(trial, judged, passed, errored) {
     this.cut ??= trial.run.summary?.cut ?? null;
-    if (status === "errored") this.errored += 1;
-    if (!isJudged(status)) return;
+    this.errored += errored;
+    if (judged + errored) {
+      this.possible += 1;
+      this.bounds[0] += passed / (judged + errored);
+      this.bounds[1] += (passed + errored) / (judged + errored);
+    }
+    if (!judged) return;
     const key = clusterOf(trial);
     const found = this.sums.get(key) ?? [0, 0];
     found[0] += 1;
-    found[1] += value;
+    found[1] += passed / judged;
     this.sums.set(key, found);
     this.by.add(clusteredBy(trial));
-    this.judged += 1;
-    this.passed += value;
-    this.squares += value * value;
+    this.judged += judged;
+    this.inverse += 1 / judged;
   }
 
   /**
    * @param {string} of what is counted
-   * @param {(sums: [number, number][], squares: number) => any} estimated
+   * @param {(sums: [number, number][], samples: number) => any} estimated
    */
   rate(of = "judged", estimated = estimatedRate) {
-    const found = estimated([...this.sums.values()], this.squares);
-    const all = this.judged + this.errored;
-    if (!found) return null;
-    const bounds = [this.passed / all, (this.passed + this.errored) / all];
+    if (!this.judged) return null;
+    const sums = [...this.sums.values()].map(([size, total]) => [size, settled(total)]);
+    const cases = sums.reduce((all, [size]) => all + size, 0);
+    const found = estimated(/** @type {[number, number][]} */ (sums), cases / settled(this.inverse));
     return {
       ...found,
+      judged: this.judged,
       interval: this.cut ? null : found.interval,
       of,
       by: [...this.by].sort(),
       errored: this.errored,
-      bounds,
+      bounds: this.bounds.map((one) => settled(one) / this.possible),
       cut: this.cut,
     };
   }
 }
 
-// The rate of judged samples. Where samples of some cases could end early, their share leans to where they ended, so that
-// it is the mean of the cases' rates, each without that bias.
+// A sum without the rounding that depends on the order.
+function settled(total) {
+  return Math.round(total * 1e12) / 1e12;
+}
+
+// The mean of the cases' rates. Where samples could end early, their share leans to where they ended: of such cases only
+// those that are decided count, each with an unbiased rate.
 export function rateOfCases(cases) {
   const early = cases.some((one) => one.early);
   const several = cases.some((one) => one.trials[0].repeat > 1);
   const sums = new ClusterSums();
   for (const one of cases) {
-    if (early) sums.add(one.trials[0], one.status, one.early?.rate ?? shareOfSamples(one));
-    else for (const trial of one.trials) sums.add(trial, trial.status);
+    const [trial] = one.trials;
+    const judged = one.trials.filter(({ status }) => isJudged(status)).length;
+    const passed = passedSamples(one);
+    if (one.early && isJudged(one.status)) sums.count(trial, 1, one.early.rate ?? passed / judged, 0);
+    else if (one.early) sums.count(trial, 0, 0, Number(one.status === "errored"));
+    else sums.count(trial, judged, passed, one.trials.filter(({ status }) => status === "errored").length);
   }
   if (early) return sums.rate(EARLY, estimatedMean);
-  return sums.rate(several ? "judged sample" : distinctCases(cases) < cases.length ? "judged trial" : "judged case");
-}
-
-function shareOfSamples(one) {
-  const judged = one.trials.filter((trial) => isJudged(trial.status)).length;
-  return judged ? passedSamples(one) / judged : 0;
+  return sums.rate(several ? SAMPLES : distinctCases(cases) < cases.length ? "judged trial" : "judged case");
 }
 
 export const CUTS = {

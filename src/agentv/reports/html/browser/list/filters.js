@@ -4,7 +4,7 @@ import { casesAndRows } from "../data/cases.js";
 import { changeWords } from "../data/changes.js";
 import { byName, cleared, isChosen, ORDERS } from "../data/choice.js";
 import { count, percent } from "../data/numbers.js";
-import { certainty, EARLY } from "../data/rates.js";
+import { certainty, countedWords, isShare } from "../data/rates.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { plainly, shortened } from "../data/texts.js";
 import { button, element } from "../dom/elements.js";
@@ -152,11 +152,7 @@ export class Filters {
     const found = distinct === rows || cases === null ? total.toLocaleString("en") : `${casesAndRows(cases, total)},`;
     const some = total === rows ? all : `${found} of ${all}`;
     const told = byOutcome(this.choice) ? null : rate;
-    const share =
-      told &&
-      (told.of === EARLY
-        ? `pass rate ${percent(told.rate)} over ${count(told.judged, "judged case")}`
-        : `${percent(told.rate)} of ${count(told.judged, told.of)} passed`);
+    const share = told && `${isShare(told) ? "" : "pass rate "}${percent(told.rate)} ${countedWords(told)}`;
     const words = told ? `${some} · ${share} (${certainty(told)})` : some;
     this.told.textContent = problem ? "" : searching ? `${some}, searching…` : words;
   }

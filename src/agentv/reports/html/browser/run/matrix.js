@@ -7,7 +7,7 @@ import { intervalDrawing } from "../dom/charts.js";
 import { element, section } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
 import { differenceDrawing, differenceScale } from "./differences.js";
-import { caseWords, countsTrials, outcomeWords, rateRows, tableOf } from "./rates.js";
+import { caseWords, countsTrials, outcomeWords, rateRows, tableOf, unitWords } from "./rates.js";
 
 const SHOWN_AS = { better: ["passed", "better"], worse: ["failed", "worse"] };
 
@@ -109,7 +109,7 @@ function cellOf(state, { target, prompt, variant }, cell) {
   const units = countsTrials(totals.cases, of);
   return [
     element("a", { class: "cellrate", href: address }, rate === null ? outcomeWords(totals.cases) : percent(rate)),
-    units ? element("span", { class: "small" }, `of ${count(of.judged, of.of)}`) : null,
+    units ? element("span", { class: "small" }, unitWords(of)) : null,
     rate === null
       ? null
       : element("span", { class: "small" }, units ? caseWords(totals.cases) : outcomeWords(totals.cases)),

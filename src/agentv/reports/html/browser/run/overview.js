@@ -1,7 +1,7 @@
 // The first page: what the run came to, how sure that is, what needs a look, and where it is good or bad.
 
 import { count, moment, percent } from "../data/numbers.js";
-import { certainty, EARLY, ifFailed } from "../data/rates.js";
+import { certainty, countedWords, ifFailed, isShare } from "../data/rates.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { intervalDrawing, scoresDrawing } from "../dom/charts.js";
 import { element, section } from "../dom/elements.js";
@@ -78,17 +78,13 @@ function verdict(state) {
             "p",
             { class: "big" },
             percent(rate.rate),
-            element("span", { class: "unit" }, rate.of === EARLY ? " pass rate" : " passed"),
+            element("span", { class: "unit" }, isShare(rate) ? " passed" : " pass rate"),
           ),
           element(
             "div",
             { class: "sure" },
             rate.interval ? [intervalDrawing(rate.rate, rate.interval), scale()] : null,
-            element(
-              "p",
-              { class: "note" },
-              `${rate.of === EARLY ? `over ${count(rate.judged, "judged case")}` : `of ${count(rate.judged, rate.of)} passed`} (${certainty(rate)})`,
-            ),
+            element("p", { class: "note" }, `${countedWords(rate)} (${certainty(rate)})`),
             run.facts.matrix ? element("p", { class: "note" }, togetherWords(run)) : null,
             metWords(run) ? element("p", { class: "note" }, metWords(run)) : null,
           ),

@@ -1,7 +1,7 @@
 // Rows of rates: outcomes, the pass rate and its interval.
 
 import { count, percent, score } from "../data/numbers.js";
-import { EARLY } from "../data/rates.js";
+import { EARLY, isShare } from "../data/rates.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { intervalDrawing, outcomesDrawing } from "../dom/charts.js";
 import { button, element } from "../dom/elements.js";
@@ -39,6 +39,11 @@ export function countsTrials(counts, rate) {
   return Boolean(rate?.judged) && rate.of !== EARLY && rate.judged !== counts.passed + counts.failed;
 }
 
+/** `of 12 judged trials`, `over 60 judged samples`. */
+export function unitWords(rate) {
+  return `${isShare(rate) ? "of" : "over"} ${count(rate.judged, rate.of ?? "judged trial")}`;
+}
+
 export function rateRows(told) {
   const units = told.some(([, counts, , rate]) => countsTrials(counts, rate));
   return told.map((one) => rateRow(...one, units));
@@ -67,9 +72,7 @@ export function rateRow(name, counts, address, rate, mean, units = false) {
       "td",
       { class: "number" },
       rate ? percent(rate.rate) : "–",
-      rate && units
-        ? element("span", { class: "small of" }, `of ${count(rate.judged, rate.of ?? "judged trial")}`)
-        : null,
+      rate && units ? element("span", { class: "small of" }, unitWords(rate)) : null,
     ),
     element(
       "td",
