@@ -161,9 +161,9 @@ def test_rates_by_clusters_are_those_of_the_statistics(tab):
     several = [[sums, chance.choice((1, 1, 2.5, 5))] for sums in drawn]
     rates = "drawn.map(([sums, samples]) => [estimatedRate(sums, samples), estimatedMean(sums)])"
     found = tab.evaluate(f"(drawn) => {{ {script('data/rates.js')}; return {rates} }}", several)
-    for (sums, samples), (rate, mean) in zip(several, found, strict=True):
+    for (sums, number), (rate, mean) in zip(several, found, strict=True):
         known = [tuple(one) for one in sums]
-        for told, expected in ((rate, estimated_rate(known, samples=samples)), (mean, estimated_mean(known))):
+        for told, expected in ((rate, estimated_rate(known, samples=number)), (mean, estimated_mean(known))):
             assert told["rate"] == pytest.approx(expected.mean)
             assert told["clusters"] == expected.clusters
             interval = expected.interval
