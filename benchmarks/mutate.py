@@ -35,7 +35,6 @@ from typing import Any
 
 import yaml
 
-from agentv.app.mutate.mutating import MutationSettings, mutate
 from agentv.app.planning.preparation import prepare
 from agentv.app.registries import registries
 from agentv.app.running.evaluate import evaluate
@@ -43,8 +42,9 @@ from agentv.app.settings import EvalSettings
 from agentv.authoring.loading.load import load_entry
 from agentv.engine.grading import judged
 from agentv.errors import AgentvError
+from agentv.extensions.mutate.mutating import MutationSettings, mutate
+from agentv.extensions.mutate.result import MutationReport, Survivor
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.mutation import MutationReport, Survivor
 
 ANSWER = (
     "Order {n} was sent from Berlin on 5 March 2024 and weighs 3 kg. Refunds are possible within 30 days. "

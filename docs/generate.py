@@ -56,8 +56,8 @@ from agentv.authoring.workspaces.schema import (
 from agentv.authoring.workspaces.tool_schema import AuthoredServer, AuthoredTool
 from agentv.cli.main import cli
 from agentv.codes import FILES, RUNS
+from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
-from agentv.mutation.catalogue import OPERATORS
 from agentv.registry.extensions import NAMES, owners
 from agentv.registry.fields import Command
 from agentv.reports.diagnostics.explanations import render_markdown

@@ -46,7 +46,6 @@ COMMANDS = {
     "prepare": "agentv.cli.agents.prepare:command",
     "grade": "agentv.cli.agents.grade:command",
     "check": "agentv.cli.agents.check:command",
-    "mutate": "agentv.cli.mutate:command",
     "trace": "agentv.cli.trace:group",
     "import": "agentv.cli.importing:command",
     "completion": "agentv.cli.completion.command:command",

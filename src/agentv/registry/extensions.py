@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 _FOLDER = Path(__file__).parent.parent / "extensions"
 
@@ -18,7 +19,10 @@ NAMES = Path(__file__).with_name("extension_names.json")
 COMMANDS = "COMMANDS"
 """What an extension registers: subcommand → `module:attribute`."""
 
-KINDS = (COMMANDS,)
+SUITE_SCORES = "SUITE_SCORES"
+"""As above: what `agentv check` says of a suite's latest run → a function from suites to their scores."""
+
+KINDS = (COMMANDS, SUITE_SCORES)
 """The names of the tables that an extension may have."""
 
 
@@ -32,6 +36,12 @@ def extensions() -> Mapping[str, ModuleType]:
 def registered(kind: str) -> dict[str, str]:
     """Everything of a kind that extensions add: name → place."""
     return {name: place for module in extensions().values() for name, place in getattr(module, kind, {}).items()}
+
+
+def loaded(kind: str) -> tuple[Any, ...]:
+    """What extensions registered of a kind, imported."""
+    places = (place.partition(":") for place in registered(kind).values())
+    return tuple(getattr(import_module(module), attribute) for module, _, attribute in places)
 
 
 def lacking(kind: str, name: str) -> str | None:

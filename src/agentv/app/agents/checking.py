@@ -16,12 +16,12 @@ from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.case_check import CaseProblem, CheckReport
+from agentv.model.run.case_check import CaseProblem, CheckReport, SuiteScore
 from agentv.model.run.events import Event, TrialFinished
-from agentv.model.run.mutation import SuiteScore
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import Case, Suite
 from agentv.model.values.message import reference_text
+from agentv.registry.extensions import SUITE_SCORES, loaded
 
 NOTHING = "nothing"
 SOLUTION = "solution"
@@ -83,9 +83,8 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
 
 
 def _mutation_scores(suites: tuple[Suite, ...]) -> tuple[SuiteScore, ...]:
-    from agentv.app.mutate.suite_scores import suite_scores  # after all else, so that a check starts as fast as before
-
-    return suite_scores(suites)
+    """Of the extension that computes them, if it is here."""
+    return tuple(score for scores in loaded(SUITE_SCORES) for score in scores(suites))
 
 
 def _is_solvable(case: Case) -> bool:

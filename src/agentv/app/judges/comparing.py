@@ -18,9 +18,9 @@ from agentv.app.judges.labelled import LabelledAnswers, labelled_answers
 from agentv.app.judges.measuring import GradedByJudge, compared
 from agentv.app.judges.notation import NamedJudge, named_judges
 from agentv.app.judges.stored_answers import FoundAnswers, Place, place_of, stored_answers_of
-from agentv.app.mutate.originals import prepared_again, stored_answers
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
+from agentv.app.stored_answers import prepared_again, stored_answers
 from agentv.app.wiring import Answers, redactor_for
 from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass

@@ -8,12 +8,12 @@ from functools import partial
 
 from agentv.app.judges.asking import JudgeCaller, MeasuredVerdict, StoredAnswer, check_prompts, connected, in_parallel
 from agentv.app.judges.notation import NamedJudge, named_judge
+from agentv.app.judges.probes import PROBES, Probe
 from agentv.app.judges.stored_answers import FoundAnswers, place_of, stored_answers_of
 from agentv.app.labels.answers import draw, graded_answers
-from agentv.app.mutate.grading import mutant_answer
-from agentv.app.mutate.originals import prepared_again, stored_answers
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
+from agentv.app.stored_answers import prepared_again, stored_answers, with_output
 from agentv.app.wiring import Answers, redactor_for
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.trial import AnsweredTrial, answered
@@ -22,8 +22,6 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import GradedAnswer
 from agentv.model.run.rubric import Rubric
 from agentv.model.suite.suite import TargetSpec
-from agentv.mutation.mutant import Mutant
-from agentv.mutation.probes import PROBES, Probe
 from agentv.stats.judges.compare_result import MOST_ERRORS
 from agentv.stats.judges.probe_result import FlippedVerdict, Flips, JudgeProbing, ProbedJudge, ProbeOutcome
 from agentv.user_code.functions.own_loop import run_on_own_loop
@@ -274,7 +272,7 @@ async def _changed(probing: _Probing, probe: Probe, asked: _Asked) -> StoredAnsw
     output = probe.answer(stored.answer.output or "", asked.spec.model)
     if output is None:
         return None
-    answer = mutant_answer(stored.answer, Mutant("", counts=False, output=output))
+    answer = with_output(stored.answer, output)
     found = await answered(stored.trial, probing.caller.connections, answer, answer.duration_ms or 0.0)
     if not isinstance(found, AnsweredTrial):
         return None

@@ -8,8 +8,8 @@ from dataclasses import field
 
 from agentv.app.judges.asking import JudgeCaller, StoredAnswer
 from agentv.app.labels.answers import as_labelled
-from agentv.app.mutate.originals import left_out
 from agentv.app.planning.preparation import Prepared
+from agentv.app.stored_answers import left_out
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.judge.asked import asked_judge
 from agentv.lazy_dataclass import dataclass

@@ -6,7 +6,6 @@ from typing import Literal
 
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.mutation import SuiteScore
 
 Problem = Literal["passes-untouched", "solution-fails", "grading-differs", "hidden-readable", "not-graded"]
 
@@ -34,6 +33,25 @@ class CaseProblem:
     def name(self) -> str:
         """The case, with its variant."""
         return self.case if self.variant is None else f"{self.case} ({self.variant})"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteScore:
+    """The mutation score of a suite by its latest run.
+
+    Attributes:
+        score: share of the mutants that count that were noticed; None: there is none.
+        counted: mutants that count.
+        why: why there is no score; None: there is one.
+        notes: what was left out, and why.
+    """
+
+    suite: str
+    run_id: str
+    score: float | None = None
+    counted: int = 0
+    why: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

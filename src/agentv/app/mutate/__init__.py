@@ -1,1 +1,0 @@
-"""`agentv mutate`: whether the checks of a run notice worse answers."""

@@ -1,0 +1,167 @@
+"""The answers of a stored run, to be graded or judged again as its eval files are now. No target is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentv.app.planning.preparation import Prepared, prepare, results_of
+from agentv.app.planning.resume import as_begun, recorded_settings
+from agentv.app.results.stored import StoredRun
+from agentv.app.settings import EvalSettings
+from agentv.app.wiring import Answers, SystemClock, redactor_for
+from agentv.engine.calls.recorded_call import no_answer
+from agentv.engine.conversation import is_conversation
+from agentv.errors import UsageError
+from agentv.model.run.trial import Trial
+from agentv.model.values.replacement import varied
+from agentv.model.values.response import TargetResponse
+from agentv.ports import AnswerArchive, Call
+from agentv.store.files.directory import JOURNAL
+
+if TYPE_CHECKING:
+    from agentv.store.cassettes.cache import AnswerCache
+
+
+class ReadOnlyAnswers:
+    """Stored answers of a run and of the cache. Nothing is added to the run. An `AnswerLookup`.
+
+    Args:
+        earlier: the answers of the run.
+        cache: gets the answers of judges; None: no judge is asked.
+    """
+
+    def __init__(self, earlier: AnswerArchive, cache: AnswerCache | None) -> None:
+        self._earlier = earlier
+        self._cache = cache
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Keep an answer of a judge in the cache, at once: there is no journal that a killed process would leave."""
+        if self._cache is not None and not answer.earlier:
+            self._cache.keep(call, answer)
+            self._cache.flush()
+
+    def stored_answer(self, call: Call) -> Any:
+        """The answer of the run, else that of the cache."""
+        found = self._earlier.stored_answer(call)
+        if found is None and self._cache is not None:
+            found = self._cache.stored_answer(call)
+        return None if found is None else replace(found, earlier=True)
+
+
+def prepared_again(
+    run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None, suite: str | None = None
+) -> Prepared:
+    """The plan of a run as its eval files are now.
+
+    Args:
+        run: the run.
+        asks_judge: judges will be called.
+        budget_usd: what they may cost; None: as the run and its files say.
+        judge: the judge of all assertions; None: as the run and its files say.
+        suite: name of the only suite that is read; None: all.
+
+    Raises:
+        UsageError: the run was started from Python, or names files that are gone.
+        LoadError: an eval file is wrong.
+    """
+    recorded = recorded_settings(run.path)
+    texts = {name: recorded.get(name) for name in ("judge", "tests_from", "env_file", "sandbox")}
+    given: dict[str, Any] = {name: value for name, value in texts.items() if isinstance(value, str)}
+    if judge is not None:
+        given["judge"] = judge
+    given |= {name: bool(recorded.get(name)) for name in ("allow_outside", "trust_data")}
+    variables = recorded.get("variables")
+    targets = recorded.get("targets")
+    settings = EvalSettings(
+        paths=_paths(run, suite),
+        targets=tuple(map(str, targets)) if isinstance(targets, list) else (),
+        variables=variables if isinstance(variables, dict) else {},
+        regrade=str(run.path),
+        asks=asks_judge,
+        budget_usd=budget_usd,
+        **given,
+    )
+    env = {name: value for name, value in settings.process_env.items() if name not in _OVERRIDING}
+    settings = as_begun(replace(settings, process_env=env), recorded, run.run_id)
+    settings = replace(settings, against=None, margin=None, until=None, alpha=None)
+    return prepare(settings if settings.sample is not None else replace(settings, seed=None))
+
+
+_OVERRIDING = frozenset({"AGENTV_TARGET", "AGENTV_JUDGE"})
+"""Variables whose values of then are in `run.json`."""
+
+
+def _paths(run: StoredRun, suite: str | None) -> tuple[str, ...]:
+    """The eval files of a run, or of one suite."""
+    suites: Any = run.record.get("suites")
+    known = [one for one in suites if isinstance(one, dict)] if isinstance(suites, list) else []
+    paths: list[Any] = [one.get("path") for one in known if suite is None or one.get("name") == suite]
+    if not paths or not all(isinstance(path, str) and path for path in paths):
+        what = f"the run {run.run_id} has suites that are not in files, so its answers cannot be graded again"
+        raise UsageError(what, "run eval files with 'agentv eval'")
+    found = [Path(run.root, path) for path in dict.fromkeys(paths)]
+    gone = [path for path in found if not path.exists()]
+    if gone:
+        raise UsageError(f"{gone[0]} of the run {run.run_id} is gone", "restore it, or run it again")
+    return tuple(map(str, found))
+
+
+def left_out(trial: Trial, *, workspaces: bool = True) -> str | None:
+    """Why the answer of a trial cannot be changed and graded again; None if it can.
+
+    Args:
+        trial: of the run.
+        workspaces: they are made again.
+    """
+    case = trial.case
+    if is_conversation(trial):
+        return "conversations"
+    if case.workspace is not None and case.workspace.existing:
+        return "cases whose workspace is a directory of your own"
+    if case.workspace is not None and not workspaces:
+        return "cases with a workspace"
+    if case.tools:
+        return "cases with scripted tools"
+    return "questions about descriptions" if case.asks_judge else None
+
+
+@contextmanager
+def stored_answers(run: StoredRun, prepared: Prepared, *, judge: bool) -> Iterator[Answers]:
+    """Where the answers of a run are found. No target is called.
+
+    Raises:
+        UsageError: the run has no stored answers.
+        StoreError: its journal or the cache cannot be read.
+    """
+    from agentv.app.running.kept_work import KeptWorks
+    from agentv.store.journal.journal_reader import JournalReader
+
+    if not (run.path / JOURNAL).exists():
+        raise UsageError(f"the run {run.run_id} has no stored answers: its {JOURNAL} is missing")
+    with closing(JournalReader(run.path / JOURNAL)) as earlier:
+        cache = _cache(prepared) if judge else None
+        try:
+            answers = ReadOnlyAnswers(earlier, cache)
+            yield Answers(answers, no_answer, works=KeptWorks(earlier))
+        finally:
+            if cache is not None:
+                cache.close()
+
+
+def _cache(prepared: Prepared) -> AnswerCache:
+    from agentv.store.cassettes.cache import AnswerCache, cache_file
+
+    place = cache_file(results_of(prepared.suites, of_new_run=True))
+    return AnswerCache(place, redactor_for(prepared.suites), SystemClock(), repairs=True)
+
+
+def with_output(answer: TargetResponse, output: str | None) -> TargetResponse:
+    """The answer with another text, also at the end of its transcript where that ended with the answer."""
+    messages = answer.messages
+    if messages and messages[-1].role == "assistant" and messages[-1].text == answer.output:
+        messages = (*messages[:-1], varied(messages[-1], content=output or ""))
+    return varied(answer, output=output, messages=messages)

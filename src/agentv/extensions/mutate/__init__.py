@@ -1,0 +1,5 @@
+"""Passing answers made worse, to see whether the checks notice."""
+
+COMMANDS = {"mutate": "agentv.extensions.mutate.command:command"}
+
+SUITE_SCORES = {"mutation score": "agentv.extensions.mutate.suite_scores:suite_scores"}

@@ -1,0 +1,379 @@
+"""`agentv mutate`: the passing answers of a run are made worse, and graded again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
+from agentv.app.results.stored import StoredRun, open_run
+from agentv.app.stored_answers import left_out, prepared_again, stored_answers
+from agentv.app.wiring import Answers, Connections, redactor_for
+from agentv.engine.trial import AnsweredTrial, answer_of
+from agentv.errors import UsageError
+from agentv.extensions.mutate.grading import Mutated, Original, counts_of, failing_checks, grade, mutated
+from agentv.extensions.mutate.operators.catalogue import OPERATORS
+from agentv.extensions.mutate.operators.mutant import Operator
+from agentv.extensions.mutate.originals import TrialName, graders_of, name_of, nothing_in, passing_trials
+from agentv.extensions.mutate.proposing import Proposer
+from agentv.extensions.mutate.rebuilding import NOT_REBUILT, RebuiltWork, rebuilt
+from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure
+from agentv.extensions.mutate.survivors import Survivors
+from agentv.lazy_dataclass import dataclass
+from agentv.model.run.trial import Trial
+from agentv.model.values.formatting import plural
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.user_code.functions.own_loop import run_on_own_loop
+from agentv.user_code.processes.processes import kill_all
+
+if TYPE_CHECKING:
+    from agentv.workspaces.settings import WorkspaceSettings
+
+CASES_CHANGED = "cases whose input or target changed since the run"
+UNJUDGED = "cases whose judge gave no verdict"
+POOL = 100
+"""Answers of a suite that may be swapped in, at most."""
+
+UNTOUCHED = frozenset(
+    {
+        *("latency", "cost", "token-usage", "execution-metrics", "finish-reason", "permission-denials", "turns"),
+        "file-changes",
+    }
+)
+"""Limits, and types that read nothing that an operator changes."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class MutationSettings:
+    """Options of `agentv mutate`.
+
+    Attributes:
+        operators: names; empty: all.
+        min_score: least score that passes; None: every score passes.
+        judge: judged assertions grade too.
+        budget_usd: what judges may cost; None: as the run and its files say.
+        proposals: for how many survivors a line is looked for; None: for all.
+        suite: name of the only suite to mutate; None: all of the run.
+        workspaces: workspaces are made again; else cases that have one are left out.
+        deadline: time by the monotonic clock at which it gives up; None: it takes as long as it takes.
+    """
+
+    operators: tuple[str, ...] = ()
+    min_score: float | None = None
+    judge: bool = False
+    budget_usd: float | None = None
+    proposals: int | None = None
+    suite: str | None = None
+    workspaces: bool = True
+    deadline: float | None = None
+
+
+class DeadlineError(Exception):
+    """The deadline has passed."""
+
+
+@dataclass(slots=True)
+class _Collected:
+    """The originals of a run, and what was left out of it."""
+
+    originals: list[Original] = field(default_factory=list)
+    failing: list[OriginalFailure] = field(default_factory=list)
+    omitted: Counter[str] = field(default_factory=Counter)
+    judged: int = 0
+    comparing: int = 0
+    pools: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def others(self, original: Original) -> tuple[str, ...]:
+        """Answers to other cases of the suite."""
+        trial = original.trial
+        return tuple(output for case, output in self.pools[trial.suite.name] if case != trial.case.id)
+
+
+def mutate(named: str, settings: MutationSettings) -> MutationReport:
+    """Grade worse answers than those of a run. Nothing is written to the run.
+
+    Args:
+        named: an id, a directory, or `last`.
+        settings: options of the command.
+
+    Raises:
+        UsageError: there is no such run or operator, or nothing to mutate.
+        LoadError: an eval file of the run is wrong.
+        StoreError: the files of the run cannot be read.
+    """
+    operators = chosen_operators(settings.operators)
+    return mutate_run(open_run(named, action="mutate"), operators, settings)
+
+
+def mutate_run(run: StoredRun, operators: tuple[Operator, ...], settings: MutationSettings) -> MutationReport:
+    """As `mutate`, for a run that is open.
+
+    Raises:
+        DeadlineError: its deadline has passed.
+    """
+    passed = passing_trials(run, settings.suite)
+    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd, suite=settings.suite)
+    with stored_answers(run, prepared, judge=settings.judge) as answers:
+        return run_on_own_loop(_mutated_run(run, prepared, answers, passed, (operators, settings)))
+
+
+def chosen_operators(names: Sequence[str]) -> tuple[Operator, ...]:
+    """The operators with these names; all if there are none.
+
+    Raises:
+        UsageError: there is no such operator.
+    """
+    from agentv.authoring.source.nearest import did_you_mean
+
+    for name in names:
+        if name not in OPERATORS:
+            known = f"the operators are {', '.join(OPERATORS)}"
+            raise UsageError(f"there is no operator '{name}'", did_you_mean(name, OPERATORS) or known)
+    return tuple(one for one in OPERATORS.values() if not names or one.name in names)
+
+
+async def _mutated_run(
+    run: StoredRun,
+    prepared: Prepared,
+    answers: Answers,
+    passed: Mapping[TrialName, str | None],
+    chosen: tuple[tuple[Operator, ...], MutationSettings],
+) -> MutationReport:
+    operators, settings = chosen
+    connections = _connections(run, prepared, answers)
+    try:
+        await connections.imported.load(prepared.suites, connections.executor)
+        collected = await _collect(prepared, _Originals(connections, passed, settings))
+        if not collected.originals:
+            raise _nothing_to_mutate(run, collected)
+        made = await _in_parallel(
+            collected.originals,
+            lambda one: mutated(one, operators, collected.others(one), connections),
+            workers_of(prepared),
+            settings.deadline,
+        )
+        survivors = await _survivors(prepared, made, Proposer(connections), settings.proposals)
+        return _report(run, prepared, collected, made, survivors, chosen)
+    finally:
+        await connections.close()
+        kill_all()
+
+
+async def _survivors(prepared: Prepared, made: Sequence[Mutated], proposer: Proposer, most: int | None) -> Survivors:
+    """The survivors, those that count first, the first `most` of them with a line; None: all that count."""
+    found = Survivors(redactor_for(prepared.suites))
+    number = 0
+    for one in made:
+        counting = [survival for survival in one.survivors if survival.mutant.counts]
+        for survival in counting:
+            proposes = most is None or number < most
+            found.add(survival, await proposer.line(survival, len(counting)) if proposes else None)
+            number += 1
+        if counting and counting[0].original.rebuilt is not None:
+            await counting[0].original.rebuilt.close()
+    for survival in (survival for one in made for survival in one.survivors if not survival.mutant.counts):
+        found.add(survival, None)
+    return found
+
+
+def _connections(run: StoredRun, prepared: Prepared, answers: Answers) -> Connections:
+    from agentv.engine.calls.budget import Budget
+    from agentv.engine.calls.budget_limiter import BudgetLimiter
+
+    def workspaces() -> WorkspaceSettings:
+        from agentv.workspaces.settings import WorkspaceSettings
+
+        private = tuple(dict.fromkeys((root_of(prepared.suites), str(run.path))))
+        return WorkspaceSettings(private=private)
+
+    usd, tokens = budget_of(prepared)
+    limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))
+    return Connections(workers_of(prepared), limiter, answers, workspaces)
+
+
+async def _collect(prepared: Prepared, originals: _Originals) -> _Collected:
+    """The passing answers that still pass, each distinct answer to a case once."""
+    found, passed = _Collected(), originals.passed
+    trials = [trial for trial in prepared.plan if name_of(trial) in passed]
+    found.omitted["cases that the eval files no longer have"] = len(passed) - len(set(map(name_of, trials)))
+    graded = await _in_parallel(trials, originals.of, workers_of(prepared), originals.settings.deadline)
+    known: set[tuple[str, str, str | None]] = set()
+    for trial, original in zip(trials, graded, strict=True):
+        if isinstance(original, str):
+            found.omitted[original] += 1
+            continue
+        key = (trial.suite.name, trial.case.id, original.answer.output)
+        if key in known and not original.answer.messages and original.rebuilt is None:
+            continue
+        known.add(key)
+        _take(found, original)
+    return found
+
+
+def _take(found: _Collected, original: Original) -> None:
+    trial = original.trial
+    found.judged += original.graders.judged
+    found.comparing += original.graders.comparing
+    if not original.graded.verdict.passed:
+        checks = "; ".join(failing_checks(original.graded))
+        found.failing.append(OriginalFailure(trial.suite.name, trial.case.id, checks))
+        return
+    found.originals.append(original)
+    pool = found.pools[trial.suite.name]
+    if len(pool) < POOL and original.answer.output:
+        pool.append((trial.case.id, original.answer.output))
+
+
+@dataclass(frozen=True, slots=True)
+class _Originals:
+    """Stored answers, graded again.
+
+    Attributes:
+        passed: trials of the run that passed, with the workspaces that it kept.
+    """
+
+    connections: Connections
+    passed: Mapping[TrialName, str | None]
+    settings: MutationSettings
+
+    async def of(self, trial: Trial) -> Original | str:
+        """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
+        graders = graders_of(trial, judge=self.settings.judge)
+        why = left_out(trial, workspaces=self.settings.workspaces) or graders.lacking
+        if why is not None:
+            return why
+        answer = await answer_of(trial, self.connections)
+        if not isinstance(answer, AnsweredTrial):
+            is_missing = answer.error is not None and answer.error.code == "no-kept-answer"
+            return CASES_CHANGED if is_missing else "cases whose stored answer cannot be graded"
+        rebuilt = await self._rebuilt(trial, answer.answer) if trial.case.workspace is not None else None
+        if isinstance(rebuilt, str):
+            return rebuilt
+        graded = await grade(
+            trial, answer.answer, graders.entries, self.connections, None if rebuilt is None else rebuilt.shared
+        )
+        if rebuilt is not None:
+            await rebuilt.close()
+        if graded.lacks_judge:
+            return UNJUDGED
+        return Original(trial, answer.answer, graders, graded, rebuilt)
+
+    async def _rebuilt(self, trial: Trial, answer: TargetResponse) -> RebuiltWork | str:
+        archive = self.connections.kept_works
+        kept = await asyncio.to_thread(archive.work, trial, answer.output) if archive is not None else None
+        if isinstance(kept, Failure):
+            return f"{NOT_REBUILT}: {kept.message}"
+        return await rebuilt(trial, kept, self.passed[name_of(trial)], self.connections)
+
+
+async def _in_parallel(
+    items: Sequence[T], work: Callable[[T], Awaitable[R]], workers: int, deadline: float | None
+) -> list[R]:
+    """The results of a coroutine function for each item, in order; so many at once.
+
+    Raises:
+        DeadlineError: the deadline has passed.
+    """
+    results: dict[int, R] = {}
+    left = iter(enumerate(items))
+
+    async def worker() -> None:
+        for number, item in left:
+            if deadline is not None and time.monotonic() > deadline:
+                raise DeadlineError
+            results[number] = await work(item)
+
+    try:
+        async with asyncio.timeout_at(deadline) as limit:  # for code that takes long for one item
+            await asyncio.gather(*(worker() for _ in range(min(workers, len(items)))))
+    except TimeoutError:
+        if limit.expired():
+            raise DeadlineError from None
+        raise
+    return [results[number] for number in range(len(items))]
+
+
+def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
+    reasons = [f"{plural(number, 'answer')} of {what}" for what, number in found.omitted.items() if number]
+    if found.failing:
+        passes = "passes" if len(found.failing) == 1 else "pass"
+        what = plural(len(found.failing), "answer")
+        reasons.insert(0, f"{what} that no longer {passes}: {found.failing[0].message}")
+    why = "; ".join(reasons) or "no passing answer is stored"
+    hint = "run the cases again with 'agentv eval'"
+    return UsageError(f"{nothing_in(run.run_id)}: {why}", hint)
+
+
+def _report(
+    run: StoredRun,
+    prepared: Prepared,
+    collected: _Collected,
+    made: Sequence[Mutated],
+    survivors: Survivors,
+    chosen: tuple[tuple[Operator, ...], MutationSettings],
+) -> MutationReport:
+    operators, settings = chosen
+    outcomes: Counter[tuple[str, str]] = Counter()
+    for one in made:
+        outcomes.update(one.outcomes)
+    redact = redactor_for(prepared.suites).redact
+    failing = (OriginalFailure(one.suite, redact(one.case), redact(one.message)) for one in collected.failing)
+    return MutationReport(
+        run_id=run.run_id,
+        answers=len(collected.originals),
+        operators=counts_of(outcomes, operators),
+        survivors=tuple(survivors.found),
+        failing=tuple(failing),
+        idle=tuple(_idle(collected, made, redact)),
+        judged=collected.judged,
+        unjudged=collected.omitted[UNJUDGED],
+        min_score=settings.min_score,
+        notes=tuple(map(redact, (*_notes_on(run), *_notes(collected)))),
+        diagnostics=prepared.diagnostics,
+    )
+
+
+def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str], str]) -> Iterator[IdleAssertion]:
+    """The assertions that failed for no mutant of any case."""
+    graded: Counter[tuple[str, str]] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    for original, one in zip(collected.originals, made, strict=True):
+        suite = original.trial.suite.name
+        skipped = {entry.name for entry in original.entries if entry.settings.negate or entry.type in UNTOUCHED}
+        for name, number in one.graded.items():
+            if name not in skipped:
+                graded[suite, name] += number
+                failed[suite, name] += one.failed[name]
+    for (suite, name), number in graded.items():
+        if not failed[suite, name]:
+            yield IdleAssertion(suite, redact(name), number)
+
+
+def _notes_on(run: StoredRun) -> Iterator[str]:
+    """What a run lacks that did not finish."""
+    planned: Any = run.record.get("planned")
+    trials: Any = run.summary.get("trials") if run.summary is not None else None
+    if not isinstance(planned, dict) or not isinstance(planned.get("trials"), int):
+        return
+    ran = trials.get("total", 0) - trials.get("skipped", 0) if isinstance(trials, dict) else 0
+    if ran < planned["trials"]:
+        number = f"{ran:,} of {plural(planned['trials'], 'planned trial', ',')}" if ran else "a part of its trials"
+        yield f"the run is not complete: it ran {number}, and only their answers are mutated"
+
+
+def _notes(found: _Collected) -> Iterator[str]:
+    for what, number in found.omitted.items():
+        if number:
+            yield f"left out: {plural(number, 'answer')} of {what}"
+    if found.judged:
+        yield f"left out: {plural(found.judged, 'assertion')} that a model grades; --judge includes them"
+    if found.comparing:
+        what = plural(found.comparing, "assertion")
+        yield f"left out: {what} that {'compares' if found.comparing == 1 else 'compare'} the answers to a case"

@@ -1,0 +1,190 @@
+"""`agentv mutate`, as text for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from agentv.extensions.mutate.result import MutationReport, OperatorCount, Survivor
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.reports.text.escaping import one_line, percent
+
+MOST = 20
+"""Survivors that are shown without `--all`."""
+
+_MOST_NAMES = 10
+
+
+def render_mutation(found: MutationReport, *, shows_all: bool) -> str:
+    """The survivors that count, what became of the mutants by operator, idle assertions, notes, and the score."""
+    parts = [
+        list(_survivors(found, shows_all=shows_all)),
+        list(_others(found)) if shows_all else [],
+        list(_operators(found)),
+        list(_idle(found)),
+        list(_failing(found)),
+        [one_line(note) for note in found.notes],
+        list(_closing(found)),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _survivors(found: MutationReport, *, shows_all: bool) -> Iterator[str]:
+    counted = [one for one in found.survivors if one.counts]
+    shown = counted if shows_all else counted[:MOST]
+    naming = _Naming(found)
+    for one in shown:
+        yield f"{naming.name(one)}: no check noticed that {one_line(one.change)}"
+        if one.outvoted:
+            names = ", ".join(f"'{one_line(name, 80)}'" for name in one.outvoted[:_MOST_NAMES])
+            verb = "fails" if len(one.outvoted) == 1 else "fail"
+            yield f"  {names} {verb}, but the case still passes: raise its weight or threshold, or make it required"
+        if one.line is not None:
+            yield f"  add: {one_line(one.line)}"
+    if len(counted) > len(shown):
+        yield f"and {plural(len(counted) - len(shown), 'more survivor', ',')}: --all or --json lists them"
+
+
+def _others(found: MutationReport) -> Iterator[str]:
+    others = [one for one in found.survivors if not one.counts]
+    if others:
+        yield "Not counted, because the checks name nothing of what changed:"
+        naming = _Naming(found)
+        yield from (f"  {naming.name(one)}: {one_line(one.change)}" for one in others)
+
+
+class _Naming:
+    """Names of cases, with as much as tells their trials apart.
+
+    Args:
+        found: the report.
+    """
+
+    def __init__(self, found: MutationReport) -> None:
+        self._suites = len({one.suite for one in found.survivors}) > 1
+        self._targets = len({one.target for one in found.survivors}) > 1
+
+    def name(self, one: Survivor) -> str:
+        """The name of a survivor's case."""
+        suite = f"{one.suite} › " if self._suites else ""
+        parts = [one.target if self._targets else None, one.variant, one.prompt_id]
+        if one.sample > 1:
+            parts.append(f"sample {one.sample}")
+        told = ", ".join(part for part in parts if part)
+        return one_line(f"{suite}{one.case}{f' ({told})' if told else ''}")
+
+
+def _operators(found: MutationReport) -> Iterator[str]:
+    counts = {name: count for name, count in found.operators.items() if count.total}
+    if not counts:
+        return
+    width = max(map(len, counts))
+    yield f"{'operator':{width}}  killed  survived  not counted"
+    for name, count in counts.items():
+        yield f"{name:{width}}  {count.killed:6,}  {count.survived:8,}  {_uncounted(count):11,}"
+
+
+def _uncounted(count: OperatorCount) -> int:
+    return count.total - count.killed - count.survived
+
+
+def _idle(found: MutationReport) -> Iterator[str]:
+    if not found.idle:
+        return
+    yield "Assertions that failed for no mutant:"
+    several = len({one.suite for one in found.idle}) > 1
+    for one in found.idle[:MOST]:
+        suite = f"{one.suite} › " if several else ""
+        yield f"  {one_line(suite + one.name, 100)} ({plural(one.mutants, 'mutant', ',')})"
+    if len(found.idle) > MOST:
+        yield f"  and {len(found.idle) - MOST:,} more"
+
+
+def _failing(found: MutationReport) -> Iterator[str]:
+    if not found.failing:
+        return
+    yield "Not counted, because the original answer no longer passes:"
+    for one in found.failing[:_MOST_NAMES]:
+        yield f"  {one_line(one.case)}: {one_line(one.message, 160)}"
+    if len(found.failing) > _MOST_NAMES:
+        yield f"  and {len(found.failing) - _MOST_NAMES:,} more"
+
+
+def _closing(found: MutationReport) -> Iterator[str]:
+    made = f"{plural(found.answers, 'answer', ',')}, {plural(found.total, 'mutant', ',')}"
+    if found.not_graded:
+        what = plural(found.not_graded, "mutant", ",")
+        yield f"{what} not graded: a judge gave no verdict, the budget is used up, or a workspace could not be made"
+    if found.errored:
+        what = plural(found.errored, "mutant", ",")
+        yield f"{what} not counted: an assertion errored, and nothing else failed"
+    score, least = found.score, found.least_score
+    if not found.total:
+        yield f"{plural(found.answers, 'answer', ',')}, no mutant: the operators fit none of the answers"
+        return
+    if score is None or least is None:
+        why = (
+            "an assertion errored on each that counts"
+            if found.errored
+            else "none changes what criteria, expected output or assertions name"
+        )
+        why = "none that counts was graded" if found.is_partial else why
+        yield f"{made}: {why}, so there is no score"
+        return
+    name = "partial score" if found.is_partial else "score"
+    text = f"{made}; {found.killed:,} of {found.counted:,} that count were noticed: {name} {percent(score)}"
+    if found.min_score is not None:
+        text += f"; required: {percent(found.min_score)}"
+        if score >= found.min_score > least:
+            text += f", and it would be {percent(least)} if the errored mutants had survived"
+    yield text
+
+
+def mutation_json(found: MutationReport) -> str:
+    """The same as one JSON object, with all survivors."""
+    operators: dict[str, Json] = {name: asdict(count) for name, count in found.operators.items()}
+    return json.dumps(
+        {
+            "run_id": found.run_id,
+            "score": found.score,
+            "least_score": found.least_score,
+            "partial": found.is_partial,
+            "min_score": found.min_score,
+            "passed": found.status == 0,
+            "answers": found.answers,
+            "mutants": found.total,
+            "counted": found.counted,
+            "killed": found.killed,
+            "errored": found.errored,
+            "not_graded": found.not_graded,
+            "operators": operators,
+            "survivors": [_survivor_json(one) for one in found.survivors],
+            "idle_assertions": [asdict(one) for one in found.idle],
+            "failing_originals": [
+                {"suite": one.suite, "test_id": one.case, "message": one.message} for one in found.failing
+            ],
+            "judged_assertions_left_out": found.judged,
+            "answers_without_verdict": found.unjudged,
+            "notes": list(found.notes),
+        },
+        ensure_ascii=False,
+        indent=2,
+    )
+
+
+def _survivor_json(one: Survivor) -> dict[str, Json]:
+    return {
+        "suite": one.suite,
+        "test_id": one.case,
+        "target": one.target,
+        "prompt_id": one.prompt_id,
+        "variant": one.variant,
+        "sample": one.sample,
+        "operator": one.operator,
+        "change": one.change,
+        "counts": one.counts,
+        "outvoted": list(one.outvoted),
+        "line": one.line,
+    }

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from agentv.extensions.mutate.operators.catalogue import OPERATORS
+from agentv.extensions.mutate.operators.mutant import Answer
+from agentv.extensions.mutate.operators.named import NamedWords
+
+NAMED = NamedWords(frozenset({"30", "berlin"}), frozenset(), frozenset())
+
+
+def made(operator, text, **given):
+    return list(OPERATORS[operator].make(Answer("case", text, named=NAMED, **given)))
+
+
+@pytest.mark.parametrize(
+    ("operator", "text", "changes"),
+    [
+        ("change-number", "Within 30 days, really 30 days.", ['"30 days" became "60 days"']),
+        ("change-number", "It costs 1,200 EUR or 2.50.", ['"1,200 EUR" became "2,400 EUR"', '"2.50" became "5.00"']),
+        ("change-number", "Nothing is 0.", ['"0" became "1"']),
+        ("change-number", "See RFC-2616, v1.2.3, 10:30 and #12.", []),
+        ("change-number", "Order 1234567 was sent.", ['"1234567 was" became "1234568 was"']),
+        ("change-number", "On 5 March 2024 and 2024-03-05.", []),
+        ("change-date", "On 5 March 2024.", ['"5 March 2024" became "5 April 2024"']),
+        (
+            "change-date",
+            "On March 5th and 2024-12-01.",
+            ['"March 5th" became "April 5th"', '"2024-12-01" became "2025-01-10"'],
+        ),
+        ("change-date", "Not a date: 2024-13-45.", []),
+        ("change-unit", "30 days and 3 kg", ['"30 days" became "30 weeks"', '"3 kg" became "3 lb"']),
+        ("change-unit", "It costs $20.", ['"$20." became "€20."']),
+        ("change-unit", "It has 12 monkeys.", []),
+        ("change-name", "Berlin is big.", []),
+    ],
+)
+def test_a_value_changes_everywhere_and_keeps_its_form(operator, text, changes):
+    changes = [one.replace("1234567 was", "1234567").replace("1234568 was", "1234568") for one in changes]
+    found = made(operator, text)
+    assert [one.change for one in found] == changes
+
+
+def test_every_mention_changes_and_parts_of_longer_words_do_not():
+    (mutant,) = made("change-number", "30 days. After 30 days, article 30b applies.")
+    assert mutant.output == "60 days. After 60 days, article 30b applies."
+
+
+def test_a_name_is_replaced_and_counts_only_if_it_is_named():
+    found = {one.change.split('"')[1]: one.counts for one in made("change-name", "Ask Ann Smith in Berlin.")}
+    assert found == {"Berlin": True, "Ann Smith": False}
+
+
+def test_named_values_come_first_and_there_are_few():
+    found = made("change-number", "1 a, 2 b, 3 c, 4 d, 30 e")
+    assert [one.counts for one in found] == [True, False, False]
+    assert found[0].change.startswith('"30')
