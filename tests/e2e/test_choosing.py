@@ -89,6 +89,13 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
     again = many.run("eval", "a.jsonl", "--sample", "5", "--seed", str(seed), "--out", "again", "-q")
     assert chosen(many.rows("again")) == chosen(rows), again.stderr
 
+    alone = many.run("eval", "a.jsonl", "--sample", "5", "--target", "echo", "--out", "alone", "-q")
+    assert "pass rate of all 200 cases that --sample drew 5 from: " in alone.stderr
+    summary = json.loads((many.path / "alone" / "summary.json").read_text())
+    assert summary["selected"] == {"by": "--sample", "cases": 5, "of_cases": 200, "trials": 5, "of_trials": 200}
+    low, high = summary["pass_rate_interval_of_all"]
+    assert low <= summary["pass_rate"] <= high
+
     index = many.path / "run" / "index.jsonl"
     index.write_text("".join(index.read_text().splitlines(keepends=True)[:3]))
     resumed = many.run("eval", "a.jsonl", "--sample", "5", "--out", "run", "--resume", "-q")

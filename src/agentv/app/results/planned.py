@@ -8,18 +8,24 @@ from typing import Any
 from agentv.model.values.values import Json, JsonObject
 from agentv.store.totals.summary import PlannedCounts
 
+BY_SAMPLE = "--sample"
+"""What selected the cases of a run that are a random sample."""
+
 
 def planned_counts(record: JsonObject) -> PlannedCounts:
     """What was planned; 0 where the record does not say it."""
     planned, settings = record.get("planned"), record.get("settings")
     found = planned if isinstance(planned, Mapping) else {}
     suites = list(_suites(record.get("suites")))
+    drawn = record.get("selected")
+    drawn = drawn if isinstance(drawn, Mapping) and drawn.get("by") == BY_SAMPLE else {}
     selected = isinstance(settings, Mapping) and settings.get("last_failed")  # perhaps only on one of the targets
     return PlannedCounts(
         cases=_number(found.get("cases")),
         trials=_number(found.get("trials")),
         targets=() if selected else tuple(dict.fromkeys(name for one in suites for name in _rivals(one))),
         several=any(_several(one) for one in suites),
+        drawn_from=_number(drawn.get("of_cases")),
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun
 from agentv.app.planning.workspaces import sandboxes_of
+from agentv.app.results.planned import BY_SAMPLE
 from agentv.app.settings import EvalSettings
 from agentv.engine.plan import Plan
 from agentv.model.run.summary import SelectedCases
@@ -113,12 +114,14 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
 
 def selected_cases(prepared: Prepared) -> SelectedCases | None:
     """Which part of the cases runs, where the files and the options alone would run more."""
-    plan = prepared.plan
-    if plan.settings.failed is None:
+    settings = prepared.plan.settings
+    drawn = settings.sample is not None and settings.sample.bound is not None and settings.limit is None
+    if settings.failed is None and not drawn:
         return None
-    whole = Plan(plan.suites, replace(plan.settings, failed=None))
-    (cases, trials), (of_cases, of_trials) = prepared.counts, whole.counts()
-    return SelectedCases(prepared.settings.selected_by, cases, of_cases, trials, of_trials)
+    by = BY_SAMPLE if settings.failed is None else prepared.settings.selected_by
+    of = replace(settings, sample=None) if settings.failed is None else replace(settings, failed=None)
+    (cases, trials), (of_cases, of_trials) = prepared.counts, Plan(prepared.plan.suites, of).counts()
+    return SelectedCases(by, cases, of_cases, trials, of_trials)
 
 
 def _failed_record(prepared: Prepared) -> dict[str, Json]:

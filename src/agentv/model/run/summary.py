@@ -66,6 +66,8 @@ class Summary:
             None where none was judged, and where several samples are one cluster, of which nothing can be told.
         pass_rate_bounds: what the rate would be if all errored samples had failed, and if all had passed, over all
             cases with a judged or an errored sample.
+        pass_rate_interval_of_all: the 95 % interval of the pass rate of all cases that `--sample` drew these from; None
+            where it drew none, and where a case has several results or samples that end early.
         interval_clusters: how many clusters the judged samples form; None where none was judged.
         clustered_by: what forms them: `case`, `conversation_id`, or the key of `cluster`; several where suites differ.
         rule_pass_rate: passed cases / judged cases, by the rule for several samples; None where no case has several.
@@ -109,6 +111,7 @@ class Summary:
     judge_unpriced_trials: int = 0
     processes: int = 1
     pass_rate_bounds: Interval | None = None
+    pass_rate_interval_of_all: Interval | None = None
     judged: int = 0
     interval_clusters: int | None = None
     clustered_by: tuple[str, ...] = ()
@@ -137,7 +140,12 @@ class Summary:
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
         groups = {name: {key: group.cut_short() for key, group in getattr(self, name).items()} for name in _GROUPED}
-        without = {"pass_rate_interval": None, "rule_pass_rate_interval": None, "mean_score_interval": None}
+        without = {
+            "pass_rate_interval": None,
+            "pass_rate_interval_of_all": None,
+            "rule_pass_rate_interval": None,
+            "mean_score_interval": None,
+        }
         matrix = None if self.matrix is None else self.matrix.cut_short()
         return replace(self, cut=cut, matrix=matrix, **without, **groups)  # type: ignore[arg-type]  # as the fields are
 
@@ -147,7 +155,17 @@ class Summary:
         for name in ("judges", "gates", "by_variant"):
             if not found[name]:
                 del found[name]
-        for name in ("samples", "budget", "early_stops", "against", "cut", "matrix", "selected", "corrected"):
+        for name in (
+            "pass_rate_interval_of_all",
+            "samples",
+            "budget",
+            "early_stops",
+            "against",
+            "cut",
+            "matrix",
+            "selected",
+            "corrected",
+        ):
             if found[name] is None:
                 del found[name]
         groups = (group for name in _GROUPED for group in found.get(name, {}).values())

@@ -19,7 +19,7 @@ from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_w
 from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
-from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_words
+from agentv.reports.run.rates import certainty, judged_words, mean_words, of_all_words, rule_words
 from agentv.reports.run.totals import outcomes, selected_words
 from agentv.reports.run.trial_view import OUTPUT_KEPT, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
@@ -175,8 +175,8 @@ def _totals_sentence(summary: Summary) -> str:
     sure = certainty(summary, lambda key: code(key, _NAME))
     rate = f"**Pass rate {percent(summary.pass_rate)}** {judged_words(summary)} ({sure})"
     numbers = ", ".join(one for one in (rate, mean_words(summary)) if one)
-    met = rule_words(summary)
-    return f"{numbers}; {cost}{took}.{f' {met[0].upper()}{met[1:]}.' if met else ''}"
+    more = (f" {one[0].upper()}{one[1:]}." for one in (of_all_words(summary), rule_words(summary)) if one)
+    return f"{numbers}; {cost}{took}.{''.join(more)}"
 
 
 def _corrected(summary: Summary) -> Iterator[str]:

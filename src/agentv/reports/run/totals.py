@@ -11,7 +11,7 @@ from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_line
 from agentv.reports.run.failure_lines import run_word
-from agentv.reports.run.rates import mean_words, rate_words, rule_words
+from agentv.reports.run.rates import mean_words, of_all_words, rate_words, rule_words
 from agentv.reports.text.escaping import one_line, percent
 
 
@@ -38,6 +38,7 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         what = "trial" if trials.total != cases.total else "case"
         yield f"{plural(noted, f'passed {what}')} with a failed check"
     yield ", ".join(one for one in (rate_words(summary), mean_words(summary)) if one)
+    yield of_all_words(summary)
     yield rule_words(summary)
     if summary.corrected is not None:
         yield from corrected_lines(summary.corrected)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from math import fsum
+from math import ceil, floor, fsum
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
 from agentv.model.run.summary import CaseRule
 from agentv.model.run.trial import Status
 from agentv.stats.intervals.design_effect import Estimate, are_verdicts, estimated_mean, estimated_rate
+from agentv.stats.intervals.proportion import interval_at
 from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
 
 _SUMMED = ("judged", "passed", "errored", "score", "score_squares", "passed_at_worst", "passed_at_best")
 SCORE_STEPS = 10_000
 """Scores that are alike in these are held together."""
+_ROUNDING = 1e-9
 _DIGITS = 9
 """Trials end in any order, and the last bits of a sum of scores depend on it."""
 
@@ -199,6 +201,22 @@ class GroupTally:
             ),
             mean_score_interval=_rounded(score.interval),
         )
+
+    def interval_of_all(self, cases: int) -> Interval | None:
+        """The 95 % interval of the pass rate of so many cases, of which the judged ones are a random sample.
+
+        Wilson's, at the effective sample size that the finite population corrects, within what the cases that were not
+        drawn can change, and out to whole cases. Source: W. G. Cochran, "Sampling techniques", 3rd edition (1977),
+        sections 2.6 and 3.6.
+        """
+        rate = self._rate()
+        known = sum(one.known for one in self._clusters.values()) if self.clustered else self._sums.judged
+        if rate is None or not rate.effective or known >= cases:
+            return None
+        low, high = interval_at(rate.mean, rate.effective * (cases - 1) / (cases - known))
+        passed, left = rate.mean * known, cases - known
+        low, high = floor(low * cases + _ROUNDING), ceil(high * cases - _ROUNDING)
+        return max(passed, low) / cases, min(passed + left, high) / cases
 
     def _rate(self) -> Estimate | None:
         """The mean of the cases' pass rates."""

@@ -39,7 +39,7 @@ class PlannedCounts:
 
     `by_suite`, `by_target` and `by_tag` are numbers of cases, by name; a group that is not named is as large as its
     rows tell. `targets` are those of suites with several targets; `several` is whether a case may have several results:
-    of targets, prompts or variants.
+    of targets, prompts or variants. `drawn_from` is how many cases these were drawn from at random; 0: they were not.
     """
 
     cases: int = 0
@@ -49,6 +49,7 @@ class PlannedCounts:
     by_tag: Mapping[str, int] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     several: bool = False
+    drawn_from: int = 0
 
 
 def summarize(
@@ -113,7 +114,8 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
             repeated = repeated or _samples_tally()
             repeated.add(case.samples, case.cluster)
     found = groups.items()
-    whole, spent = merged(found).group(planned.cases), spending.of()
+    all_cases, spent = merged(found), spending.of()
+    whole = all_cases.group(planned.cases)
     spared = early.spared if early is not None else 0
     missing = tally.missing(planned.trials - spared)
     of_targets = {**dict.fromkeys(planned.targets if missing else (), 0), **planned.by_target}
@@ -129,6 +131,9 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
         token_usage=spent.targets.tokens,
         judge_token_usage=spent.judges.tokens,
         pass_rate_bounds=whole.pass_rate_bounds,
+        pass_rate_interval_of_all=(
+            all_cases.interval_of_all(planned.drawn_from) if planned.drawn_from and not tally.several else None
+        ),
         judged=whole.judged,
         interval_clusters=whole.interval_clusters,
         clustered_by=whole.clustered_by,

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from datetime import UTC, datetime
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,10 +22,13 @@ from agentv.store.files.directory import SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.reading import RowFacts, read_rows
 from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.totals.group_tally import GroupTally
 from agentv.store.totals.summary import PlannedCounts, summarize, summary_in
+from agentv.store.totals.tally import Profile, TalliedCase, Trials
 from doubles.trials import ROOT, finished, scored, trial
 
 _SPENT = ("cost_usd", "judge_cost_usd", "token_usage", "judge_token_usage")
+PROFILE = Profile("s", "t", None, (), 0.8, 1, "mean")
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 
 
@@ -170,6 +175,39 @@ def test_errors_are_bounds():
     assert summary(*rows).pass_rate_bounds == (0.75, 0.75)
     assert summary(row("errored")).pass_rate_bounds == (0.0, 1.0)
     assert summary(planned=PlannedCounts(1, 1)).pass_rate_bounds is None
+
+
+def test_a_sample_tells_of_all_cases_that_it_was_drawn_from():
+    rows = [row("passed" if number % 5 else "failed", f"c{number}") for number in range(50)]
+    found = summary(*rows, planned=PlannedCounts(50, 50, drawn_from=60))
+    low, high = found.pass_rate_interval_of_all
+    assert (round(low * 60), round(high * 60)) == (pytest.approx(low * 60), pytest.approx(high * 60))  # whole cases
+    assert found.pass_rate_interval[0] < low < found.pass_rate == 0.8 < high < found.pass_rate_interval[1]
+    assert low >= 40 / 60
+    assert high <= 50 / 60
+    assert found.cut_short("max-errors").pass_rate_interval_of_all is None
+    assert "pass_rate_interval_of_all" not in summary(*rows).as_json()
+    all_passed = summary(
+        *(row("passed", f"c{number}") for number in range(50)), planned=PlannedCounts(50, 50, drawn_from=60)
+    )
+    assert all_passed.pass_rate_interval_of_all == (59 / 60, 1.0)
+
+
+@pytest.mark.parametrize(("drawn", "of"), [(50, 60), (20, 60), (14, 200), (150, 200)])
+@pytest.mark.parametrize("failing", [0, 1, 3, 0.2, 0.5])
+def test_the_interval_of_all_cases_holds_their_rate(drawn, of, failing):
+    failed = failing if failing >= 1 else round(failing * of)
+    chance = np.random.default_rng(1)
+    found = Counter(chance.hypergeometric(of - failed, failed, drawn, 4000).tolist())
+    held = 0
+    for passed, number in found.items():
+        tally = GroupTally(clustered=False)
+        for case in range(drawn):
+            status = "passed" if case < passed else "failed"
+            tally.add(TalliedCase(status, PROFILE, case, Trials(1, status == "passed", 0, 0.0, 0.0), True, True))
+        low, high = tally.interval_of_all(of)
+        held += number * (low - 1e-9 <= (of - failed) / of <= high + 1e-9)
+    assert held >= 0.92 * 4000  # Wilson's interval is below its level where nearly all cases end alike
 
 
 def _samples(case_id, *statuses, **given):
