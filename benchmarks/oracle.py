@@ -63,7 +63,7 @@ CHANGING = (
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d+"), "ADDRESS"),
     (re.compile(r"\b(0x)?[0-9a-f]{12,}\b"), "HEX"),
     (re.compile(r"\bworkspaces/\d+-\w+"), "WORKSPACE"),
-    (re.compile(r"\bpid \d+|\bprocess \d+"), "PID"),
+    (re.compile(r"\bpid:? \d+|\bprocess \d+"), "PID"),
     (re.compile(r"(/[\w.+-]+)+/(site-packages|src)/agentv\b"), "AGENTV"),
     (re.compile(r"/tmp[\w./-]*"), "TEMPORARY"),
 )
@@ -331,8 +331,9 @@ class Oracle:
 
         (old, before), (new, after) = self.both(command)
         self.differ("convert: exit", where, old.status, new.status)
-        self.differ_in_lines("convert: finding", where, map(steady, old.lines()), map(steady, new.lines()))
-        self.differ_in_lines("convert: line", where, before.splitlines(), after.splitlines())
+        if old.status == new.status or (before and after):
+            self.differ_in_lines("convert: finding", where, map(steady, old.lines()), map(steady, new.lines()))
+            self.differ_in_lines("convert: line", where, before.splitlines(), after.splitlines())
         if before:
             source = place.with_name("converted")
             shutil.copytree(self.open(project, place), source, symlinks=True, dirs_exist_ok=True)
@@ -408,7 +409,8 @@ class Oracle:
                 self.differ(what, f"{where} {key}", *("a row" if key in one else "nothing" for one in (old, new)))
                 continue
             before, after = dict(leaves(old[key])), dict(leaves(new[key]))
-            for name in sorted({*before, *after}):
+            moved = before.get("status") != after.get("status")  # its scores are others then
+            for name in sorted(name for name in {*before, *after} if not (moved and name.startswith("scores"))):
                 self.differ(what, f"{where} {key} {name}", before.get(name, "nothing"), after.get(name, "nothing"))
 
 
