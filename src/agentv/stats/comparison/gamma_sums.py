@@ -23,7 +23,7 @@ AT_ONCE = 16
 """Nodes that are evaluated before a look at whether the rest matters."""
 NOTHING = 1e-17
 NEWTON = 60
-NEAR = 0.05
+NEAR = 0.03
 """Relative distance to a level within which an approximation decides nothing."""
 
 
@@ -73,6 +73,8 @@ def _below(values: Numbers, counts: Numbers) -> float:
 def not_above_zero_each(values: Numbers, counts: Numbers, levels: Numbers) -> Numbers:
     """As `not_above_zero` for each row; exact where it is near one of the levels, else right to about 2 %.
 
+    Where the mean of the sum is not above zero it is 1: that probability is not near any level.
+
     Args:
         values: one row a sum, with as many kinds in each.
         counts: of each kind; may be 0.
@@ -80,8 +82,8 @@ def not_above_zero_each(values: Numbers, counts: Numbers, levels: Numbers) -> Nu
     """
     values = np.where(counts > 0, values, 0.0)
     lowest, highest = values.min(axis=1), values.max(axis=1)
-    found = np.where(highest <= 0, 1.0, 0.0)
-    rows = np.flatnonzero((lowest < 0) & (highest > 0))
+    found = np.where((lowest >= 0) & (highest > 0), 0.0, 1.0)
+    rows = np.flatnonzero((lowest < 0) & ((values * counts).sum(axis=1) > 0))
     if rows.size:
         found[rows] = _approximated(values[rows], counts[rows], lowest[rows], highest[rows])
     near = np.abs(found[rows, None] / levels - 1).min(axis=1) <= NEAR

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from agentv.model.run.compared.verdicts import Measure, Verdict
 from agentv.stats.comparison.difference import Differences, unseen
 from agentv.stats.comparison.gamma_sums import Numbers, not_above_zero_each
-from agentv.stats.comparison.rule import Evidence, decided, fewest_moved
+from agentv.stats.comparison.rule import ROUNDING, Evidence, decided, fewest_moved
 
 POWER = 0.8
 """How often a difference that is called detectable is shown."""
@@ -34,6 +34,9 @@ MOST = 1_000_000
 """Clusters that somebody might collect."""
 BETTER: frozenset[Verdict] = frozenset({"better"})
 NOT_WORSE: frozenset[Verdict] = frozenset({"better", "equivalent", "non-inferior"})
+
+
+Found = tuple[Numbers, Numbers, list[Numbers]]
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,7 @@ class Population:
     def gathered(cls, measures: tuple[Measure, ...], cases: Numbers, numbers: NDArray[np.int64]) -> Population:
         """Clusters by kind: those that differ by less than a fortieth of the range are one, with their mean."""
         count = int(numbers.max()) + 1
-        clusters = np.zeros((count, *cases.shape[1:]))
-        np.add.at(clusters, numbers, cases)
+        clusters = _summed(cases, numbers, count)
         sizes = np.bincount(numbers).astype(np.float64)
         steps = np.round(clusters[:, :, 0] / sizes[:, None], 9)
         for column in steps.T:
@@ -85,9 +87,7 @@ class Population:
                 column[:] = np.round(column / (width := np.ptp(column) / KINDS)) * width
         kinds = _kinds(sizes, *steps.T)[1]
         counts = np.bincount(kinds).astype(np.float64)
-        means = np.zeros((counts.size, *cases.shape[1:]))
-        np.add.at(means, kinds, clusters)
-        means /= counts[:, None, None]
+        means = _summed(clusters, kinds, counts.size) / counts[:, None, None]
         for place, column in enumerate(steps.T):  # of each measure, its own kinds keep their mean
             own = _kinds(sizes, column)[1]
             of_own = np.bincount(own, weights=clusters[:, place, 0]) / np.bincount(own)
@@ -150,8 +150,23 @@ class Population:
         if clusters < 1:
             return 0.0
         counts = self._rounds(clusters)
-        found = [self._evidence(place, counts, alpha, margin) for place in range(len(self.measures))]
-        return sum(decided(one, alpha) in wanted for one in zip(*found, strict=True)) / ROUNDS
+        levels = alpha / 2 / np.arange(1, len(self.measures) + 1)
+        found = [self._evidence(place, counts, levels, margin) for place in range(len(self.measures))]
+        # only what lies between which levels decides, so that rounds that are alike in that are decided once
+        bounds = np.sort(levels) * (1 + ROUNDING)
+        alike = [np.minimum(moved, fewest_moved(alpha)) for _, moved, _ in found]
+        alike += [np.searchsorted(bounds, tail) for _, _, tails in found for tail in tails]
+        first, kinds = _kinds(*alike)
+        rounds = np.bincount(kinds)
+        shown = [decided([self._of_round(place, one, row) for place, one in enumerate(found)], alpha) for row in first]
+        return float(sum(number for number, one in zip(rounds, shown, strict=True) if one in wanted)) / ROUNDS
+
+    def _of_round(self, place: int, found: Found, row: int) -> Evidence:
+        """The evidence of one measure in one round."""
+        means, moved, tails = found
+        half = len(tails) // 2
+        above, below = (tuple(float(tail[row]) for tail in side) for side in (tails[:half], tails[half:]))
+        return Evidence(self.measures[place], float(means[row]), int(moved[row]), above, below)
 
     def _rounds(self, clusters: int) -> Numbers:
         """Of each round (rows) how often each kind was drawn."""
@@ -161,29 +176,25 @@ class Population:
         drawn = chance.choice(kinds, size=(ROUNDS, clusters), p=self.shares) + np.arange(ROUNDS)[:, None] * kinds
         return np.bincount(drawn.ravel(), minlength=ROUNDS * kinds).reshape(ROUNDS, kinds).astype(np.float64)
 
-    def _evidence(self, place: int, counts: Numbers, alpha: float, margin: float) -> list[Evidence]:
-        """The evidence of one measure in each round."""
-        moved = counts @ (self.sums[:, place] != 0)
-        squares, largest = counts @ self.sums[:, place] ** 2, np.where(counts > 0, self.sizes, 0).max(axis=1)
-        reach, together = unseen(counts @ self.ways[:, place], squares, moved, largest)
-        first, kind_of = _kinds(self.sums[:, place], self.sizes)
-        sums, sizes = self.sums[first, place], self.sizes[first]
-        counts = counts @ np.eye(first.size)[kind_of]
-        levels = alpha / 2 / np.arange(1, len(self.measures) + 1)
+    def _evidence(self, place: int, counts: Numbers, levels: Numbers, margin: float) -> Found:
+        """Of one measure in each round: its mean, clusters that moved, and p-values, first those of above."""
+        own = self.sums[:, place]
+        columns = np.column_stack((own != 0, own**2, self.ways[:, place]))
+        summed = np.einsum("rk,kc->rc", counts, columns)  # not @, for which BLAS would start threads
+        moved, largest = summed[:, 0], np.where(counts > 0, self.sizes, 0).max(axis=1)
+        reach, together = unseen(summed[:, 2:], summed[:, 1], moved, largest)
+        first, kind_of = _kinds(own, self.sizes)
+        sums, sizes = own[first], self.sizes[first]
+        order = np.argsort(kind_of, kind="stable")
+        counts = np.add.reduceat(counts[:, order], np.searchsorted(kind_of[order], np.arange(first.size)), axis=1)
         every = np.column_stack((counts, np.ones(len(counts))))
-
-        def tails(sign: float) -> list[list[float]]:
-            found = []
+        tails = []
+        for sign in (1.0, -1.0):
             for null in (-margin, margin) if margin else (0.0,):
                 values = np.broadcast_to(sign * (sums - null * sizes), counts.shape)
                 against = -together * (reach + sign * null)
-                found.append(not_above_zero_each(np.column_stack((values, against)), every, levels).tolist())
-            return found
-
-        above, below = tails(1.0), tails(-1.0)
-        means = counts @ sums / (counts @ sizes)
-        rounds = zip(means.tolist(), moved.tolist(), zip(*above, strict=True), zip(*below, strict=True), strict=True)
-        return [Evidence(self.measures[place], mean, int(number), up, down) for mean, number, up, down in rounds]
+                tails.append(not_above_zero_each(np.column_stack((values, against)), every, levels))
+        return counts @ sums / (counts @ sizes), moved, tails
 
     def needed(self, wanted: Container[Verdict], alpha: float, margin: float = 0.0, power: float = POWER) -> int | None:
         """About how many clusters show it with this power; None: more than anybody collects."""
@@ -249,6 +260,15 @@ def _kinds(*columns: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         code = code * values.size + numbers
     _, first, kinds = np.unique(code, return_index=True, return_inverse=True)
     return first, kinds
+
+
+def _summed(values: Numbers, numbers: NDArray[np.int64], count: int) -> Numbers:
+    """Sums of the rows with each number."""
+    columns = values.reshape(len(values), -1).T
+    found: Numbers = np.stack(
+        [np.bincount(numbers, weights=column, minlength=count) for column in columns], axis=1, dtype=np.float64
+    )
+    return found.reshape(count, *values.shape[1:])
 
 
 def _of_cases(before: Numbers, after: Numbers, values: Numbers) -> Numbers:

@@ -50,6 +50,10 @@ def test_many_at_once_are_nearly_exact_and_exact_near_a_level():
     counts[:, 3] = 0  # what does not occur
     alone = np.array([exact(np.delete(row, 3), np.ones(25)) for row in values])
     found = not_above_zero_each(values, counts, np.array([0.025]))
-    assert found == pytest.approx(alone, rel=0.05)
+    above = (values * counts).sum(axis=1) > 0
+    assert 20 < above.sum() < 180
+    assert found[above] == pytest.approx(alone[above], rel=0.05)
+    assert (found[~above] == 1).all()
+    assert (alone[~above] > 0.25).all()
     assert ((found <= 0.025) == (alone <= 0.025)).all()
-    assert found[np.abs(alone / 0.025 - 1) < 0.02] == pytest.approx(alone[np.abs(alone / 0.025 - 1) < 0.02], rel=1e-9)
+    assert found[np.abs(alone / 0.025 - 1) < 0.01] == pytest.approx(alone[np.abs(alone / 0.025 - 1) < 0.01], rel=1e-9)
