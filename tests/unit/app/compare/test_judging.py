@@ -4,11 +4,14 @@ from random import Random
 from typing import get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentv.app.compare.judging import Part, _bounded, _Decision, judge, judge_parts
 from agentv.model.run.compared.verdicts import Verdict
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
 from agentv.stats.comparison.rule import fewest_moved
+from doubles.thorough import examples
 
 USUAL = ComparisonSettings()
 PLANNED = ComparisonSettings(plan=True)
@@ -26,6 +29,70 @@ def pair(number, before, after, cluster=None):
 
 def pairs(*scores):
     return [pair(number, *both) for number, both in enumerate(scores)]
+
+
+LAW = settings(max_examples=examples(100, 30), deadline=None)
+TURNED = {"better": "worse", "worse": "better"}
+
+
+@st.composite
+def drawn_pairs(draw):
+    """Cases that mostly move one way, so that many comparisons show something; scores, verdicts and clusters of them."""
+    score = draw(st.sampled_from((st.sampled_from((0.0, 1.0)), st.integers(0, 10).map(lambda tenths: tenths / 10))))
+    scores = draw(st.lists(st.tuples(score, score), min_size=draw(st.sampled_from((1, 12, 25))), max_size=40))
+    rising, clustered = draw(st.sampled_from((0, 3, 4, 4))), draw(st.booleans())
+    return [
+        pair(number, *(both if number % 4 >= rising else sorted(both)), f"c{number // 2}" if clustered else None)
+        for number, both in enumerate(scores)
+    ]
+
+
+@LAW
+@given(drawn_pairs(), st.sampled_from((0.0, 0.1)))
+def test_the_verdict_of_swapped_runs_is_mirrored(found, margin):
+    question = ComparisonSettings(margin=margin)
+    whole = judge(found, question)
+    swapped = judge([replace(one, before=one.after, after=one.before) for one in found], question)
+    if "non-inferior" in (whole.verdict, swapped.verdict):  # what is no loss may be no gain
+        assert {whole.verdict, swapped.verdict} == {"non-inferior", "inconclusive"}
+    else:
+        assert swapped.verdict == TURNED.get(whole.verdict, whole.verdict)
+    assert swapped.score.delta == pytest.approx(-whole.score.delta)
+    assert swapped.score.interval == pytest.approx((-whole.score.interval[1], -whole.score.interval[0]), abs=1e-6)
+
+
+@LAW
+@given(drawn_pairs())
+def test_the_verdict_of_scores_turned_round_is_mirrored(found):
+    def turned(one):
+        return replace(one, score=1 - one.score, rate=1 - one.rate)
+
+    whole = judge(found, USUAL)
+    other = judge([replace(one, before=turned(one.before), after=turned(one.after)) for one in found], USUAL)
+    assert other.verdict == TURNED.get(whole.verdict, whole.verdict)
+
+
+@LAW
+@given(drawn_pairs(), st.lists(st.sampled_from((0.0, 0.5, 0.9, 1.0)), min_size=1, max_size=20))
+def test_identical_pairs_never_make_a_difference_significant(found, scores):
+    more = [*found, *(pair(number, one, one) for number, one in enumerate(scores, len(found)))]
+    if judge(found, USUAL).verdict == "inconclusive":
+        assert judge(more, USUAL).verdict == "inconclusive"
+
+
+@LAW
+@given(drawn_pairs())
+def test_the_same_cases_twice_as_clusters_show_the_same(found):
+    def named(one, copy):
+        cluster = one.before.cluster or one.before_key.case_id
+        key = one.before_key._replace(case_id=f"{one.before_key.case_id}-{copy}")
+        before, after = (replace(side, cluster=cluster) for side in (one.before, one.after))
+        return CasePair(key, key, before, after)
+
+    whole, twice = judge(found, USUAL), judge([named(one, copy) for one in found for copy in range(2)], USUAL)
+    assert (twice.verdict, twice.clusters) == (whole.verdict, whole.clusters)
+    assert twice.score.interval == pytest.approx(whole.score.interval, abs=1e-6)
+    assert (twice.score.delta, twice.score.p) == pytest.approx((whole.score.delta, whole.score.p), abs=1e-6)
 
 
 def test_the_numbers_of_a_comparison():
