@@ -102,8 +102,9 @@ def test_every_view_says_the_same_with_and_without_filters(project, tab, kind):
     for text in (ended.stderr, headline):
         assert shares(rule_in(text))[: len(met)] == met
         assert bool(rule_in(text)) is several(kind)
-    assert f"of {summary['judged']:,} judged" in line
-    assert f"of {summary['judged']:,} judged" in headline
+    counted_words = f"{'over' if several(kind) else 'of'} {summary['judged']:,} judged"
+    assert counted_words in line
+    assert counted_words in headline
     document = json.loads((project.path / "out.json").read_text())["summary"]
     assert document == summary
     found = {one.get("name"): one.get("value") for one in ET.parse(project.path / "out.xml").iter("property")}

@@ -82,10 +82,11 @@ def _row(run: ListedRun) -> dict[str, Cell]:
 
 
 def _of_trials(summary: Summary) -> str:
-    """` of 28 trials`, where the rate is not one of the cases beside it; empty where each case has one trial."""
+    """` of 28 trials`, ` over 60 trials` of cases with several samples; empty where each case has one trial."""
     if summary.trials.total == summary.cases.total or summary.early_stops is not None:
         return ""
-    return f" of {plural(summary.judged or summary.trials.passed + summary.trials.failed, 'trial', ',')}"
+    word = "of" if summary.rule_pass_rate is None else "over"  # a mean over cases is no share of trials
+    return f" {word} {plural(summary.judged or summary.trials.passed + summary.trials.failed, 'trial', ',')}"
 
 
 def what_of(run: ListedRun) -> str:

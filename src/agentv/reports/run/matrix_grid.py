@@ -101,18 +101,21 @@ def _of_usage(side: _Side, shown: Callable[[GroupUsage], str]) -> str:
 
 
 def _rate(side: _Side) -> str:
-    """`71.7% of 60 (59.2% to 81.5%)`, and what is in no rate: `, 11 errored`; a dash where nothing ran."""
+    """`71.7% of 60 (59.2% to 81.5%)`, and what is in no rate: `, 11 errored`; a dash where nothing ran.
+
+    Of cases with several samples `over 60`: the mean over cases is no share of the samples.
+    """
     if side is None:
         return NONE
     totals = side.totals
     counts = totals.cases
     parts = []
+    sampled = totals.rule_pass_rate is not None  # then the rate is a mean over samples, and these are cases
     if totals.pass_rate is not None:
         interval = totals.pass_rate_interval
         sure = "" if interval is None else f" ({percent(interval[0])} to {percent(interval[1])})"
-        parts.append(f"{percent(totals.pass_rate)} of {totals.judged:,}{sure}")
+        parts.append(f"{percent(totals.pass_rate)} {'over' if sampled else 'of'} {totals.judged:,}{sure}")
     others = ((counts.errored, "errored"), (counts.skipped, "not run"), (counts.shown, "shown"))
-    sampled = totals.rule_pass_rate is not None  # then the rate is of samples, and these are cases
     parts += [
         f"{plural(number, 'case', ',') if sampled else f'{number:,}'} {word}" for number, word in others if number
     ]
