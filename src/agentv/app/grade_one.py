@@ -11,7 +11,6 @@ from typing import Any
 from agentv.app.registries import registries
 from agentv.app.wiring import LazyJavaScript, SystemClock
 from agentv.assertions.user_code.result import Settled, wire_of
-from agentv.assertions.user_code.wire import context_from_json
 from agentv.authoring.loading.load import load_assertion
 from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
@@ -19,6 +18,7 @@ from agentv.engine.transform import value_of
 from agentv.errors import LoadError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, Judge
+from agentv.model.run.context_wire import context_from_json
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.secrets.redaction import Redactor

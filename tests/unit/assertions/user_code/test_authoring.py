@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 
 from agentv import AssertionContext, define_assertion, define_script_grader
-from agentv.assertions.user_code.wire import context_from_json
+from agentv.model.run.context_wire import context_from_json
 
 SEED_PAYLOAD = {
     "input": [{"role": "user", "content": "Say hello"}],
