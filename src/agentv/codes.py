@@ -224,6 +224,7 @@ RUNS: Mapping[str, str] = {
     "unhealthy": "The `healthcheck` of a target failed, so the target was not called.",
     "unjudged-language": "The answer is in a language in which the assertion cannot tell a refusal.",
     "unreadable-verdict": "The judge's reply has no readable verdict, even after a second request.",
+    "user-code-died": "The process that runs a Python function ended before the function returned.",
     "worker-lost": "The workers of a cluster that ran a trial died or became unreachable.",
     "worker-unfit": "A trial cannot run on another machine: it cannot be sent there, or something is missing there.",
     "workspace-failed": "A workspace could not be made, read, run in or kept.",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
@@ -17,7 +17,7 @@ from agentv.model.suite.workspace import Network, SandboxName, Variant, Workspac
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message
-from agentv.model.values.response import Embeddings, Failure, TargetResponse
+from agentv.model.values.response import Attempt, Embeddings, Failure, TargetResponse
 from agentv.model.values.trace import ToolCallStep, Trace
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
@@ -301,6 +301,57 @@ class Connectable(Protocol):
         ...
 
 
+Handler = Callable[[str, Sequence[Any]], Awaitable[Any]]
+"""Answers what a call of user code asks for: (name, arguments) → a plain value, or a LookupError."""
+
+Role = Literal["tested", "grading", "world", "authoring"]
+"""What code is to a run: no two roles share a process, so that a target cannot replace its grader."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCall:
+    """One call of a user's function.
+
+    Attributes:
+        adapter: `package.module:name` of a function of agentv's that runs in the worker. It gets the user's function
+            (None where `file` and `module` are) and the payload, and returns a value or an awaitable of one.
+        function: the name in `file` or `module`, dotted for a method.
+        code, what: of the failure if it raises, and whose code it is, to begin the message with.
+        directory: where `sys.path` begins; empty: the file's own.
+        env: the environment of the worker; None: this process's.
+        handler: answers what the call asks this process for.
+    """
+
+    role: Role
+    adapter: str
+    payload: Any
+    code: str
+    what: str
+    function: str = ""
+    file: str | None = None
+    module: str | None = None
+    directory: str = ""
+    env: Mapping[str, str] | None = field(default=None, repr=False)
+    handler: Handler | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """A value that a call returned, the milliseconds that it took, and the attempts before it whose worker died."""
+
+    value: Any
+    duration_ms: float = 0.0
+    attempts: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Raised(Failure):
+    """Why a call returned nothing. `cause`: text of the exception; `attempts`: those whose worker died."""
+
+    cause: str = ""
+    attempts: tuple[Attempt, ...] = ()
+
+
 class Executor(Protocol):
     """Runs user functions, so that one that hangs or blocks does not delay others.
 
@@ -312,8 +363,12 @@ class Executor(Protocol):
         """Run the function on a new thread. If cancelled, the thread continues as a daemon."""
         ...
 
-    def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
-        """Run the function's coroutine on the event loop that user coroutines share."""
+    def python(self, call: CodeCall) -> Awaitable[Returned | Raised]:
+        """Call a function of the user's in its worker."""
+        ...
+
+    def prepare(self, call: CodeCall) -> None:
+        """Start the worker of a call to come."""
         ...
 
 

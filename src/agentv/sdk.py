@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -188,7 +187,9 @@ def evaluate(
     Args:
         source: an eval file, a directory or several of them; a Suite; or the content of an eval file.
         target: target to evaluate; overrides the source. A function receives the parameters that it names, out of
-            prompt, messages, vars, metadata and case_id.
+            prompt, messages, vars, metadata and case_id. It runs in this process, unguarded: a plain function on a
+            thread, an `async` one on the event loop of the run, which it must not block. Functions in files run in
+            processes of their own.
         judge: model that grades rubrics; overrides the source.
         progress: in a notebook, show a line of progress below the cell.
         options: the flags of `agentv eval`: workers, repeat, until, alpha, cluster, threshold, timeout_s,
@@ -225,13 +226,12 @@ async def evaluate_async(
 ) -> Evaluation:
     """Like `evaluate`, inside an event loop, which stays free for other tasks.
 
-    The functions `target` and `judge` are awaited on this loop, where the caller's sessions and locks belong. `async`
-    functions in files run on a separate loop, so that one that blocks does not delay the caller.
+    The functions `target` and `judge` are awaited on this loop, where the caller's sessions and locks belong. Functions
+    in files run in processes of their own.
     """
-    here = partial(_given, on_our_loop=True)
     shown = cell_progress() if progress else None
     try:
-        return await _evaluated(_settings(source, here(target), here(judge), options), shown, draws=True)
+        return await _evaluated(_settings(source, _given(target), _given(judge), options), shown, draws=True)
     finally:
         if shown is not None:
             shown.draw(now=True)
@@ -347,9 +347,9 @@ def _check_given(target: object, judge: object, options: Mapping[str, Any]) -> N
             raise UsageError(f"evaluate() has no option '{name}'", did_you_mean(name, _OPTIONS))
 
 
-def _given(asked: AskedTarget | None, *, on_our_loop: bool = False) -> Given:
+def _given(asked: AskedTarget | None) -> Given:
     """What was asked for, a function as the target that it is."""
-    return callable_target(asked, on_our_loop=on_our_loop) if callable(asked) else asked
+    return callable_target(asked) if callable(asked) else asked
 
 
 def _given_fields(made: Suite | Case | Turn) -> dict[str, Any]:

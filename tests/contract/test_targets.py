@@ -254,7 +254,7 @@ def test_it_can_be_closed_twice_used_or_not(name, calls, place):
             await asked(target, request("prompt 1", "1"))
         await target.close()
         await target.close()
-        executor.close()
+        await executor.aclose()
 
     asyncio.run(close_twice())
 

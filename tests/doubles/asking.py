@@ -41,7 +41,7 @@ def answers(settings: ProviderSettings, *requests: TargetRequest, **spec: Any) -
             return await asyncio.gather(*(asked(target, one) for one in requests))
         finally:
             await target.close()
-            executor.close()
+            await executor.aclose()
 
     return asyncio.run(ask())
 

@@ -55,14 +55,26 @@ def context_of(output: str | None = "hello there you", **others: Any) -> Asserti
 
 
 async def graded(assertion: Any, context: AssertionContext | None = None, **services: Any) -> Grade:
-    """The grade of an assertion, on threads of its own."""
+    """The grade of an assertion, with threads and workers of its own."""
+    (grade,) = await graded_at_once(assertion, 1, context, **services)
+    return grade
+
+
+async def graded_at_once(
+    assertion: Any, times: int, context: AssertionContext | None = None, **services: Any
+) -> list[Grade]:
+    """The grades of an assertion that is asked several times at once."""
     executor = DaemonThreads()
-    try:
-        whole = replace(context or context_of(), _services=Services(executor, **services))
+    whole = replace(context or context_of(), _services=Services(executor, **services))
+
+    async def one() -> Grade:
         grade = assertion.grade(whole)
         return await grade if inspect.isawaitable(grade) else grade
+
+    try:
+        return await asyncio.gather(*(one() for _ in range(times)))
     finally:
-        executor.close()
+        await executor.aclose()
 
 
 def grade(assertion: Any, output: str | None = "hello there you", **others: Any) -> Grade:

@@ -54,7 +54,7 @@ async def judged_within(assertion: Any, run: Run, output: str | None, **known: A
         context = replace(answered(output, **{"env": dict(os.environ), **known}), _services=run)
         return await assertion.grade(context)
     finally:
-        run.executor.close()
+        await run.executor.aclose()
 
 
 def judged(assertion: Any, verdict: Any, output: str | None = "It is Paris.", **known: Any) -> tuple[Grade, Run]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextvars import ContextVar
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +13,6 @@ from agentv.app.ray.messages import Readiness
 
 Kills = Callable[[int, Any], bool]
 """Whether an actor, by its number from 0, dies when it sends a parcel, which then does not arrive."""
-
-
-NODE: ContextVar[str] = ContextVar("node")
-"""The node that users' coroutines run on."""
 
 
 class RayError(Exception):
@@ -101,13 +96,11 @@ class Method:
     async def _value(self, *arguments: object) -> Any:
         if self._actor.died.is_set():
             raise RayError(f"actor {self._actor.number} died")
-        NODE.set(self._actor.node)
         found = await self._unless_dead(getattr(self._actor.behind, self._name)(*arguments))
         return replace(found, node_id=self._actor.node) if isinstance(found, Readiness) else found
 
     async def _stream(self, *arguments: object) -> AsyncIterator[Awaitable[bytes]]:
         actor = self._actor
-        NODE.set(actor.node)
         sent = actor.behind.run(*arguments)
         while True:
             try:

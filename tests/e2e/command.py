@@ -58,14 +58,16 @@ class Project:
         kept = {name: value for name, value in os.environ.items() if not _OURS.search(name)}
         return {**kept, "NO_COLOR": "1", "HOME": str(self.path / "home"), "PYTHON_BIN": sys.executable}
 
-    def start(self, *words: str, env: Mapping[str, str] = EMPTY) -> subprocess.Popen[str]:
+    def start(
+        self, *words: str, env: Mapping[str, str] = EMPTY, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [AGENTV, *words],
             cwd=self.path,
             env={**self.environment, **env},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             text=True,
         )
 

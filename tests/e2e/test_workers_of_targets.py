@@ -1,6 +1,9 @@
-"""A function that has processes of its own, started anew, work for it: they find its module."""
+"""Functions in workers, by the command: processes that they start find their module, and a debugger can stop in them."""
 
 from __future__ import annotations
+
+import subprocess
+import time
 
 import pytest
 
@@ -29,3 +32,36 @@ def test_a_pool_is_sent_functions_of_the_file(project, method):
     )
     ended = project.run("eval", "a.eval.yaml")
     assert ended.status == 0, ended.stderr
+
+
+STOPS = """
+def answer(prompt):
+    word = "found"
+    breakpoint()
+    return word
+"""
+
+
+def test_a_debugger_stops_in_a_function_on_the_terminal_and_no_time_limit_ends_it(project):
+    project.write("agent.py", STOPS)
+    project.write(
+        "a.eval.yaml",
+        "target: python:agent.py:answer\nrun: {timeout_s: 0.5}\n"
+        "tests: [{id: a, input: x, assert: [equals: changed]}, {id: b, input: x, assert: [equals: found]}]\n",
+    )
+    process = project.start("eval", "a.eval.yaml", "--debug", stdin=subprocess.PIPE)
+    time.sleep(3)
+    _, stderr = process.communicate("p word\nword = 'changed'\nc\nc\n", timeout=60)
+    assert process.returncode == 0, stderr
+    assert "(Pdb) 'found'" in stderr
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 3
+    assert "breakpoint() requires the option --debug of agentv eval (agent.py:4, in answer)" in ended.stderr
+
+
+@pytest.mark.parametrize("words", [("--workers", "2"), ("--executor", "ray")])
+def test_debugging_is_one_trial_at_a_time_on_this_machine(project, words):
+    project.write("a.eval.yaml", "target: echo\ntests: [{id: a, input: x, assert: [equals: x]}]\n")
+    ended = project.run("eval", "a.eval.yaml", "--debug", *words)
+    assert ended.status == 2
+    assert "--debug runs one trial at a time on this machine" in ended.stderr

@@ -33,6 +33,8 @@ PLACES = {
     "GateRefusal": 0,
     "_diagnostic": 0,
     "foreign_code": 0,
+    "Raised": 0,
+    "CodeCall": 3,
     "Unavailable": 0,
     "Problem": 0,
     "Issue": 2,

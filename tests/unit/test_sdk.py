@@ -273,27 +273,6 @@ def test_a_function_of_a_file_does_not_hold_up_the_callers_loop(tmp_path):
     assert turns > 5
 
 
-def test_a_function_handed_to_evaluate_may_block_and_only_its_case_is_late():
-    gate = threading.Event()
-
-    async def answer(prompt: str) -> str:
-        if prompt == "hang":
-            gate.wait()
-        return prompt
-
-    tests = [one("hang", input="hang", timeout_s=0.2), one("b"), one("c")]
-    done = evaluate({"tests": tests}, target=answer)
-    gate.set()
-    assert {result.trial.case.id: result.status for result in done.results} == {
-        "hang": "errored",
-        "b": "passed",
-        "c": "passed",
-    }
-    (error,) = [result.error for result in done.results if result.error]
-    assert error.code == "timeout"
-    assert "the event loop is blocked (test_sdk.py:" in error.message
-
-
 def test_a_threshold_of_zero_for_a_run_is_warned_of_unless_a_gate_judges():
     gated = {**one(), "assert": [{"contains": "hello", "required": True}]}
     codes = [

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections import Counter
-from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from agentv.app.recorded_code import code_of
@@ -22,7 +21,6 @@ from agentv.authoring.code.fingerprints import (
     commands_of,
     digest_of,
     files_behind,
-    functions_behind,
     modules_behind,
 )
 from agentv.authoring.code.written_files import written_by
@@ -32,86 +30,68 @@ from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import SearchPaths, search_paths
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.ports import Embedder, Executor, Target, TargetRequest
+from agentv.ports import CodeCall, Embedder, Executor, Role, Target, TargetRequest
 from agentv.registry.fields import Command
 from agentv.user_code.functions.bytecode import Bytecode
-from agentv.user_code.functions.functions import import_user_module, load_module
-from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 CHANGED = "grader-changed"
 _LEFT = "if an earlier run wrote it as an answer, delete it before each run: otherwise it could be graded for this run"
 
 
 class ImportedCode:
-    """The Python files that this process imported unchanged: later changes on disk have no effect."""
+    """The compared files that workers have loaded, with their contents then: later changes on disk have no effect."""
 
     def __init__(self) -> None:
-        self._files: set[str] = set()
-        self._modules = 0
+        self._digests: dict[tuple[Role, str], set[str | None]] = {}
+        self._paths: dict[str, set[str]] = {}
         self._bytecode = Bytecode()
 
-    def __contains__(self, path: str) -> bool:
-        return bool(self._files) and os.path.realpath(path) in self._files
-
-    async def load(self, suites: Iterable[Suite], executor: Executor) -> None:
-        """Import grading code, so that no target can change it afterwards.
-
-        If an import fails or takes too long, this is reported where the code is used.
-        """
-        known = [suite.graders for suite in suites if suite.graders is not None]
-        self.forget_bytecode(path for files in known for path in files.digests)
-        graders = [files for files in known if files.functions]
-        limits: dict[tuple[str | None, str | None], float] = {}
-        for files in graders:
-            for place, limit in files.functions.items():
-                limits[place] = max(limit, limits.get(place, 0.0))
-        await asyncio.gather(*(_loaded(executor, place, limit) for place, limit in limits.items()))
-        for files in graders:
-            self._modules = 0
-            self.note(files.digests)
+    def watch(self, paths: Iterable[str]) -> None:
+        """Take note when a worker loads one of these files, which Python then compiles from the file itself."""
+        for path in paths:
+            self._paths.setdefault(os.path.realpath(path), set()).add(path)
+        self.forget_bytecode(paths)
 
     def forget_bytecode(self, paths: Iterable[str]) -> None:
-        """Have Python compile what it has not imported yet from the files that are compared."""
-        self._bytecode.remove(path for path in paths if path not in self._files)
+        """Have Python compile these sources again: what lies beside them may be of others."""
+        self._bytecode.remove(paths)
 
-    def note(self, known: Mapping[str, str]) -> None:
-        """Record unchanged files that were imported in the meantime."""
-        if len(sys.modules) == self._modules:
-            return
-        self._modules = len(sys.modules)
-        files = {path: os.path.realpath(path) for path in known}
-        imported = _files_of_modules({os.path.basename(real) for real in files.values() if real not in self._files})  # noqa: PTH119
-        for path, real in files.items():
-            if real in imported and real not in self._files and digest_of(path) == known[path]:
-                self._files.add(real)
+    def note(self, role: Role, files: Iterable[str]) -> None:
+        """A worker of a role has loaded files."""
+        for file in files:
+            for path in self._paths.get(os.path.realpath(file), ()):
+                self._digests.setdefault((role, path), set()).add(digest_of(path))
 
+    def loaded(self, role: Role, path: str) -> set[str | None]:
+        """The sha256 of a file whenever a worker of a role had loaded it."""
+        return self._digests.get((role, path), set())
 
-def _files_of_modules(names: Collection[str]) -> set[str]:
-    """The files of imported modules that have one of the names, without symbolic links."""
-    if not names:
-        return set()
-    files = (getattr(module, "__file__", None) for module in tuple(sys.modules.values()))
-    return {
-        os.path.realpath(file)
-        for file in files
-        if isinstance(file, str) and (os.path.basename(file) in names or os.path.islink(file))  # noqa: PTH114, PTH119  # hot: once a module
-    }
+    async def load(self, suites: Iterable[Suite], executor: Executor) -> None:
+        """Load grading code, so that no target can change it afterwards.
 
-
-async def _loaded(executor: Executor, place: tuple[str | None, str | None], limit_s: float) -> None:
-    """Import code, and stop waiting for it after a time: what uses it then errs, by its own time limit."""
-    await asyncio.wait([asyncio.ensure_future(executor.call(partial(_load, *place)))], timeout=limit_s)
+        If that fails or takes too long, it is reported where the code is used.
+        """
+        loading = []
+        for suite in suites:
+            if suite.graders is not None:
+                self.watch(suite.graders.digests)
+                loading += [
+                    asyncio.wait([asyncio.ensure_future(executor.python(_loading(suite, *place)))], timeout=limit_s)
+                    for place, limit_s in suite.graders.functions.items()
+                ]
+        await asyncio.gather(*loading)
 
 
-def _load(path: str | None, module: str | None) -> None:
-    try:
-        if path is not None:
-            load_module(path)
-        elif module:
-            with foreign_code("cannot-load", module):
-                import_user_module(module)
-    except ForeignError:
-        return  # it is reported where it is used
+def _loading(suite: Suite, path: str | None, module: str | None) -> CodeCall:
+    return CodeCall(
+        "grading",
+        "agentv.user_code.workers.adapters:load_module",
+        {"file": path, "module": module},
+        code="cannot-load",
+        what=path or module or "",
+        directory=os.path.dirname(path) if path else "",  # noqa: PTH120  # as it is written
+        env=suite.env or None,
+    )
 
 
 class SuiteFiles:
@@ -120,6 +100,7 @@ class SuiteFiles:
     def __init__(self, files: GraderFiles, imported: ImportedCode, own: tuple[str, ...] = ()) -> None:
         self._files = files
         self._imported = imported
+        self._loaded = partial(imported.loaded, "grading")
         self._own = own
         self._written: dict[Command, frozenset[str]] = {}
         self._under_way: Counter[str] = Counter()
@@ -172,10 +153,7 @@ class SuiteFiles:
         changed = next((path for path in found if not self._is_written(entry, path)), None)
         if changed is not None:
             return _failure(changed)
-        if bearing:
-            self._imported.forget_bytecode(self._opened(bearing))
-        if self._files.functions and bearing:
-            self._imported.note(self._files.digests)
+        self._imported.forget_bytecode(self._opened(bearing))
         return None
 
     def _opened(self, bearing: Iterable[object]) -> Iterator[str]:
@@ -183,7 +161,7 @@ class SuiteFiles:
         return (path for root, closure in found if root in self._files.digests for path in closure)
 
     def _changed(self, options: object) -> Iterator[str]:
-        found = changed_files(options, self._files.digests, self._imported, search=self._files.search)
+        found = changed_files(options, self._files.digests, self._loaded, search=self._files.search)
         yield from (path for root, path in found if not self._is_answer(root, path))
         if self._files.reread:
             yield from (path for path in files_behind(options, self._files.search) if path in self._files.reread)
@@ -203,7 +181,7 @@ def directories_of_targets(suite: Suite) -> tuple[str, ...]:
 def changed_files(
     options: object,
     known: Mapping[str, str],
-    imported: ImportedCode,
+    loaded: Callable[[str], set[str | None]],
     *,
     code_only: bool = False,
     search: SearchPaths | None = None,
@@ -216,20 +194,20 @@ def changed_files(
     Args:
         options: of an assertion or a target.
         known: path → sha256 at first.
-        imported: files that are not opened again.
+        loaded: path → its sha256 whenever a worker has loaded it, which does not open it again.
         code_only: data files may change, such as the memory of an agent.
         search: where programs look for code; None: as in this process.
     """
     for root, closure in code_behind(options, search):
         if root in known and (is_code(root) or not code_only):
-            yield from ((root, path) for path in closure if _differs(path, known, imported))
+            yield from ((root, path) for path in closure if _differs(path, known, loaded))
     yield from (
         (path, path) for path in modules_behind(options, search) if path not in known and digest_of(path) is not None
     )
 
 
-def _differs(path: str, known: Mapping[str, str], imported: ImportedCode) -> bool:
-    return digest_of(path) != known.get(path) and path not in imported
+def _differs(path: str, known: Mapping[str, str], loaded: Callable[[str], set[str | None]]) -> bool:
+    return (loaded(path) or {digest_of(path)}) != {known.get(path)}
 
 
 def _failure(path: str) -> Failure:
@@ -243,31 +221,21 @@ class UnchangedTarget:
     def __init__(self, wrapped: Target, spec: TargetSpec, imported: ImportedCode, *, code_only: bool) -> None:
         self._wrapped = wrapped
         self._spec = spec
-        self._imported = imported
+        self._loaded = partial(imported.loaded, "tested")
         self._code_only = code_only
-        self._imports = any(True for _ in functions_behind(spec.settings))
-        imported.forget_bytecode(spec.files)
+        imported.watch(spec.files)
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         """Ask, unless a file of the target's has changed."""
         path = next(self._changed(), None)
-        if path is not None:
-            return _failure(path)
-        return self._noted(request) if self._imports else self._wrapped.answer(request)
+        return self._wrapped.answer(request) if path is None else _failure(path)
 
     def _changed(self) -> Iterator[str]:
         spec, known = self._spec, self._spec.files
-        found = changed_files(spec.settings, known, self._imported, code_only=self._code_only, search=spec.search)
+        found = changed_files(spec.settings, known, self._loaded, code_only=self._code_only, search=spec.search)
         yield from (path for _, path in found)
         looked_at = (path for path in known if is_code(path) or not self._code_only)
-        yield from (path for path in looked_at if _differs(path, known, self._imported))
-
-    async def _noted(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask code that is imported at its first call, and is not read again."""
-        given = self._wrapped.answer(request)
-        answer = given if isinstance(given, TargetResponse | Failure) else await given
-        self._imported.note(self._spec.files)
-        return answer
+        yield from (path for path in looked_at if _differs(path, known, self._loaded))
 
     async def close(self) -> None:
         """Release the resources of the target."""

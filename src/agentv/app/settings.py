@@ -48,6 +48,7 @@ class EvalSettings:
         replay, replay_mode: the cassette to take answers from; `new`: make and record missing calls.
         cache: reuse answers of earlier runs, and store those of this one.
         executor: run trials in this process, or on a Ray cluster.
+        debug: run one trial at a time, with Python code connected to the terminal, and without time limits for it.
         budget_usd, budget_tokens: budget of the run, including earlier processes of a resumed one.
         until, alpha: `decided`: stop sampling a case once its pass rate is decided, with error rate alpha.
         against, margin: end the run once its comparison with this run is decided; a loss up to the margin does not
@@ -102,6 +103,7 @@ class EvalSettings:
     replay_mode: Literal["strict", "new"] = "strict"
     cache: bool | None = None
     executor: Literal["local", "ray"] = "local"
+    debug: bool = False
     fail_fast: bool = False
     strict: bool = False
     allow_unchecked: bool = False
@@ -177,6 +179,9 @@ def check_settings(settings: EvalSettings) -> None:
             raise UsageError(f"{name} must be a whole number of at least {least}, found {value!r}")
     if settings.executor not in EXECUTORS:
         raise UsageError(f"executor must be one of {', '.join(EXECUTORS)}, found {settings.executor!r}")
+    if settings.debug and (settings.executor != "local" or settings.workers is not None):
+        other = "workers" if settings.executor == "local" else "executor ray"
+        raise UsageError(f"--debug runs one trial at a time on this machine, so omit --{other}")
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
             raise UsageError(f"{flag} has an empty tag", "give a tag, or omit the flag")

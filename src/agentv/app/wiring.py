@@ -24,6 +24,7 @@ from agentv.ports import (
     AnswerLookup,
     Call,
     Embedder,
+    Executor,
     ScriptedTools,
     Target,
     WorkArchive,
@@ -116,7 +117,8 @@ class WorkServices:
         failures: what failed after the last trial.
     """
 
-    def __init__(self, settings: Callable[[], WorkspaceSettings] | None = None) -> None:
+    def __init__(self, executor: Executor, settings: Callable[[], WorkspaceSettings] | None = None) -> None:
+        self._executor = executor
         self.settings = settings
         self.failures: tuple[Failure, ...] = ()
         self._workspaces: Workspaces | None = None
@@ -138,7 +140,7 @@ class WorkServices:
         if self._scripted_tools is None:
             from agentv.agents.scripted_tools.servers import LocalScriptedTools
 
-            self._scripted_tools = LocalScriptedTools()
+            self._scripted_tools = LocalScriptedTools(self._executor)
         return self._scripted_tools
 
     async def close(self) -> None:
@@ -168,6 +170,7 @@ class Connections:
         budget_limiter: what the calls may spend; None: there is no budget.
         answers: where answers are found and kept; None: nowhere.
         workspace_settings: where workspaces are made and kept; None: as the system has it.
+        debug: Python code is connected to the terminal.
     """
 
     def __init__(
@@ -176,21 +179,23 @@ class Connections:
         budget_limiter: BudgetLimiter | None = None,
         answers: Answers | None = None,
         workspace_settings: Callable[[], WorkspaceSettings] | None = None,
+        *,
+        debug: bool = False,
     ) -> None:
         self.answers = answers or Answers(NoAnswers())
         self.store = self.answers.store
         self.unanswered = self.answers.no_target
         self.clock = SystemClock()
-        self.executor = DaemonThreads()
+        self.imported = ImportedCode()
+        self.executor = DaemonThreads(self.imported.note, debug=debug)
         self.throttle = CallThrottle(workers, budget_limiter=budget_limiter)
         self._javascript: dict[int, LazyJavaScript] = {}
         self._targets: dict[int, Target] = {}
         self._judges: dict[tuple[int, int], Judge] = {}
         self._embedders: dict[int, EmbeddingCache] = {}
         self._checks: dict[int, SuiteFiles | None] = {}
-        self.work = WorkServices(workspace_settings)
+        self.work = WorkServices(self.executor, workspace_settings)
         self._kept: list[object] = []  # alive, so that their ids stay their own
-        self.imported = ImportedCode()
 
     @property
     def kept_works(self) -> WorkArchive | None:
@@ -317,12 +322,12 @@ def _lacks_gateway(spec: TargetSpec) -> bool:
     return protocol is not None and spec.upstream is None and getattr(settings, "gateway", None) is not False
 
 
-def callable_target(function: Callable[..., Any], *, on_our_loop: bool = False) -> TargetSpec:
-    """A target that a function of the caller's is; `on_our_loop`: it belongs to the loop that the run is on."""
+def callable_target(function: Callable[..., Any]) -> TargetSpec:
+    """A target that a function of the caller's is."""
     from agentv.targets.python import GivenFunction
 
     name = getattr(function, "__name__", type(function).__name__)
-    settings = GivenFunction(function, on_our_loop)
+    settings = GivenFunction(function)
     return TargetSpec(name, "python", settings, public={"provider": "python", "function": name})
 
 

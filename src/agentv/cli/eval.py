@@ -126,6 +126,11 @@ class Finite(click.FloatRange):
 @click.option(
     "--executor", type=click.Choice(EXECUTORS), default="local", help="Run trials on this machine or on a Ray cluster."
 )
+@click.option(
+    "--debug",
+    is_flag=True,
+    help="Run one trial at a time, without time limits, with Python code on the terminal: breakpoint() works.",
+)
 @click.option("--variant", "variants", multiple=True, metavar="NAME", help="Run only this variant. Repeatable.")
 @click.option(
     "--sandbox", type=click.Choice(("none", "bwrap", "docker")), help="What confines agents to their workspaces."
@@ -173,6 +178,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
     """
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     shown = {name: options.pop(name) for name in ("quiet", "verbose", "no_progress")}
+    shown["no_progress"] |= options.get("debug", False)  # which would be drawn over the debugger's prompt
     shown_as = ProgressOptions(form, promotes=promotes, **shown)
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agentv.matching.json_text import NotJson, UnsearchableError, json_in
-from agentv.model.run.context import AssertionContext, for_user_code, promptfoo_context
+from agentv.model.run.context import AssertionContext, promptfoo_context
+from agentv.model.run.context_wire import wire_of_context
 from agentv.model.suite.assertion import Transform
 from agentv.model.values import json_path
 from agentv.model.values.formatting import shorten
 from agentv.model.values.response import Failure
 from agentv.model.values.retrieved import context_json
 from agentv.model.values.values import Json
+from agentv.ports import CodeCall, Raised
 from agentv.templating import RenderError, Scope, evaluate
-from agentv.user_code.functions.functions import arguments_for, load_function
-from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 JAVASCRIPT = frozenset({"javascript", "javascript-file"})
 CODE = JAVASCRIPT | {"function"}
@@ -97,8 +95,6 @@ async def value_of(transform: Transform, context: AssertionContext) -> Any | Fai
         return _evaluated(transform.expression, context)
     except RecursionError:
         return Failure("transform-failed", f"the transform {transform.expression!r} failed: {TOO_DEEP}")
-    except ForeignError as error:
-        return error.failure
     except (RenderError, ValueError, LookupError) as error:
         return Failure("transform-failed", f"the transform {transform.expression!r} failed: {error}")
 
@@ -169,25 +165,23 @@ async def _in_javascript(transform: Transform, context: AssertionContext) -> Any
     return found
 
 
-async def _called(transform: Transform, context: AssertionContext) -> Any:
-    what = _title(transform)
-    context = for_user_code(context)
-
-    def call() -> Any:
-        with foreign_code("transform-failed", what):
-            function = load_function(transform.expression, path=transform.file)
-            offered = {
-                "output": context.graded_value,
-                "context": context,
-                "vars": context.vars,
-                "metadata": {**context.response_metadata, **context.metadata},
-            }
-            return partial(function, **arguments_for(function, offered, "output"))()
-
-    async def awaited() -> Any:
-        with foreign_code("transform-failed", what):
-            return await value
-
-    executor = context.services.executor
-    value = await executor.call(call)
-    return await executor.call_async(awaited) if inspect.isawaitable(value) else value
+async def _called(transform: Transform, context: AssertionContext) -> Any | Failure:
+    offered = {
+        "output": context.graded_value,
+        "vars": context.vars,
+        "metadata": {**context.response_metadata, **context.metadata},
+    }
+    call = CodeCall(
+        "grading",
+        "agentv.user_code.workers.adapters:by_name",
+        {"offered": offered, "single": "output", "context_as": ("context",), "context": wire_of_context(context)},
+        code="transform-failed",
+        what=_title(transform),
+        function=transform.expression,
+        file=transform.file,
+        env=dict(context.env) or None,
+    )
+    found = await context.services.executor.python(call)
+    if isinstance(found, Raised):
+        return replace(found, code="transform-failed") if found.code == "bad-result" else found
+    return found.value

@@ -25,7 +25,6 @@ from typing import Any
 from agentv.registry.plugins import KINDS, Plugin, PluginCode, Problem
 from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
 from agentv.user_code.processes.interrupts import SignalError
-from agentv.user_code.processes.replaced_code import check
 from agentv.version import __version__
 
 IMPORT_S = 60.0
@@ -171,7 +170,6 @@ def _named(plugin: Plugin) -> object:
         raise BadPluginError(
             f"an entry must read NAME = module:Class, found '{plugin.value}'", plugin.file, plugin.line
         )
-    check.expect_user_code()
     module = import_module(found["module"])
     value: Any = module
     for part in (found["attribute"] or "").split("."):

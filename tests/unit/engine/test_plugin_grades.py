@@ -50,7 +50,7 @@ def graded(assertion, **settings) -> Grade:
         context = AssertionContext((), "answer", _services=SimpleNamespace(executor=executor))
         entry = AssertionEntry("nice", assertion, AssertionSettings(**settings), plugin="acme-evals 1.2 abc")
         (score,) = await grade_entries([entry], context, SystemClock())
-        executor.close()
+        await executor.aclose()
         return score.grade
 
     return asyncio.run(grade())

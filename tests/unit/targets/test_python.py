@@ -9,7 +9,8 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import FunctionRef
-from agentv.targets.python import OFFERED, GivenFunction, Python
+from agentv.targets.python import GivenFunction, Python
+from agentv.targets.python_call import OFFERED
 from doubles.asking import answer, answers, code, request, spec_of
 
 numbers = count()
@@ -146,7 +147,7 @@ def test_it_is_loaded_once_off_the_loop_and_not_timed(python, tmp_path):
     assert [one.output for one in found] == list("01234")
     assert all(one.duration_ms < 40 for one in found)
     [log] = tmp_path.glob("*.log")
-    assert log.read_text() == "agentv-user-code"
+    assert log.read_text() == "MainThread"
 
 
 def test_a_call_cancelled_while_it_is_loaded_does_not_spoil_the_others(python):
@@ -155,11 +156,15 @@ def test_a_call_cancelled_while_it_is_loaded_does_not_spoil_the_others(python):
     async def ask():
         from agentv.user_code.functions.threads import DaemonThreads
 
-        target = settings.connect(spec_of(settings), DaemonThreads())
+        executor = DaemonThreads()
+        target = settings.connect(spec_of(settings), executor)
         calls = [asyncio.ensure_future(target.answer(request(str(number)))) for number in range(3)]
         await asyncio.sleep(0.01)
         calls[0].cancel()
-        return await asyncio.gather(*calls, return_exceptions=True)
+        try:
+            return await asyncio.gather(*calls, return_exceptions=True)
+        finally:
+            await executor.aclose()
 
     first, *others = asyncio.run(ask())
     assert isinstance(first, asyncio.CancelledError)

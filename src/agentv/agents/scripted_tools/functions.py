@@ -1,11 +1,10 @@
-"""Functions of users that answer calls of scripted tools."""
+"""Functions of users that answer calls of scripted tools, in a worker."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from agentv.lazy_dataclass import dataclass
@@ -13,9 +12,8 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.suite.tools import ScriptedTool
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import Executor
-from agentv.user_code.functions.functions import arguments_for, load_function, plan_call
-from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.ports import CodeCall, Executor, Raised
+from agentv.user_code.functions.functions import arguments_for, plan_call
 
 STATE = "state"
 ARGUMENTS = "arguments"
@@ -30,54 +28,57 @@ class Returned:
     state: JsonObject
 
 
-def load(tool: ScriptedTool) -> Callable[..., Any] | Failure:
-    """The function of a tool; why it cannot be called."""
-    path, _, name = tool.function.rpartition(":")
-    try:
-        function = load_function(name, path=path)
-        plan_call(function, (*tool.parameters, STATE, ARGUMENTS), ARGUMENTS)
-    except ForeignError as error:
-        return error.failure
-    return function
+async def checked(tool: ScriptedTool, executor: Executor) -> Failure | None:
+    """Why the function of a tool cannot be called."""
+    found = await executor.python(_call(tool, "check", {"parameters": list(tool.parameters)}))
+    return found if isinstance(found, Raised) else None
+
+
+def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
+    """In a worker: refuse a function that asks for what no call offers.
+
+    Raises:
+        ForeignError: it does.
+    """
+    plan_call(function, (*payload["parameters"], STATE, ARGUMENTS), ARGUMENTS)
 
 
 async def called(
-    tool: ScriptedTool, function: Callable[..., Any], given: Mapping[str, Any], state: JsonObject, executor: Executor
+    tool: ScriptedTool, given: Mapping[str, Any], state: JsonObject, executor: Executor
 ) -> Returned | Failure:
-    """Call a function with a copy of the state: what it changes counts only if it returns."""
-    own: Any = json.loads(json.dumps(state))
-
-    def call() -> Any:
-        with foreign_code("bad-result", tool.name):
-            offered = {**given, STATE: own, ARGUMENTS: dict(given)}
-            return function(**arguments_for(function, offered, ARGUMENTS))
-
-    async def awaited() -> Any:
-        with foreign_code("bad-result", tool.name):
-            value = call()
-            return await value if inspect.isawaitable(value) else value
-
+    """Call a function with the state: what it changes counts only if it returns."""
     try:
         async with asyncio.timeout(CODE_TIMEOUT_S):
-            if inspect.iscoroutinefunction(function):
-                value = await executor.call_async(awaited)
-            else:
-                value = await executor.call(call)
-        return Returned(_plain(value), _plain(own))
+            found = await executor.python(_call(tool, "call", {"given": given, "state": state}))
     except TimeoutError:
         return Failure("timeout", f"{tool.name} returned nothing within {CODE_TIMEOUT_S:g} s")
-    except ForeignError as error:
-        cause = error.__cause__
-        return Failure(error.failure.code, str(cause) if cause is not None and str(cause) else error.failure.message)
-    except (TypeError, ValueError, RecursionError) as error:
-        return Failure("bad-result", f"{tool.name} must return JSON and keep JSON in its state: {error}")
+    if not isinstance(found, Raised):
+        value, left = found.value
+        return Returned(value, left)
+    if found.code == "bad-result" and found.message.startswith(f"{tool.name} returned a value"):
+        return Failure("bad-result", f"{tool.name} must return JSON and keep JSON in its state: {found.cause}")
+    return Failure(found.code, found.cause or found.message)
 
 
-def _plain(value: Any) -> Any:
-    """A copy, as JSON has it.
+def call(function: Callable[..., Any], payload: Mapping[str, Any]) -> Any:
+    """In a worker: what a function returns, and the state that it leaves."""
+    given, state = payload["given"], payload["state"]
+    value = function(**arguments_for(function, {**given, STATE: state, ARGUMENTS: dict(given)}, ARGUMENTS))
+    return _awaited(value, state) if inspect.isawaitable(value) else (value, state)
 
-    Raises:
-        TypeError: it is not JSON.
-        ValueError: it contains a number that JSON lacks, or itself.
-    """
-    return json.loads(json.dumps(value, allow_nan=False))
+
+async def _awaited(value: Awaitable[Any], state: JsonObject) -> Any:
+    return await value, state
+
+
+def _call(tool: ScriptedTool, adapter: str, payload: Mapping[str, Any]) -> CodeCall:
+    file, _, name = tool.function.rpartition(":")
+    return CodeCall(
+        "world",
+        f"agentv.agents.scripted_tools.functions:{adapter}",
+        payload,
+        code="bad-result",
+        what=tool.name,
+        function=name,
+        file=file,
+    )

@@ -6,12 +6,12 @@ import asyncio
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from agentv.agents.scripted_tools.functions import load
+from agentv.agents.scripted_tools.functions import checked
 from agentv.agents.scripted_tools.joined import joined
 from agentv.agents.scripted_tools.tool_calls import ToolCalls
 from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
@@ -21,7 +21,6 @@ from agentv.model.values.trace import ToolCallStep, Trace
 from agentv.model.values.values import JsonObject
 from agentv.ports import Executor
 from agentv.registry.extras import missing_extra
-from agentv.user_code.functions.threads import DaemonThreads
 from agentv.user_code.processes.leftovers import temporary_prefix
 from agentv.user_code.unix_sockets import listening_at
 
@@ -33,10 +32,10 @@ _HIDDEN_DIRECTORY = ".agentv-tools-"
 
 
 class LocalScriptedTools:
-    """Starts scripted tools in this process. Functions of users run on threads of their own."""
+    """Starts scripted tools in this process. Functions of users run in workers."""
 
-    def __init__(self) -> None:
-        self._executor = DaemonThreads()
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
 
     async def start(
         self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = "", network: Network = "host"
@@ -53,10 +52,10 @@ class LocalScriptedTools:
         missing = missing_extra("mcp", "agents", "serving scripted tools")
         if missing is not None:
             return Failure("cannot-load", f"{missing.message}; {missing.hint}")
-        functions = await self._loaded(servers)
-        if isinstance(functions, Failure):
-            return functions
-        running = RunningTools(servers, functions, self._executor)
+        failure = await self._unfit(servers)
+        if failure is not None:
+            return failure
+        running = RunningTools(servers, self._executor)
         try:
             await running.open(directory, network)
         except OSError as error:
@@ -67,32 +66,22 @@ class LocalScriptedTools:
             raise
         return running
 
-    async def _loaded(self, servers: Sequence[ScriptedServer]) -> dict[str, dict[str, Callable[..., Any]]] | Failure:
-        """Server → tool → its function."""
-        found: dict[str, dict[str, Callable[..., Any]]] = {}
-        for server in servers:
-            found[server.name] = {}
-            for tool in server.tools:
-                if tool.function:
-                    function = await self._executor.call(lambda tool=tool: load(tool))  # type: ignore[misc]
-                    if isinstance(function, Failure):
-                        return function
-                    found[server.name][tool.name] = function
-        return found
+    async def _unfit(self, servers: Sequence[ScriptedServer]) -> Failure | None:
+        """Why one of the functions cannot be called."""
+        for tool in (tool for server in servers for tool in server.tools if tool.function):
+            failure = await checked(tool, self._executor)
+            if failure is not None:
+                return failure
+        return None
 
 
 class RunningTools:
     """The scripted tools of one trial."""
 
-    def __init__(
-        self,
-        servers: Sequence[ScriptedServer],
-        functions: Mapping[str, Mapping[str, Callable[..., Any]]],
-        executor: Executor,
-    ) -> None:
+    def __init__(self, servers: Sequence[ScriptedServer], executor: Executor) -> None:
         began = time.monotonic()
         self._scripted = servers
-        self._calls = {one.name: ToolCalls(one, functions[one.name], executor, began) for one in servers}
+        self._calls = {one.name: ToolCalls(one, executor, began) for one in servers}
         self._listening: list[SocketServer | HttpServer] = []
         self._directory = ""
         self.servers: tuple[McpServer, ...] = ()

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agentv.agents.scripted_tools.functions import Returned, called
@@ -36,8 +36,7 @@ class ToolCalls:
 
     Args:
         server: as it is written.
-        functions: tool → the loaded function.
-        executor: threads for users' code.
+        executor: runs users' code.
         began: when the trial began, by the clock of `time.monotonic`.
 
     Attributes:
@@ -46,12 +45,9 @@ class ToolCalls:
         listed: the agent has asked for the tools.
     """
 
-    def __init__(
-        self, server: ScriptedServer, functions: Mapping[str, Callable[..., Any]], executor: Executor, began: float
-    ) -> None:
+    def __init__(self, server: ScriptedServer, executor: Executor, began: float) -> None:
         self._server = server
         self._tools = {tool.name: tool for tool in server.tools}
-        self._functions = functions
         self._executor = executor
         self._began = began
         self._counts: Counter[str] = Counter()
@@ -85,10 +81,9 @@ class ToolCalls:
             return (
                 Result(error="timed out", timed_out=True) if failure.error == TIMEOUT else Result(error=failure.error)
             )
-        function = self._functions.get(name)
-        if function is None:
+        if not tool.function:
             return Result(tool.returns)
-        found = await called(tool, function, arguments, self.state, self._executor)
+        found = await called(tool, arguments, self.state, self._executor)
         if isinstance(found, Failure):
             return Result(error=found.message)
         return self._returned(found)

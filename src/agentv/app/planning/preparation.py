@@ -323,7 +323,7 @@ def directory_of(suites: tuple[Suite, ...]) -> str:
 
 def workers_of(prepared: Prepared) -> int:
     """Number of concurrent trials."""
-    if works_in_existing(prepared.suites):
+    if prepared.settings.debug or works_in_existing(prepared.suites):
         return 1
     requested = prepared.settings.workers
     of_suites = [suite.run.workers for suite in prepared.suites if suite.run.workers is not None]

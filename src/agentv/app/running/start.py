@@ -159,7 +159,13 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     journal.begin(record)
     logs = logs_of(prepared)
     answers = replace(run.sources.answers(journal), spending=journal)
-    connections = Connections(workers_of(prepared), run.budget_limiter, answers, lambda: workspace_settings(run))
+    connections = Connections(
+        workers_of(prepared),
+        run.budget_limiter,
+        answers,
+        lambda: workspace_settings(run),
+        debug=prepared.settings.debug,
+    )
     if loads_code and (run.sources.code is None or run.sources.code.asks):  # not what a cassette stands for
         await connections.imported.load(prepared.suites, connections.executor)
     return StartedRun(run, journal, connections, earlier, sampler, record, logs)

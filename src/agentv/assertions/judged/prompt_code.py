@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
+from agentv.assertions.services_for_workers import ADAPTERS, services_of
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.context import AssertionContext, for_user_code
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.context_wire import wire_of_context
 from agentv.model.run.rubric import WRITER_NAMES
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json, JsonObject, own_copy
+from agentv.model.values.values import Json, JsonObject
+from agentv.ports import CodeCall, Raised
 from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PromptCode
 from agentv.user_code.excerpts import last_error
-from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
-from agentv.user_code.functions.guard import ForeignError, foreign_code
 from agentv.user_code.javascript.commands import with_sdk
 from agentv.user_code.processes.processes import run_program
 
@@ -39,7 +38,7 @@ class CodeWriter:
     async def write(self, values: Mapping[str, Json], context: AssertionContext) -> Made:
         """The prompt; what the code raises, returns or prints that is none is a Failure."""
         if self.code.function is not None:
-            return await _called(self.code.function, _offered(values, context, self.code.config), context)
+            return await _called(self.code.function, values, self.code.config, context)
         payload = payload_of(values, context, self.code.config)
         if self.code.script is not None:
             return await _scripted(self.code.script, payload, context)
@@ -62,44 +61,33 @@ def payload_of(values: Mapping[str, Json], context: AssertionContext, config: Js
     }
 
 
-def _offered(values: Mapping[str, Json], context: AssertionContext, config: JsonObject) -> dict[str, Any]:
-    own, config = for_user_code(context), own_copy(config)
-    others: dict[str, Any] = {"vars": own.vars, "config": config, "case_id": own.case_id, "ctx": own}
-    return {**dict.fromkeys(WRITER_NAMES, ""), **own_copy(values), **others}
-
-
-@lru_cache(maxsize=1024)
-def _planned(function: FunctionRef) -> tuple[Callable[..., object], CallPlan]:
-    loaded = load_function(function.name, path=function.path, module=function.module)
-    return loaded, plan_call(loaded, WRITER_NAMES, "ctx")
-
-
-async def _called(function: FunctionRef, offered: Mapping[str, Any], context: AssertionContext) -> Made:
-    executor = context.services.executor
-
-    def load() -> tuple[Callable[..., object], CallPlan]:
-        with foreign_code(PROMPT_FAILED, function.name):
-            return _planned(function)
-
-    def call() -> Any:
-        with foreign_code(PROMPT_FAILED, function.name):
-            return plan.bind(loaded, offered)()
-
-    async def awaited(made: Callable[[], Any]) -> Any:
-        with foreign_code(PROMPT_FAILED, function.name):
-            return await made()
-
-    try:
-        loaded, plan = await executor.call(load)
-        if inspect.iscoroutinefunction(loaded):
-            # made where it is awaited: a coroutine that nobody comes to await would be told as a bug
-            return _read(await executor.call_async(lambda: awaited(call)), function.name)
-        value = await executor.call(call)
-        if inspect.isawaitable(value):  # such as that of a decorated function
-            value = await executor.call_async(lambda: awaited(lambda: value))
-        return _read(value, function.name)
-    except ForeignError as error:
-        return error.failure
+async def _called(
+    function: FunctionRef, values: Mapping[str, Json], config: JsonObject, context: AssertionContext
+) -> Made:
+    others: dict[str, Any] = {"vars": context.vars, "config": config, "case_id": context.case_id}
+    call = CodeCall(
+        "grading",
+        f"{ADAPTERS}:by_name",
+        {
+            "offered": {**dict.fromkeys(WRITER_NAMES, ""), **values, **others},
+            "single": "ctx",
+            "context_as": ("ctx",),
+            "context": wire_of_context(context),
+        },
+        code=PROMPT_FAILED,
+        what=function.name,
+        function=function.name,
+        file=function.path,
+        module=function.module,
+        env=dict(context.env) or None,
+        handler=services_of(context),
+    )
+    found = await context.services.executor.python(call)
+    if not isinstance(found, Raised):
+        return _read(found.value, function.name)
+    if found.code == "bad-result":
+        return Failure(PROMPT_FAILED, f"{function.name} must return text or messages, not {found.cause}")
+    return found
 
 
 async def _scripted(script: JavaScriptSource, payload: JsonObject, context: AssertionContext) -> Made:

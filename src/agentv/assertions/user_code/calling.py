@@ -1,62 +1,44 @@
-"""Calls of users' Python functions: on threads of theirs, guarded, their results read as grades."""
+"""Calls of users' Python functions that grade, in workers, and their results read as grades."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from dataclasses import replace
 
-from agentv.assertions.user_code.result import grade_of
+from agentv.assertions.services_for_workers import services_of
+from agentv.assertions.user_code.result import BAD_RESULT, grade_of
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.context_wire import wire_of_context
 from agentv.model.run.grade import Grade
-from agentv.ports import Executor
-from agentv.user_code.functions.guard import ForeignError, foreign_code
-
-RAISED = "assertion-raised"
-
+from agentv.model.values.values import JsonObject
+from agentv.ports import CodeCall, Raised
 
 Read = Callable[[object, str], Grade]
 """(what user code returned, whose code it is) → its grade."""
 
 
-async def grade_on_thread(subject: str, call: Callable[[], object], executor: Executor, read: Read = grade_of) -> Grade:
-    """The grade that a call leads to. What an `async def` returns is awaited on the users' event loop.
+async def grade_in_worker(
+    context: AssertionContext, call: CodeCall, config: JsonObject | None, read: Read = grade_of
+) -> Grade:
+    """The grade that a call leads to.
 
     Args:
-        subject: whose code it is, for messages.
-        call: loads and calls the user's function.
-        executor: runs calls where one that never returns blocks nothing else.
+        context: of the answer; the worker gets it with the payload.
+        call: its payload is what the adapter gets beside the context.
+        config: the context's `config` there; None: as it is.
         read: converts the return value to a grade.
 
     Returns:
-        The grade; errored with `assertion-raised` or `cannot-load` where the code raises or calls `sys.exit`.
+        The grade; errored with `assertion-raised`, `cannot-load` or `user-code-died` where there is none.
     """
-    try:
-        outcome = await executor.call(lambda: _outcome(subject, call, read))
-        if isinstance(outcome, Grade):
-            return outcome
-        return await executor.call_async(lambda: _awaited(subject, outcome, read))
-    except ForeignError as error:
-        return Grade.errored(error.failure.code, error.failure.message)
-
-
-async def grade_coroutine(subject: str, call: Callable[[], object], executor: Executor, read: Read = grade_of) -> Grade:
-    """As `grade_on_thread`, for a call that is known to return a coroutine and to run none of it."""
-    try:
-        return await executor.call_async(lambda: _made_there(subject, call, read))
-    except ForeignError as error:
-        return Grade.errored(error.failure.code, error.failure.message)
-
-
-def _outcome(subject: str, call: Callable[[], object], read: Read = grade_of) -> Grade | Awaitable[object]:
-    with foreign_code(RAISED, subject):
-        value = call()
-        return value if inspect.isawaitable(value) else read(value, subject)
-
-
-async def _made_there(subject: str, call: Callable[[], object], read: Read) -> Grade:
-    outcome = _outcome(subject, call, read)
-    return outcome if isinstance(outcome, Grade) else await _awaited(subject, outcome, read)
-
-
-async def _awaited(subject: str, outcome: Awaitable[object], read: Read = grade_of) -> Grade:
-    with foreign_code(RAISED, subject):
-        return read(await outcome, subject)
+    payload = {**call.payload, "context": wire_of_context(context, config)}
+    env = dict(context.env) or None
+    found = await context.services.executor.python(
+        replace(call, payload=payload, env=env, handler=services_of(context))
+    )
+    if not isinstance(found, Raised):
+        return read(found.value, call.what)
+    if found.code == BAD_RESULT and found.cause:
+        wanted = "it must return a bool, a number, or an object with 'pass' or 'score'"
+        return Grade.errored(BAD_RESULT, f"{call.what} returned {found.cause}; {wanted}")
+    return Grade.errored(found.code, found.message)

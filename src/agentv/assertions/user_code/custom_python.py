@@ -1,38 +1,32 @@
-"""Custom assertions in Python: checked by their syntax tree when loaded, run in this process when graded."""
+"""Custom assertions in Python: checked by their syntax tree when loaded, run in a worker when graded."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from agentv.assertions.user_code.calling import grade_coroutine, grade_on_thread
+from agentv.assertions.services_for_workers import ADAPTERS
+from agentv.assertions.user_code.calling import grade_in_worker
 from agentv.assertions.user_code.custom_options import at_their_place, label_of, merge_config
 from agentv.assertions.user_code.grading_result import from_python
 from agentv.assertions.user_code.result import grade_of
 from agentv.assertions.user_code.signature import BAD_FILE, Signature, read_signature
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.context import AssertionContext, for_user_code
+from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
-from agentv.model.values.response import Failure
-from agentv.model.values.values import JsonObject, own_copy
+from agentv.model.values.values import JsonObject
+from agentv.ports import CodeCall
 from agentv.registry.fields import Issue
-from agentv.user_code.functions.functions import load_function
-from agentv.user_code.functions.guard import ForeignError
 
 
 @dataclass(slots=True)
 class PythonType:
-    """A `.py` file in `.agentv/assertions/`. It is parsed at its first use, and imported at the first grading."""
+    """A `.py` file in `.agentv/assertions/`. It is parsed at its first use."""
 
     name: str
     path: str
     _read: Signature | Issue | None = None
-    _function: Callable[..., Any] | None = field(default=None, repr=False)
-    _failure: Failure | None = field(default=None, repr=False)
 
     @property
     def signature(self) -> Signature | Issue:
@@ -67,27 +61,6 @@ class PythonType:
         issues += at_their_place(signature.validate(merged), options)
         return issues or PythonAssertion(self, signature.function, merged, signature.takes_output)
 
-    def load(self, function: str) -> Callable[..., Any]:
-        """The function itself; imports the file, once.
-
-        Raises:
-            ForeignError: the file cannot be imported, or has no such function when run.
-        """
-        if self._failure is not None:
-            raise ForeignError(self._failure)
-        if self._function is None:
-            try:
-                self._function = load_function(function, path=self.path)
-            except ForeignError as error:
-                self._failure = error.failure
-                raise
-        return self._function
-
-    @property
-    def is_coroutine(self) -> bool:
-        """Whether calling its function is known to run none of it, since awaiting does."""
-        return self._function is not None and inspect.iscoroutinefunction(self._function)
-
 
 @dataclass(frozen=True, slots=True)
 class PythonAssertion:
@@ -121,18 +94,18 @@ class PythonAssertion:
         return label_of(self.parameters)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Call the function: on a thread, or on the users' event loop where it is `async def`."""
-        context = for_user_code(context, self.parameters or None)
-        given = (context.graded_value, context) if self.takes_output else (context,)
-
-        def call() -> object:
-            return self.type.load(self.function)(*given, **own_copy(self.parameters))
-
-        name, executor = self.type.name, context.services.executor
+        """Call the function in its worker."""
+        call = CodeCall(
+            "grading",
+            f"{ADAPTERS}:with_context",
+            {"takes_output": self.takes_output, "parameters": self.parameters},
+            code="assertion-raised",
+            what=self.type.name,
+            function=self.function,
+            file=self.path,
+        )
         read = _read if self.takes_output else grade_of
-        if self.type.is_coroutine:
-            return await grade_coroutine(name, call, executor, read)
-        return await grade_on_thread(name, call, executor, read)
+        return await grade_in_worker(context, call, self.parameters or None, read)
 
 
 def _read(value: object, subject: str) -> Grade:

@@ -6,14 +6,14 @@ import ast
 import json
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import CodeType
 from typing import Any
 
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
-from agentv.user_code.processes.replaced_code import check
+from agentv.user_code.workers.adapters import context_of
 
 BAD_PYTHON = "bad-python"
 _PLACE = "<python>"
@@ -44,13 +44,18 @@ def compile_inline(code: str) -> CodeType | Failure:
         return Failure(BAD_PYTHON, f"not valid Python: {str(error) or type(error).__name__}")
 
 
+def called(_function: None, payload: Mapping[str, Any]) -> object:
+    """In a worker: what inline code returns for an output and its context."""
+    context = context_of(payload["context"])
+    return inline_function(payload["code"])(context.graded_value, context)
+
+
 @lru_cache(maxsize=1024)
 def inline_function(code: str) -> Callable[[Json, Any], object]:
     """The function of inline code that `compile_inline` has validated."""
     compiled = compile_inline(code)
     if isinstance(compiled, Failure):
         raise TypeError(compiled.message)
-    check.expect_user_code()
     namespace: dict[str, Any] = {"__name__": "agentv_inline", "json": json}  # as in promptfoo
     exec(compiled, namespace)  # noqa: S102  # running the user's own code is what the type `python` is for
     return namespace["assertion"]  # type: ignore[no-any-return]  # the wrapper defines it

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from functools import lru_cache
 from typing import Annotated, ClassVar
 
-from agentv.assertions.user_code.calling import grade_on_thread
+from agentv.assertions.services_for_workers import ADAPTERS
+from agentv.assertions.user_code.calling import grade_in_worker
 from agentv.assertions.user_code.grading_result import at_threshold, from_python
-from agentv.assertions.user_code.inline import compile_inline, inline_function
+from agentv.assertions.user_code.inline import compile_inline
 from agentv.assertions.user_code.result import grade_of
 from agentv.assertions.user_code.script_output import read_output
 from agentv.lazy_dataclass import dataclass
-from agentv.model.run.context import AssertionContext, for_user_code
+from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import shorten
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.ports import CodeCall
 from agentv.registry.fields import (
     Alias,
     Command,
@@ -31,12 +31,9 @@ from agentv.registry.fields import (
     Doc,
     FileGlobs,
     Fraction,
-    FunctionRef,
     Issue,
     PythonSource,
 )
-from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
-from agentv.user_code.functions.guard import ForeignError
 from agentv.user_code.javascript.commands import with_sdk
 from agentv.user_code.processes.processes import run_program
 
@@ -129,16 +126,30 @@ class PythonCode(DeclaredAssertion):
         return _cut(self.value.code or "" if function is None else function.name)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Run the code on a thread."""
-        context = for_user_code(context, self.config or None)
+        """Run the code in a worker."""
         function = self.value.function
-
-        def call() -> object:
-            if function is None:
-                return inline_function(self.value.code or "")(context.graded_value, context)
-            return _call_function(function, context)
-
-        return await grade_on_thread("python", call, context.services.executor, self._read)
+        payload: JsonObject
+        if function is None:
+            adapter, payload = "agentv.assertions.user_code.inline:called", {"code": self.value.code}
+        else:
+            adapter = f"{ADAPTERS}:by_name"
+            payload = {
+                "offered": _offered(context, self.config or context.config),
+                "single": "output",
+                "context_as": ("context", "ctx"),
+                "by_position": ("output", "context"),  # what promptfoo passes
+            }
+        call = CodeCall(
+            "grading",
+            adapter,
+            payload,
+            code="assertion-raised",
+            what="python",
+            function="" if function is None else function.name,
+            file=None if function is None else function.path,
+            module=None if function is None else function.module,
+        )
+        return await grade_in_worker(context, call, self.config or None, self._read)
 
     def _read(self, value: object, subject: str) -> Grade:
         answer = from_python(value)
@@ -158,47 +169,17 @@ def script_payload(context: AssertionContext, config: JsonObject) -> JsonObject:
     }
 
 
-_OFFERED = ("output", "context", "ctx", "config", "vars", "metadata", "criteria", "expected_output", "prompt")
-
-
-_BY_POSITION = ("output", "context")
-
-
-@lru_cache(maxsize=1024)
-def _planned(function: FunctionRef) -> tuple[Callable[..., object], CallPlan]:
-    loaded = load_function(function.name, path=function.path, module=function.module)
-    return loaded, _plan(loaded)
-
-
-def _plan(function: Callable[..., object]) -> CallPlan:
-    """By the names of its parameters; two of other names get what promptfoo passes: the output and the context."""
-    try:
-        return plan_call(function, _OFFERED, "output")
-    except ForeignError:
-        required = [
-            one
-            for one in inspect.signature(function).parameters.values()
-            if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-        ]
-        if len(required) != len(_BY_POSITION):
-            raise
-        return CallPlan(_BY_POSITION, {})
-
-
-def _call_function(function: FunctionRef, context: AssertionContext) -> object:
-    loaded, plan = _planned(function)
-    offered = {
+def _offered(context: AssertionContext, config: JsonObject) -> JsonObject:
+    """What a function may ask for by name, beside the context."""
+    return {
         "output": context.graded_value,
-        "context": context,
-        "ctx": context,
-        "config": context.config,
+        "config": config,
         "vars": context.vars,
         "metadata": context.metadata,
         "criteria": context.criteria,
         "expected_output": context.reference,
         "prompt": context.prompt,
     }
-    return plan.bind(loaded, offered)()
 
 
 def _plain(value: object) -> Json:

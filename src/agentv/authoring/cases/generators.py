@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from agentv.authoring.fields.python_source import read_definitions
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Scalar, node_of
-from agentv.authoring.source.python_values import as_authored, traced
+from agentv.authoring.source.python_values import AS_AUTHORED, as_authored, traced
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.lazy_dataclass import dataclass
@@ -22,9 +23,8 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
-from agentv.user_code.functions.functions import load_function
+from agentv.ports import CodeCall
 from agentv.user_code.functions.guard import ForeignError
-from agentv.user_code.functions.values import CallRequest, values_of
 
 BAD_GENERATOR = "bad-generator"
 
@@ -58,7 +58,7 @@ class CaseFunction:
 
     @property
     def is_python(self) -> bool:
-        """Whether it runs in this process."""
+        """Whether it is Python, which runs in a worker."""
         return self.path.endswith(".py")
 
 
@@ -114,9 +114,7 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
     made = _Made(function, reader, reading)
     number = 0
     try:
-        for number, value in enumerate(
-            values_of(made.call, made.take, CallRequest(BAD_GENERATOR, function.called, WAIT_S)), 1
-        ):
+        for number, value in enumerate(made.values(), 1):
             if number > MOST:
                 message = f"'{function.name}' returns more than {MOST:,} cases, the maximum held in memory"
                 report.error(BAD_GENERATOR, function.node, message, hint="write them to a JSON Lines file")
@@ -142,14 +140,30 @@ class _Made:
         self._reading = reading.rendering(True)
         self.wrong = 0
 
-    def call(self) -> Any:
-        if not self._function.is_python:
-            return self._in_javascript()
-        given = load_function(self._function.name, path=self._function.path)()
-        if isinstance(given, str | bytes | Mapping) or given is None:
-            message = f"{self._function.called} must return a series of cases, not a single {type(given).__name__}"
-            raise ForeignError(Failure(BAD_GENERATOR, message))
-        return given
+    def values(self) -> Iterator[Any]:
+        """Plain data of what the function gives, one by one.
+
+        Raises:
+            ForeignError: it raised, or gave nothing for too long; or what it gave is no case.
+        """
+        function = self._function
+        if not function.is_python:
+            found = asyncio.run(self._in_javascript())
+            yield from (as_authored(one, function.called, BAD_GENERATOR) for one in found)
+            return
+        from agentv.user_code.workers.blocking import series_of  # few suites have such functions
+
+        call = CodeCall(
+            "authoring",
+            adapter="",
+            payload=None,
+            code=BAD_GENERATOR,
+            what=function.called,
+            function=function.name,
+            file=function.path,
+            env=dict(self._reading.scope.env) or None,
+        )
+        yield from series_of(call, AS_AUTHORED, (function.called, BAD_GENERATOR), WAIT_S)
 
     async def _in_javascript(self) -> list[Json]:
         from agentv.user_code.javascript.host import JavaScriptHost
@@ -169,10 +183,6 @@ class _Made:
                 Failure(BAD_GENERATOR, f"{self._function.called} must return a list of cases, not {given}")
             )
         return found
-
-    def take(self, value: Any) -> Any:
-        """Plain data of what it gives."""
-        return as_authored(value, self._function.called, BAD_GENERATOR)
 
     def cases(self, number: int, value: Any) -> tuple[Case, ...]:
         """The cases of a value; its mistakes are reported with its number and the path to the part of it."""

@@ -17,11 +17,10 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
+from agentv.ports import CodeCall
 from agentv.registry.fields import FunctionRef
-from agentv.user_code.functions.functions import load_function, plan_call
 from agentv.user_code.functions.guard import ForeignError
-from agentv.user_code.functions.own_loop import OwnLoop
-from agentv.user_code.functions.values import CallRequest, value_of
+from agentv.user_code.workers.blocking import ADAPTERS, call_blocking
 
 if TYPE_CHECKING:
     from agentv.user_code.javascript.host import JavaScriptHost
@@ -64,7 +63,7 @@ class PromptFunctions:
         name = Path(str(function)).name
         try:
             if isinstance(function, FunctionRef):
-                given = _in_python(function, context, name)
+                given = _in_python(function, context, name, reading.scope.env)
             else:
                 given = self._in_javascript(function, context, reading, name)
             text = _returned_content(as_authored(given, name, BAD_PROMPT), name)
@@ -90,7 +89,7 @@ class _BlockingHost:
         from agentv.user_code.javascript.host import JavaScriptHost
 
         self._host: JavaScriptHost = JavaScriptHost(env, patience_s=CODE_TIMEOUT_S)
-        self._loop = OwnLoop()
+        self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="agentv-prompt-functions", daemon=True)
         self._thread.start()
 
@@ -105,14 +104,19 @@ class _BlockingHost:
         self._loop.close()
 
 
-def _in_python(function: FunctionRef, context: JsonObject, name: str) -> Any:
-    offered = {**context, "context": context}
-
-    def call() -> Any:
-        loaded = load_function(function.name, path=function.path, module=function.module)
-        return plan_call(loaded, offered, "context").bind(loaded, offered)()
-
-    return value_of(call, lambda value: value, CallRequest(BAD_PROMPT, name, CODE_TIMEOUT_S))
+def _in_python(function: FunctionRef, context: JsonObject, name: str, env: Mapping[str, str]) -> Any:
+    call = CodeCall(
+        "authoring",
+        f"{ADAPTERS}:by_name",
+        {"offered": {**context, "context": context}, "single": "context"},
+        code=BAD_PROMPT,
+        what=name,
+        function=function.name,
+        file=function.path,
+        module=function.module,
+        env=dict(env) or None,
+    )
+    return call_blocking(call, CODE_TIMEOUT_S)
 
 
 def _returned_content(value: Any, name: str) -> Any:

@@ -52,6 +52,16 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
         LoadError: a file is invalid; contains the diagnostics of all files.
         UsageError: a path does not exist, or a directory contains no eval file.
     """
+    try:
+        return _load(request, registries)
+    finally:
+        if request.for_run:
+            from agentv.user_code.workers.blocking import close_blocking  # `validate` runs no code of users
+
+            close_blocking()
+
+
+def _load(request: LoadRequest, registries: Registries) -> Loaded:
     report = Report()
     suites: list[Suite] = []
     read: set[str] = set()

@@ -11,18 +11,14 @@ from agentv.authoring.fields.python_source import read_definitions
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import MapNode, Node, node_of
-from agentv.authoring.source.python_values import as_authored, traced
+from agentv.authoring.source.python_values import BAD_SUITE, traced
+from agentv.authoring.source.python_values import SUITE as NAME
 from agentv.authoring.source.report import Report
 from agentv.model.suite.suite import CODE_TIMEOUT_S, Suite
-from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
-from agentv.user_code.functions.functions import load_module
+from agentv.ports import CodeCall
 from agentv.user_code.functions.guard import ForeignError
-from agentv.user_code.functions.values import CallRequest, value_of
-
-NAME = "suite"
-BAD_SUITE = "bad-eval-file"
-
+from agentv.user_code.workers.blocking import call_blocking
 
 ReadMade = Callable[[MapNode, Report], Suite | None]
 """(what an eval file would hold, where mistakes go) → the suite."""
@@ -44,7 +40,17 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
         report.remark("unchecked-cases", at, f"'{NAME}' is not run here: it is checked when it runs")
         return None
     try:
-        made = value_of(lambda: _made(path), lambda value: _document(path, value), _call_request(path))
+        made = call_blocking(
+            CodeCall(
+                "authoring",
+                "agentv.authoring.source.python_values:authored_suite",
+                {"file": path},
+                code=BAD_SUITE,
+                what=Path(path).name,
+                directory=str(Path(path).parent),
+            ),
+            CODE_TIMEOUT_S,
+        )
     except ForeignError as error:
         report.error(error.failure.code, at, error.failure.message)
         return None
@@ -55,10 +61,6 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
     for one in own.diagnostics:
         report.add(one)
     return suite
-
-
-def _call_request(path: str) -> CallRequest:
-    return CallRequest(BAD_SUITE, Path(path).name, CODE_TIMEOUT_S)
 
 
 def _defined(path: str, report: Report) -> Span | None:
@@ -87,20 +89,6 @@ def _defined(path: str, report: Report) -> Span | None:
         report.error(BAD_SUITE, at, message, hint="give its parameters defaults")
         return None
     return at
-
-
-def _made(path: str) -> Any:
-    found = getattr(load_module(path), NAME, None)
-    is_suite = isinstance(found, Mapping) or callable(getattr(found, "authored", None))
-    return found() if callable(found) and not is_suite else found
-
-
-def _document(path: str, value: Any) -> Mapping[str, Any]:
-    made = as_authored(value, Path(path).name, BAD_SUITE)
-    if isinstance(made, dict):
-        return made
-    kind = type(value).__name__
-    raise ForeignError(Failure(BAD_SUITE, f"'{NAME}' of {Path(path).name} must be a Suite or a mapping, not {kind}"))
 
 
 def _mapping(node: Node) -> MapNode:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, node_of
@@ -10,8 +12,15 @@ from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
+SUITE = "suite"
+BAD_SUITE = "bad-eval-file"
+
 DEEPEST = 100
 """Levels of nesting, as in YAML: what walks the nodes is recursive."""
+
+
+AS_AUTHORED = "agentv.authoring.source.python_values:as_authored"
+"""What workers call `as_authored` by."""
 
 
 class NotPlainError(Exception):
@@ -36,6 +45,34 @@ def as_authored(value: Any, what: str, code: str) -> Any:
         if isinstance(error.__cause__, NotPlainError):
             raise ForeignError(Failure(code, f"{what} {error.__cause__}")) from None
         raise
+
+
+def authored_suite(_function: None, payload: Mapping[str, str]) -> Any:
+    """In a worker: what a Python eval file would hold as YAML; an awaitable, where `suite` is `async`.
+
+    Raises:
+        ForeignError: its `suite` is none, or holds what no eval file could.
+    """
+    from agentv.user_code.workers.loading import load_module
+
+    path = payload["file"]
+    found = getattr(load_module(path, None), SUITE, None)
+    is_suite = isinstance(found, Mapping) or callable(getattr(found, "authored", None))
+    made = found() if callable(found) and not is_suite else found
+    return _later(path, made) if inspect.isawaitable(made) else _document(path, made)
+
+
+async def _later(path: str, made: Awaitable[Any]) -> Any:
+    return _document(path, await made)
+
+
+def _document(path: str, value: Any) -> Any:
+    name = Path(path).name
+    made = as_authored(value, name, BAD_SUITE)
+    if isinstance(made, dict):
+        return made
+    message = f"'{SUITE}' of {name} must be a Suite or a mapping, not {type(value).__name__}"
+    raise ForeignError(Failure(BAD_SUITE, message))
 
 
 def _plain(value: Any, depth: int) -> Any:

@@ -92,6 +92,8 @@ class RetriedCall(Generic[A]):
             first, ended = None, _now()
             if not isinstance(outcome, Failure):
                 return outcome, ended - began
+            if isinstance(outcome, CallFailure):
+                self.attempts += outcome.attempts  # made again before it came here, since a worker died
             self._tries = self._tries.and_one(outcome)
             outcome = self._bounded(outcome, ended)
             decision = self._decision(outcome, ended)

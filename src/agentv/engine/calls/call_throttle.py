@@ -220,7 +220,7 @@ class ThrottledTarget:
         if self._at_once and not call.attempts:
             return found
         took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
-        return replace(found, duration_ms=took_ms, attempts=tuple(call.attempts))
+        return replace(found, duration_ms=took_ms, attempts=(*found.attempts, *call.attempts))
 
 
 class ThrottledEmbedder(ThrottledTarget):

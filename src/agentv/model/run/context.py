@@ -29,7 +29,7 @@ from agentv.model.values.retrieved import RetrievedText, context_json, context_t
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import PARTIAL
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import EMPTY, Json, JsonObject, own_copy
+from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.ports import Embedder, Executor, JavaScriptHost, Workspace
 
 
@@ -62,7 +62,7 @@ class AssertionContext:
         allow_empty: an empty answer is one, so that a `transform` may make an empty text of another.
 
     User code can also read it as a mapping, with promptfoo's names: `context["vars"]`, `context["providerResponse"]`.
-    Changes to `vars` and other objects are visible only within the same call.
+    In a worker, changes to `vars` and other objects are visible only within the same call.
     """
 
     input: tuple[Message, ...]
@@ -197,9 +197,6 @@ class AssertionContext:
     @cached_property
     def trace(self) -> dict[str, Json]:
         """The execution trace as a wire object: `messages`, `events`, `metrics`, `provenance`."""
-        shared = vars(self).get(_SHARED, {})
-        if "trace" in shared:
-            return own_copy(shared["trace"])  # type: ignore[no-any-return]  # of such an object
         trace = self.agent_trace
         events = events_of_messages(self.messages) if trace is None else events_of_trace(trace)
         provenance = {} if trace is None else provenance_of(trace)
@@ -242,53 +239,6 @@ def _key_error(key: str, known: Iterable[str]) -> KeyError:
     for found in get_close_matches(str(key), known, 1):
         error.add_note(f"did you mean '{found}'?")
     return error
-
-
-_SHARED = "_shared"
-"""Key of a copy's attributes: the attributes of the context that it was made of."""
-
-
-class _Changeable:
-    """An attribute that holds objects or lists. Of a copy for user code it is copied when it is first read.
-
-    It is a descriptor without `__set__`, so that contexts which hold the attribute themselves never come here.
-    """
-
-    def __init__(self, name: str, default: object) -> None:
-        self._name = name
-        self._default = default
-
-    def __get__(self, context: AssertionContext | None, _: type | None = None) -> Any:
-        if context is None:
-            return self._default
-        values = vars(context)
-        copied = values[self._name] = own_copy(values[_SHARED][self._name])
-        return copied
-
-
-_CHANGEABLE = ("vars", "metadata", "config", "response_metadata", "tool_state", "results", "env", "value")
-for _name in _CHANGEABLE:
-    setattr(AssertionContext, _name, _Changeable(_name, vars(AssertionContext).get(_name)))
-
-_NOT_COPIED = frozenset((*_CHANGEABLE, "payload", "keys_of_promptfoo", "graded_value", "trace"))
-"""Attributes that a copy makes itself."""
-
-
-def for_user_code(context: AssertionContext, config: JsonObject | None = None) -> AssertionContext:
-    """A copy for user code, which may change it: no other assertion and no other sample sees that.
-
-    Args:
-        context: shared by the assertions of a trial.
-        config: of the assertion; None: that of the context.
-    """
-    if _SHARED in vars(context):  # a copy itself, of which all is needed now
-        for name in _CHANGEABLE:
-            getattr(context, name)
-    made = object.__new__(type(context))
-    shared = vars(context) if config is None else {**vars(context), "config": config}
-    vars(made).update({name: value for name, value in shared.items() if name not in _NOT_COPIED})
-    vars(made)[_SHARED] = shared
-    return made
 
 
 def promptfoo_context(context: AssertionContext) -> dict[str, Any]:

@@ -1,18 +1,57 @@
-"""The wire object of a context, read back: what `agentv assert --file`, and a file that is run by hand, are given."""
+"""The wire object of a context, written and read back: for workers, `agentv assert --file`, and files run by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.trace_summary import ToolCount, TraceSummary
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.retrieved import read_context
+from agentv.model.values.trace_messages import PARTIAL
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 
 T = TypeVar("T")
+
+_BESIDE = (
+    "case_id",
+    "threshold",
+    "finish_reason",
+    "answered",
+    "value",
+    "target",
+    "has_transcript",
+    "tool_state",
+    "allow_empty",
+)
+"""What a worker gets of a context beside the keys of section 8, under the names of its attributes."""
+
+
+def wire_of_context(context: AssertionContext, config: JsonObject | None = None) -> dict[str, Json]:
+    """The wire object that a worker makes the context of again.
+
+    Args:
+        context: of an answer.
+        config: of the assertion; None: that of the context.
+    """
+    wire = {**context.payload, **{name: getattr(context, name) for name in _BESIDE}}
+    if config is not None:
+        wire["config"] = config
+    if context.partial:
+        wire["response_metadata"] = {**context.response_metadata, PARTIAL: context.partial}
+    return wire
+
+
+def context_from_wire(wire: JsonObject, services: Any, env: Mapping[str, str]) -> AssertionContext:
+    """The context in a worker, with the services and the environment that it has there."""
+    beside: dict[str, Any] = {name: wire[name] for name in _BESIDE}
+    context = replace(context_from_json(wire), env=env, _services=services, **beside)
+    vars(context).update(trace=wire["trace"], trace_summary=_summary(wire["trace_summary"]))  # type: ignore[arg-type]  # of `wire_of_context`
+    return context
+
 
 _WORDS: Mapping[type, str] = {str: "text", Mapping: "an object", list: "a list"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -29,12 +29,3 @@ class _NoKeys(dict[str, "Json"]):
 
 EMPTY: JsonObject = _NoKeys()
 """The object without keys, shared; never written to."""
-
-
-def own_copy(value: Any) -> Any:
-    """A copy for user code to change: the case is shared by its samples and assertions."""
-    if isinstance(value, Mapping):
-        return {key: own_copy(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [own_copy(inner) for inner in value]
-    return tuple(map(own_copy, value)) if isinstance(value, tuple) else value

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from agentv.model.suite.assertion import Transform
 from agentv.model.values import json_path
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json
-from agentv.ports import Executor, TargetRequest
+from agentv.ports import CodeCall, Executor, Raised, TargetRequest
 from agentv.targets.http.connection import HttpReply
 from agentv.targets.promptfoo.calls import context_of
 from agentv.targets.promptfoo.processes import JavaScriptProcesses
@@ -64,7 +63,7 @@ class ResponseTransform:
             case "javascript" | "javascript-file":
                 return await self._in_javascript(given, env)
             case "function":
-                return await self._in_python(given)
+                return await self._in_python(given, env)
             case "path":
                 found = json_path.read(json_path.parse(transform.expression), given["json"])
                 return Failure("bad-answer", found.message) if isinstance(found, json_path.Missing) else found
@@ -79,27 +78,24 @@ class ResponseTransform:
         found = await self._processes.call(env, source, {"arguments": list(given.values())})
         return Failure(found.code, f"the transform {what} {found.message}") if isinstance(found, Failure) else found
 
-    async def _in_python(self, given: Mapping[str, Any]) -> Any | Failure:
-        from agentv.user_code.functions.functions import load_function, plan_call
-        from agentv.user_code.functions.guard import ForeignError, foreign_code
-
+    async def _in_python(self, given: Mapping[str, Any], env: Mapping[str, str]) -> Any | Failure:
         transform = self._transform
         what = f"the transform {transform.expression}"
-
-        def call() -> Any:
-            with foreign_code("target-raised", what):
-                function: Callable[..., Any] = load_function(transform.expression, path=transform.file)
-                return plan_call(function, tuple(given), "json").bind(function, given)()
-
-        try:
-            found = await self._executor.call(call)
-        except ForeignError as error:
-            return error.failure
-        try:
-            json.dumps(found)
-        except (TypeError, ValueError, RecursionError) as error:
-            return Failure("bad-answer", f"{what} did not return JSON: {error}")
-        return found
+        call = CodeCall(
+            "tested",
+            "agentv.user_code.workers.adapters:by_name",
+            {"offered": given, "single": "json"},
+            code="target-raised",
+            what=what,
+            function=transform.expression,
+            file=transform.file,
+            env=env or None,
+        )
+        found = await self._executor.python(call)
+        if isinstance(found, Raised):
+            unsendable = found.code == "bad-result"
+            return Failure("bad-answer", f"{what} did not return JSON: {found.cause}") if unsendable else found
+        return found.value
 
     async def close(self) -> None:
         """End the JavaScript process, if one was started."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agentv.model.values.values import Json, own_copy
+from agentv.model.values.values import Json
 from agentv.ports import TargetRequest
 
 
@@ -20,17 +20,17 @@ def prompt_of(request: TargetRequest) -> str:
 
 def options_of(name: str, config: Mapping[str, Json]) -> dict[str, Any]:
     """The options: `id` and `label`, both the target's name, and its `config`."""
-    return {"id": name, "label": name, "config": own_copy(config)}
+    return {"id": name, "label": name, "config": config}
 
 
 def context_of(request: TargetRequest) -> dict[str, Any]:
     """The context: `vars`, `prompt`, `test` and the numbers of the call."""
     return {
-        "vars": own_copy(request.vars),
+        "vars": request.vars,
         "prompt": {"raw": request.prompt, "label": request.prompt_id or request.prompt},
         "test": {
-            "vars": own_copy(request.vars),
-            "metadata": own_copy(request.metadata),
+            "vars": request.vars,
+            "metadata": request.metadata,
             "description": request.case_id,
         },
         "testCaseId": request.case_id,

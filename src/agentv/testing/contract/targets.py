@@ -79,7 +79,7 @@ class TargetContract:
                 await _given(target, self._request(number))
             await target.close()
             await target.close()
-            executor.close()
+            await executor.aclose()
 
         _run(close(0))
         _run(close(1))
@@ -134,7 +134,7 @@ class TargetContract:
             call.cancel()
             await asyncio.wait([call])
             await target.close()
-            executor.close()
+            await executor.aclose()
             return call.cancelled()
 
         assert _run(cancelled()), "the call answered, though it was cancelled"
@@ -161,7 +161,7 @@ class TargetContract:
                 return await asyncio.gather(*(_given(target, self._request(number)) for number in range(count)))
             finally:
                 await target.close()
-                executor.close()
+                await executor.aclose()
 
         return _run(asked())
 

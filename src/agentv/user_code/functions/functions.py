@@ -1,85 +1,18 @@
-"""Users' Python functions: found by file and name, called with what they ask for."""
+"""Users' Python functions, called with what they ask for."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import takewhile
-from pathlib import Path
-from threading import RLock
-from types import ModuleType
 from typing import Any, TypeVar
 
 from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
-from agentv.user_code.functions.guard import ForeignError, foreign_code
-from agentv.user_code.functions.user_modules import module_name
-from agentv.user_code.processes.replaced_code import check
+from agentv.user_code.functions.guard import ForeignError
 
 T = TypeVar("T")
-
-_importing: dict[str, RLock] = {}
-"""One lock per file, so that a module that hangs during import does not delay others."""
-
-
-def load_module(path: str) -> ModuleType:
-    """The module in a file, loaded by its path, once; its directory is importable from then on.
-
-    Raises:
-        ForeignError: the file cannot be loaded; the failure's code is `cannot-load`.
-    """
-    file = Path(path)
-    name = module_name(file)
-    with _importing.setdefault(path, RLock()), foreign_code("cannot-load", f"{file.name}"):
-        if name in sys.modules:
-            return sys.modules[name]
-        check.expect_user_code()
-        directory = str(file.parent)
-        if directory not in sys.path:
-            sys.path.append(directory)
-        spec = spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{path} is not a Python file")
-        module = module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-        return module
-
-
-def import_user_module(name: str) -> ModuleType:
-    """The module of a name that users gave, imported; whatever it raises comes out as it is."""
-    check.expect_user_code()
-    return import_module(name)
-
-
-def load_function(name: str, *, path: str | None = None, module: str | None = None) -> Callable[..., Any]:
-    """The function `name` (dotted for a method) of a file or of an importable module.
-
-    Raises:
-        ForeignError: no such file, module or function, or it raises when loaded.
-    """
-    if path is not None:
-        home = load_module(path)
-    else:
-        with foreign_code("cannot-load", f"module {module}"):
-            home = import_user_module(module or "")
-    found: Any = home
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
-        place = Path(path).name if path else module
-        names = [one for one, value in vars(home).items() if callable(value) and not one.startswith("_")]
-        known = f"; it has {', '.join(sorted(names)[:8])}" if names else ""
-        raise ForeignError(Failure("cannot-load", f"{place} has no function '{name}'{known}"))
-    return found  # type: ignore[no-any-return]  # foreign: only its being callable is known
 
 
 @dataclass(frozen=True, slots=True)

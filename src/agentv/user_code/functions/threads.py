@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from agentv.user_code.functions.loops import UserLoops
+    from agentv.ports import CodeCall, Raised, Returned, Role
+    from agentv.user_code.workers.workers import Workers
 
 T = TypeVar("T")
 
@@ -21,12 +22,32 @@ class DaemonThreads:
     """An executor whose threads are daemons, started as needed and used again.
 
     It is as wide as the number of calls that are awaited at once: the engine's workers bound that, and a thread
-    that hangs takes no place away from the others. Coroutines share one thread, with an event loop on it.
+    that hangs takes no place away from the others.
+
+    Args:
+        on_loaded, debug: as of `Workers`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_loaded: Callable[[Role, list[str]], None] | None = None, *, debug: bool = False) -> None:
+        self._on_loaded = on_loaded
+        self._debug = debug
         self._idle: list[SimpleQueue[Job | None]] = []
-        self._loops: UserLoops | None = None
+        self._workers: Workers | None = None
+
+    def python(self, call: CodeCall) -> Awaitable[Returned | Raised]:
+        """Call a function of the user's in its worker."""
+        return self._started().call(call)
+
+    def prepare(self, call: CodeCall) -> None:
+        """Start the worker of a call to come."""
+        self._started().prepare(call)
+
+    def _started(self) -> Workers:
+        if self._workers is None:
+            from agentv.user_code.workers.workers import Workers
+
+            self._workers = Workers(self._on_loaded, debug=self._debug)
+        return self._workers
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
         """Start the function on a daemon thread; awaiting the result gives its value. It sees our context variables.
@@ -51,31 +72,23 @@ class DaemonThreads:
         jobs.put(job)
         return outcome
 
-    def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
-        """Run the coroutine that the function makes, as `UserLoops.call` says."""
-        if self._loops is None:
-            from agentv.user_code.functions.loops import UserLoops
-
-            self._loops = UserLoops()
-        return self._loops.call(function)
-
     def _end(self, jobs: SimpleQueue[Job | None], tell: Callable[..., None], *outcome: Any) -> None:
         """In the loop: the thread is free again, and who waits is reported. One wake-up of the loop does both."""
         self._idle.append(jobs)
         tell(*outcome)
 
     def close(self) -> None:
-        """Let the idle threads end, and the loop. What is still busy ends with the process."""
+        """Let the idle threads end, and the loop; kill the workers. What is still busy ends with the process."""
+        if self._workers is not None:
+            self._workers.kill()
         for jobs in self._idle:
             jobs.put(None)
         self._idle.clear()
-        if self._loops is not None:
-            self._loops.close()
 
     async def aclose(self) -> None:
         """Close as `close` does, and give remaining coroutines a moment to clean up."""
-        if self._loops is not None:
-            await self._loops.aclose()
+        if self._workers is not None:
+            await self._workers.close()
         self.close()
 
     def _start(self) -> SimpleQueue[Job | None]:

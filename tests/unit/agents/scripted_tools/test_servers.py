@@ -11,7 +11,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from agentv.agents.scripted_tools.servers import LocalScriptedTools
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.response import Failure
-from agentv.user_code.functions.guard import unable_to_exit
+from agentv.user_code.functions.threads import DaemonThreads
 from needs import needs
 
 FUNCTIONS = """
@@ -62,13 +62,15 @@ def served(server, use, directory="", env=None):
     """What `use(client)` gives, with a client of the `mcp` package at the server; and the running tools."""
 
     async def run():
-        running = await LocalScriptedTools().start([server], env or {}, directory)
+        executor = DaemonThreads()
+        running = await LocalScriptedTools(executor).start([server], env or {}, directory)
         assert not isinstance(running, Failure), running
         try:
             async with asyncio.timeout(30), Client(parameters_of(running.servers[0])) as client:
                 return await use(client), running
         finally:
             await running.close()
+            await executor.aclose()
 
     return asyncio.run(run())
 
@@ -151,10 +153,9 @@ def test_a_function_that_raises_is_an_error_of_the_tool_and_leaves_the_state_alo
         first = [await text(client, "refund", order_id="1", amount=500)]
         return [*first, *[await text(client, name) for name in ("exits", "leaves", "torn", "count", "count")]]
 
-    with unable_to_exit():  # as in every run
-        said, running = served(ScriptedServer("shop", given), use)
+    said, running = served(ScriptedServer("shop", given), use)
     assert said[0] == "error: too much"
-    assert said[1:3] == ["error: 3", "error: 3"]
+    assert said[1:3] == ["error: 3", "error: leaves: exit 3 before it answered"]
     assert "JSON" in said[3]
     assert said[4:] == ["1", "2"]
     assert running.state() == {"shop": {"count": 2}}
@@ -179,7 +180,11 @@ def test_each_trial_has_its_own_state(tools):
 
 def test_functions_that_cannot_be_called_stop_the_trial_before_the_agent_starts(tools, tmp_path):
     async def start(tool):
-        return await LocalScriptedTools().start([ScriptedServer("shop", (tool,))], {})
+        executor = DaemonThreads()
+        try:
+            return await LocalScriptedTools(executor).start([ScriptedServer("shop", (tool,))], {})
+        finally:
+            await executor.aclose()
 
     assert asyncio.run(start(tools("strange"))).code == "bad-signature"
     assert asyncio.run(start(tools("absent"))).code == "cannot-load"
@@ -213,7 +218,7 @@ def test_tools_are_reached_without_a_network(tmp_path):
     home.mkdir()
 
     async def use():
-        running = await LocalScriptedTools().start(
+        running = await LocalScriptedTools(DaemonThreads()).start(
             [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], {}, str(home)
         )
         words = running.servers[0].command
@@ -229,7 +234,9 @@ def test_tools_are_reached_without_a_network(tmp_path):
 
 def test_an_agent_that_talks_nonsense_harms_nobody():
     async def use():
-        running = await LocalScriptedTools().start([ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], {})
+        running = await LocalScriptedTools(DaemonThreads()).start(
+            [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], {}
+        )
         path = running.servers[0].command[-1]
 
         def shout():

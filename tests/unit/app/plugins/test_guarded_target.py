@@ -82,7 +82,7 @@ def answer_of(target):
         made = connected(of(target), executor)
         found = await asked(made, request())
         await made.close()
-        executor.close()
+        await executor.aclose()
         return found
 
     return asyncio.run(ask())
@@ -138,7 +138,7 @@ def test_a_plain_answer_that_blocks_holds_up_nobody():
         quick = await asyncio.wait_for(asyncio.sleep(0, "quick"), 0.2)
         slow.cancel()
         await asyncio.wait([slow])
-        executor.close()
+        await executor.aclose()
         return quick, slow.cancelled()
 
     assert asyncio.run(ask()) == ("quick", True)

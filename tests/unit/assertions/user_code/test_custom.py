@@ -11,7 +11,7 @@ from agentv.assertions.user_code import custom
 from agentv.assertions.user_code.custom_python import PythonType
 from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
 from agentv.registry.fields import Issue
-from doubles.grading import context_of, grade, graded
+from doubles.grading import context_of, grade, graded, graded_at_once
 
 
 def discover(directory: str, root: str):
@@ -423,7 +423,7 @@ def test_async_functions_run_side_by_side(tmp_path):
 
     async def five():
         async with asyncio.timeout(5):
-            return await asyncio.gather(*(graded(assertion) for _ in range(5)))
+            return await graded_at_once(assertion, 5)
 
     assert all(one.passed for one in asyncio.run(five()))
 
@@ -461,7 +461,7 @@ def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tmp_path
     """
     log.write_text("")
     assertion = built(tmp_path, source)
-    found = [grade(assertion), grade(assertion)]
+    found = asyncio.run(graded_at_once(assertion, 2))
     assert [one.error.code for one in found] == ["cannot-load", "cannot-load"]
     assert "boom (min_words.py:4, in <module>)" in found[0].error.message
     assert log.read_text() == "x"
@@ -484,7 +484,7 @@ def test_a_file_is_imported_once_for_many_gradings_at_once(tmp_path):
     assertion = built(tmp_path, source)
 
     async def many():
-        return await asyncio.gather(*(graded(assertion) for _ in range(8)))
+        return await graded_at_once(assertion, 8)
 
     assert all(one.passed for one in asyncio.run(many()))
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-from copy import copy, deepcopy
-from dataclasses import replace
-
 import pytest
 
-from agentv.model.run.context import AssertionContext, for_user_code
+from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import Message
 from agentv.model.values.response import STRUCTURED
 from agentv.model.values.retrieved import RetrievedText
@@ -89,34 +85,3 @@ def test_attributes_stay_what_they_are():
 )
 def test_code_grades_the_value_where_the_answer_is_one(known, value):
     assert AssertionContext((), '{"a": 1}', **known).graded_value == value
-
-
-def test_a_copy_for_user_code_shares_nothing_that_it_may_change():
-    shared = replace(CONTEXT, vars={"list": [{"a": 1}], "pair": (1, [2])}, env={"E": "1"}, value=["v"])
-    before = repr(shared)
-    payload = deepcopy(shared.payload)
-    made = for_user_code(shared)
-    assert made == shared
-    assert made.payload == payload
-    assert made["vars"] == shared["vars"]
-    assert made.vars["pair"] == (1, [2])
-    made.vars["list"][0]["a"] = 2
-    made.vars["pair"][1].append(3)
-    made.metadata["m"] = made.config["k"] = made.env["E"] = made.trace["messages"] = made.payload["output"] = "other"
-    made["vars"]["x"] = made.value[:] = "o"
-    assert repr(shared) == before
-    assert shared.payload == payload
-    assert made.vars["list"] == [{"a": 2}], "the copy is one and the same"
-
-
-def test_a_copy_for_user_code_copies_what_is_read_and_no_more():
-    made = for_user_code(CONTEXT, {"mine": [1]})
-    assert not {"vars", "metadata", "config"} & vars(made).keys()
-    assert (made.output, made.config) == ("said", {"mine": [1]})
-    assert not {"vars", "metadata"} & vars(made).keys()
-    again = for_user_code(made)
-    again.config["mine"].append(2)
-    assert (made.config, again.vars) == ({"mine": [1]}, {"x": 1})
-    assert replace(made, output="other") == replace(CONTEXT, output="other", config={"mine": [1]})
-    assert copy(made).vars == pickle.loads(pickle.dumps(made)).vars == {"x": 1}
-    assert AssertionContext((), None).vars == {}

@@ -1,0 +1,35 @@
+"""What code of users may ask for while it grades in a worker: the judge, and embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.trace_summary import usage_json
+from agentv.model.values.response import Failure
+from agentv.ports import Handler
+
+ADAPTERS = "agentv.user_code.workers.adapters"
+"""Where workers find the functions that call those of users."""
+
+
+def services_of(context: AssertionContext) -> Handler:
+    """The handler of calls from a worker that grades an answer."""
+
+    async def answered(name: str, arguments: Sequence[Any]) -> Any:
+        if name == "judge":
+            found = await context.services.judge(arguments[0]).ask(arguments[1])
+            if isinstance(found, Failure):
+                raise LookupError(found.message)
+            return {
+                "output": found.output,
+                "cost_usd": found.cost_usd,
+                "token_usage": usage_json(found.token_usage),
+            }
+        embedded = await context.services.embedder(arguments[0]).embed(arguments[1], arguments[2])
+        if isinstance(embedded, Failure):
+            raise LookupError(embedded.message)  # noqa: TRY004  # no wrong type: nothing was embedded
+        return embedded.vectors
+
+    return answered

@@ -1,0 +1,1 @@
+"""Worker processes that run users' Python (SPEC section 16)."""

@@ -1,0 +1,457 @@
+"""A worker's own program: it reads messages on one thread, and runs users' code on the others.
+
+Plain functions run on the main thread, and on further ones while it is busy; each has an event loop set. Coroutines
+share one loop on a thread of its own, as sessions and locks that a module keeps belong to the loop they were made on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from inspect import iscoroutinefunction
+from pathlib import Path
+from queue import SimpleQueue
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+
+from agentv.model.values.response import Failure
+from agentv.user_code.functions.guard import ForeignError, describe, foreign_code
+from agentv.user_code.processes.orphans import kill_with_parent
+from agentv.user_code.workers.adapters import named
+from agentv.user_code.workers.loading import load_function, newly_loaded
+from agentv.user_code.workers.messages import (
+    CLOSED_STATUS,
+    LENGTH,
+    Answer,
+    Ask,
+    Begin,
+    Call,
+    Cancel,
+    Close,
+    Failed,
+    Prefix,
+    Ready,
+    Request,
+    Unsendable,
+    Value,
+    Withdraw,
+    Withdrawn,
+    packed,
+    unpacker,
+)
+from agentv.user_code.workers.plain import UnsendableError, plain
+from agentv.user_code.workers.services import asking
+
+if TYPE_CHECKING:
+    import asyncio
+
+CLEAN_UP_S = 0.5
+"""Seconds that coroutines get to close what they have open once the run has ended."""
+
+_RESPONDS_S = 0.05
+"""Seconds within which a loop that is not blocked responds."""
+
+Job = Callable[[], None]
+
+current_call: ContextVar[int] = ContextVar("agentv_call")
+"""Number of the call that the current task is."""
+
+
+class Channel:
+    """Messages to and from the process that started this one."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._decoder = unpacker(Request)
+
+    def receive(self) -> Request | None:
+        """The next message; None: the other side is gone."""
+        length = self._exactly(LENGTH)
+        body = length and self._exactly(int.from_bytes(length, "big"))
+        return self._decoder.decode(body) if body else None
+
+    def _exactly(self, size: int) -> bytes | bytearray:
+        body = bytearray()
+        while len(body) < size:
+            try:
+                more = self._connection.recv(min(size - len(body), 1 << 20))
+            except OSError:
+                os._exit(CLOSED_STATUS)
+            if not more:
+                return b""
+            body += more
+        return body
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Send one message, from any thread."""
+        body = packed(message)
+        try:
+            with self._lock:
+                self._connection.sendall(body)
+        except OSError as error:
+            if error.errno in (errno.EBADF, errno.ENOTSOCK):
+                os._exit(CLOSED_STATUS)
+            # else the other side is gone, and so is this process in a moment
+
+
+class Threads:
+    """Threads for plain functions: the main one, and others while all are busy."""
+
+    def __init__(self) -> None:
+        self._main: SimpleQueue[Job | None] = SimpleQueue()
+        self._idle: list[SimpleQueue[Job | None]] = []
+        self._main_is_idle = True
+        self._lock = threading.Lock()
+
+    def run(self, job: Job) -> None:
+        """Run a job on a thread that does nothing else."""
+        with self._lock:
+            if self._main_is_idle:
+                self._main_is_idle = False
+                jobs = self._main
+            else:
+                jobs = self._idle.pop() if self._idle else self._start()
+        jobs.put(job)
+
+    def _start(self) -> SimpleQueue[Job | None]:
+        jobs: SimpleQueue[Job | None] = SimpleQueue()
+        threading.Thread(target=self._serve, args=(jobs,), name="agentv-user-code", daemon=True).start()
+        return jobs
+
+    def _serve(self, jobs: SimpleQueue[Job | None]) -> None:
+        import asyncio
+
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        while (job := jobs.get()) is not None:
+            job()
+            with self._lock:
+                self._idle.append(jobs)
+
+    def serve_main(self) -> None:
+        """Run jobs on this thread until `close`."""
+        has_loop = False
+        while (job := self._main.get()) is not None:
+            if not has_loop and "asyncio" in sys.modules:
+                import asyncio
+
+                asyncio.set_event_loop(asyncio.new_event_loop())
+                has_loop = True
+            job()
+            with self._lock:
+                self._main_is_idle = True
+
+    def close(self) -> None:
+        """End the main thread's work."""
+        self._main.put(None)
+
+
+class UserLoop:
+    """The event loop of users' coroutines, started by the first of them."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def post(self, job: Job) -> None:
+        """Run a job on the loop soon."""
+        with self._lock:
+            if self._loop is None:
+                import asyncio
+
+                self._loop = asyncio.new_event_loop()
+                self._loop.set_exception_handler(lambda _loop, _context: None)
+                self._thread = threading.Thread(target=self._serve, name="agentv-user-loop", daemon=True)
+                self._thread.start()
+        self._loop.call_soon_threadsafe(job)
+
+    def _serve(self) -> None:
+        import asyncio
+
+        assert self._loop is not None  # noqa: S101  # the thread is started for it
+        asyncio.set_event_loop(self._loop)
+        while not self._loop.is_closed():
+            with suppress(SystemExit, KeyboardInterrupt):  # of a task that a user started
+                self._loop.run_forever()
+
+    def create_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task on the loop; called there."""
+        assert self._loop is not None  # noqa: S101  # it runs this
+        return self._loop.create_task(coroutine)
+
+    def blocked_at(self) -> str:
+        """The line of the user's code that keeps the loop from everything else; nothing where it responds."""
+        if self._loop is None:
+            return ""
+        responds = threading.Event()
+        self._loop.call_soon_threadsafe(responds.set)
+        if responds.wait(_RESPONDS_S):
+            return ""
+        frame = sys._current_frames().get(self._thread.ident or 0) if self._thread else None  # noqa: SLF001  # documented for cases such as this
+        home = str(Path(sys.path[0]))
+        while frame is not None and not frame.f_code.co_filename.startswith(home):
+            frame = frame.f_back
+        return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}, in {frame.f_code.co_name}" if frame else ""
+
+    def close(self) -> None:
+        """Cancel what runs, and give it a moment to clean up."""
+        if self._loop is None:
+            return
+        import asyncio
+
+        ended = threading.Event()
+
+        async def wind_up() -> None:
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            if left:
+                await asyncio.wait(left, timeout=CLEAN_UP_S)
+            await asyncio.get_running_loop().shutdown_asyncgens()
+            ended.set()
+
+        asyncio.run_coroutine_threadsafe(wind_up(), self._loop)
+        ended.wait(CLEAN_UP_S)
+
+
+class Worker:
+    """The calls of one worker."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.threads = Threads()
+        self._loop = UserLoop()
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Call] = {}  # not begun
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._known_async: set[tuple[str, str | None, str | None, str]] = set()
+        self._asks: dict[int, Callable[[Answer], object]] = {}
+        self._asked = 0
+
+    def read(self) -> None:
+        """Act on messages until the other side closes, or is gone."""
+        while (message := self._channel.receive()) is not None:
+            if isinstance(message, Call):
+                self._take(message)
+            elif isinstance(message, Cancel):
+                self._cancel(message.id)
+            elif isinstance(message, Withdraw):
+                with self._lock:
+                    ids = list(self._waiting)
+                    self._waiting.clear()
+                self._channel.send(Withdrawn(ids, self._loop.blocked_at()))
+            elif isinstance(message, Answer):
+                self._asks.pop(message.id)(message)
+            elif isinstance(message, Prefix):
+                sys.stdout, sys.stderr = Prefixed(sys.stdout, message.text), Prefixed(sys.stderr, message.text)
+            elif isinstance(message, Close):
+                self._loop.close()
+                self.threads.close()
+                return
+        end_process_group()
+
+    def _take(self, call: Call) -> None:
+        key = (call.adapter, call.file, call.module, call.name)
+        with self._lock:
+            self._waiting[call.id] = call
+        if key in self._known_async:
+            self._loop.post(lambda: self._begin_task(self._run_async(call)))
+        else:
+            self.threads.run(lambda: self._run(call, key))
+
+    def _begin(self, call: Call) -> bool:
+        with self._lock:
+            return self._waiting.pop(call.id, None) is not None
+
+    def _run(self, call: Call, key: tuple[str, str | None, str | None, str]) -> None:
+        """On a thread: call a function. A coroutine function, which runs at its first await, is left to the loop."""
+        try:
+            with foreign_code(call.code, call.what):
+                made, is_async = _loaded(call)
+                if is_async:
+                    self._known_async.add(key)
+                    self._loop.post(lambda: self._begin_task(self._run_async(call)))
+                    return
+                if not self._begin(call):
+                    return
+                began = perf_counter()
+                value = made()
+        except BaseException as error:  # noqa: BLE001  # a CancelledError, which the guard lets through
+            self._fail(call, error)
+        else:
+            if _is_awaitable(value):
+                self._loop.post(lambda: self._begin_task(self._await(call, value, began)))
+            else:
+                self._succeed(call, value, began)
+
+    def _begin_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self._loop.create_task(coroutine)
+
+    async def _run_async(self, call: Call) -> None:
+        if self._begin(call):
+            try:
+                with foreign_code(call.code, call.what):
+                    made, _ = _loaded(call)
+                    began = perf_counter()
+                    value = made()
+            except BaseException as error:  # noqa: BLE001  # as above
+                self._fail(call, error)
+            else:
+                await self._await(call, value, began)
+
+    async def _await(self, call: Call, value: Awaitable[Any], began: float) -> None:
+        import asyncio
+
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  # it runs this
+        self._tasks[call.id] = task
+        current_call.set(call.id)
+        try:
+            with foreign_code(call.code, call.what):
+                found = await value if _is_awaitable(value) else value
+        except ForeignError as error:
+            self._fail(call, error)
+        except asyncio.CancelledError:
+            self._channel.send(Failed(call.id, call.code, f"{call.what} raised CancelledError"))
+            if task.cancelling():
+                raise
+        else:
+            self._succeed(call, found, began)
+        finally:
+            del self._tasks[call.id]
+
+    def _cancel(self, number: int) -> None:
+        with self._lock:
+            if self._waiting.pop(number, None) is not None:
+                self._channel.send(Withdrawn([number]))
+                return
+        if number in self._tasks:
+            self._loop.post(lambda: self._cancel_task(number))
+
+    def _cancel_task(self, number: int) -> None:
+        if number in self._tasks:
+            self._tasks[number].cancel()
+
+    def _succeed(self, call: Call, value: object, began: float) -> None:
+        took_ms = (perf_counter() - began) * 1000
+        try:
+            self._channel.send(Value(call.id, plain(value), took_ms, newly_loaded()))
+        except RecursionError:
+            why = "returned a value that is nested too deeply, or contains itself"
+            self._channel.send(Failed(call.id, call.code, f"{call.what} {why}"))
+        except UnsendableError as error:
+            self._channel.send(Unsendable(call.id, str(error)))
+        except Exception as error:  # noqa: BLE001  # of a conversion that the value brings along
+            self._channel.send(Unsendable(call.id, f"{type(value).__name__} ({type(error).__name__})"))
+
+    def _fail(self, call: Call, error: BaseException) -> None:
+        cause: BaseException | None = error
+        found = Failure(call.code, f"{call.what} {describe(error)}")
+        if isinstance(error, ForeignError):
+            found, cause = error.failure, error.__cause__
+        text = "" if cause is None else str(cause)
+        self._channel.send(Failed(call.id, found.code, found.message, text, newly_loaded()))
+
+    async def ask(self, name: str, arguments: Sequence[object]) -> Any:
+        """Call the process that started this one, from inside a call on the users' loop.
+
+        Raises:
+            LookupError: it refuses; the text says why.
+        """
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+        with self._lock:
+            self._asked += 1
+            number = self._asked
+        self._asks[number] = lambda answer: loop.call_soon_threadsafe(_settle, future, answer)
+        self._channel.send(Ask(number, current_call.get(), name, list(arguments)))
+        answer = await future
+        if answer.error is not None:
+            raise LookupError(answer.error)
+        return answer.value
+
+
+class Prefixed:
+    """A text stream whose lines begin with the name of the directory that they come from."""
+
+    def __init__(self, stream: TextIO, prefix: str) -> None:
+        self._stream = stream
+        self._prefix = prefix
+        self._at_start = True
+
+    def write(self, text: str) -> int:
+        """Write text, with the prefix in front of each line."""
+        for line in text.splitlines(keepends=True):
+            self._stream.write(f"{self._prefix}{line}" if self._at_start else line)
+            self._at_start = line.endswith("\n")
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        """All else is the stream's own."""
+        return getattr(self._stream, name)
+
+
+def _loaded(call: Call) -> tuple[Callable[[], Any], bool]:
+    """The call, ready to be made, and whether making it runs none of the user's code."""
+    function = None
+    if call.file is not None or call.module is not None:
+        function = load_function(call.name, call.file, call.module)
+    adapter = named(call.adapter)
+    is_async = iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # not whether it can be called: what calling it does
+    return lambda: adapter(function, call.payload), is_async
+
+
+def _is_awaitable(value: object) -> bool:
+    return isinstance(value, Coroutine) or hasattr(type(value), "__await__")
+
+
+def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:
+    if not future.done():
+        future.set_result(answer)
+
+
+def end_process_group() -> None:
+    """Kill this process and all that it started: the process that started it is gone."""
+    os.killpg(0, signal.SIGKILL)
+
+
+def _refuse_breakpoint(*_: object, **__: object) -> None:
+    __tracebackhide__ = True
+    raise RuntimeError("breakpoint() requires the option --debug of agentv eval")
+
+
+def main(descriptor: int) -> None:
+    """Serve calls that come over a socket until it is closed."""
+    channel = Channel(socket.socket(fileno=descriptor))
+    kill_with_parent()
+    begin = channel.receive()
+    if not isinstance(begin, Begin):
+        return
+    sys.path[:] = [begin.directory, *begin.path] if begin.directory else begin.path
+    sys.argv = [""]
+    if not begin.debug and "PYTHONBREAKPOINT" not in os.environ:
+        sys.breakpointhook = _refuse_breakpoint
+    worker = Worker(channel)
+    asking.append(worker.ask)
+    newly_loaded()
+    channel.send(Ready())
+    threading.Thread(target=worker.read, name="agentv-messages", daemon=True).start()
+    worker.threads.serve_main()
+    atexit._run_exitfuncs()  # noqa: SLF001  # the process ends here, whatever threads are left
+    with suppress(OSError, ValueError):  # users' code has closed them
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,210 @@
+"""What a worker and the process that started it send each other: MessagePack, each message behind its length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+LENGTH = 4
+"""Bytes of the length in front of each message, most significant first."""
+
+LONGEST = 1 << 30
+"""Bytes of the longest message. A longer one is none: user code has written into the socket."""
+
+CLOSED_STATUS = 117
+"""Exit status of a worker that finds its socket closed by user code."""
+
+_SURROGATES, _INTEGER, _PAIRS = 1, 2, 3
+"""Codes of what MessagePack has no form for: text with half of a surrogate pair, an integer of more than 64 bits, and a
+mapping with such keys.
+"""
+
+
+class Begin(msgspec.Struct, tag="begin", array_like=True):
+    """First message to a worker.
+
+    Attributes:
+        directory: where its `sys.path` begins.
+        path: the rest of `sys.path`.
+        debug: calls run on the main thread, whose standard streams are the terminal's.
+    """
+
+    directory: str
+    path: list[str]
+    debug: bool = False
+
+
+class Call(msgspec.Struct, tag="call", array_like=True):
+    """Call `adapter`, a function of agentv's, with the user's function and the payload.
+
+    Attributes:
+        file, module: where the function is; neither: the adapter gets None.
+        name: of the function, dotted for a method.
+        code, what: of the failure if it raises, and how its message begins.
+    """
+
+    id: int
+    adapter: str
+    file: str | None
+    module: str | None
+    name: str
+    payload: Any
+    code: str
+    what: str
+
+
+class Cancel(msgspec.Struct, tag="cancel", array_like=True):
+    """Nobody waits for this call any more."""
+
+    id: int
+
+
+class Withdraw(msgspec.Struct, tag="withdraw", array_like=True):
+    """Give back the calls that have not begun."""
+
+
+class Answer(msgspec.Struct, tag="answer", array_like=True):
+    """What a call of the worker's to this process came to."""
+
+    id: int
+    value: Any = None
+    error: str | None = None
+
+
+class Prefix(msgspec.Struct, tag="prefix", array_like=True):
+    """Begin each printed line with this text from now on."""
+
+    text: str
+
+
+class Close(msgspec.Struct, tag="close", array_like=True):
+    """Cancel what runs, and end as a Python program does."""
+
+
+class Ready(msgspec.Struct, tag="ready", array_like=True):
+    """The worker has started."""
+
+
+class Value(msgspec.Struct, tag="value", array_like=True):
+    """What a call returned, and after how many milliseconds, without those of loading its module.
+
+    `loaded`: files of modules that were loaded since the last message.
+    """
+
+    id: int
+    value: Any = None
+    duration_ms: float = 0.0
+    loaded: list[str] = []
+
+
+class Failed(msgspec.Struct, tag="failed", array_like=True):
+    """Why a call returned nothing. `cause`: the exception's own text."""
+
+    id: int
+    code: str
+    message: str
+    cause: str = ""
+    loaded: list[str] = []
+
+
+class Unsendable(msgspec.Struct, tag="unsendable", array_like=True):
+    """A call returned a value that no message can carry; `kind` is the name of its type."""
+
+    id: int
+    kind: str
+
+
+class Withdrawn(msgspec.Struct, tag="withdrawn", array_like=True):
+    """Calls that will not begin here. `blocked`: where the event loop is held up, as `agent.py:12, in answer`."""
+
+    ids: list[int]
+    blocked: str = ""
+
+
+class Ask(msgspec.Struct, tag="ask", array_like=True):
+    """A call from inside call `call` to the process that started the worker."""
+
+    id: int
+    call: int
+    name: str
+    arguments: list[Any]
+
+
+Request = Begin | Call | Cancel | Withdraw | Answer | Prefix | Close
+Reply = Ready | Value | Failed | Unsendable | Withdrawn | Ask
+
+
+def packed(message: msgspec.Struct) -> bytes:
+    """A message behind its length.
+
+    Raises:
+        TypeError: it holds an object that is neither plain data nor ours.
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        body = _ENCODER.encode(message)
+    except (UnicodeEncodeError, OverflowError):
+        fields = {name: _portable(getattr(message, name)) for name in message.__struct_fields__}
+        body = _ENCODER.encode(type(message)(**fields))
+    return len(body).to_bytes(LENGTH, "big") + body
+
+
+def unpacker(messages: Any) -> msgspec.msgpack.Decoder[Any]:
+    """What reads the body of one of these messages."""
+    return msgspec.msgpack.Decoder(messages, ext_hook=_restored)
+
+
+def _plain(value: object) -> Any:
+    """A mapping of another kind as a dict, and an object of ours as its JSON.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(value, Mapping):
+        return dict(value)
+    as_json = getattr(value, "as_json", None)
+    if as_json is None:
+        raise TypeError(type(value).__name__)
+    return as_json()
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain, decimal_format="number")
+
+
+def _portable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() or _is_whole(value) else _extension(_SURROGATES, value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return _extension(_INTEGER, str(value))
+    if isinstance(value, Mapping):
+        pairs = [(_portable(key), _portable(item)) for key, item in value.items()]
+        if any(isinstance(key, msgspec.msgpack.Ext) for key, _ in pairs):  # which cannot be a key
+            return msgspec.msgpack.Ext(_PAIRS, _ENCODER.encode(pairs))
+        return dict(pairs)
+    if type(value) in (list, tuple):
+        return type(value)(map(_portable, value))
+    return value
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _extension(code: int, text: str) -> msgspec.msgpack.Ext:
+    return msgspec.msgpack.Ext(code, text.encode("utf-8", "surrogatepass"))
+
+
+def _restored(code: int, data: memoryview) -> Any:
+    if code == _PAIRS:
+        return dict(_PAIRS_DECODER.decode(data))
+    text = bytes(data).decode("utf-8", "surrogatepass")
+    return int(text) if code == _INTEGER else text
+
+
+_PAIRS_DECODER = msgspec.msgpack.Decoder(list[tuple[Any, Any]], ext_hook=_restored)

@@ -1,0 +1,343 @@
+"""One worker from the outside: its process, the calls that it has not answered, and how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from threading import Thread
+from typing import Any
+
+import msgspec
+
+from agentv.ports import Handler
+from agentv.user_code.workers.messages import (
+    CLOSED_STATUS,
+    LENGTH,
+    LONGEST,
+    Answer,
+    Ask,
+    Begin,
+    Call,
+    Cancel,
+    Close,
+    Failed,
+    Prefix,
+    Ready,
+    Reply,
+    Unsendable,
+    Value,
+    Withdraw,
+    Withdrawn,
+    packed,
+    unpacker,
+)
+
+EXIT_S = 3.0
+"""Seconds that threads and exit handlers of users' code get once the run has ended."""
+
+CLEAN_UP_S = 0.5
+"""Seconds that a cancelled coroutine gets before its worker is given up."""
+
+_PROGRAM = "import sys; from agentv.user_code.workers.child import main; main(int(sys.argv[1]))"
+_CHUNK = 1 << 18
+
+
+class LostError(Exception):
+    """The worker ended before it answered. `how`: such as `killed by SIGSEGV`."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(how)
+        self.how = how
+
+
+class WithdrawnError(Exception):
+    """The call has not begun, and will not begin there."""
+
+
+class WorkerProcess:
+    """A worker. Belongs to the event loop that made it.
+
+    Attributes:
+        blocked_at: where its event loop was held up when calls were last withdrawn.
+        retired: it takes no new calls, and ends when it has answered the others.
+    """
+
+    def __init__(self, begin: Begin, env: Mapping[str, str], on_loaded: Callable[[list[str]], None]) -> None:
+        self._on_loaded = on_loaded
+        self._loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        for one in (ours, theirs):
+            for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                with suppress(OSError):
+                    one.setsockopt(socket.SOL_SOCKET, option, _CHUNK)
+        words = (sys.executable, *subprocess._args_from_interpreter_flags(), "-c", _PROGRAM, str(theirs.fileno()))  # type: ignore[attr-defined]  # noqa: SLF001  # as multiprocessing does
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    words,
+                    stdin=None if begin.debug else subprocess.DEVNULL,
+                    stdout=None if begin.debug else 2,
+                    env=dict(env),
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=not begin.debug,
+                )
+            except OSError:
+                ours.close()
+                raise
+        self._connection = ours
+        self._decoder = unpacker(Reply)
+        self._inbox = bytearray()
+        self._outbox = bytearray()
+        self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._handlers: dict[int, Handler] = {}
+        self._given_up: dict[int, asyncio.TimerHandle] = {}
+        self._answering: set[asyncio.Task[None]] = set()
+        self._ended = self._loop.create_future()
+        self._ready: asyncio.Future[None] | None = self._loop.create_future()
+        self._status: int | None = None
+        self.retired = False
+        self.blocked_at = ""
+        self._loop.add_reader(ours, self._readable)
+        Thread(target=self._wait, name="agentv-worker", daemon=True).start()
+        self.send(begin)
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its process is gone."""
+        return self._status is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has answered everything."""
+        return not self._calls and not self._given_up
+
+    async def started(self) -> None:
+        """Wait until the process can be called, or has ended."""
+        if self._ready is not None:
+            await asyncio.shield(self._ready)
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it cannot be called yet."""
+        return self._ready is not None
+
+    def _become_ready(self) -> None:
+        if self._ready is not None:
+            self._ready.set_result(None)
+            self._ready = None
+
+    async def call(self, call: Call, handler: Handler) -> Value | Failed | Unsendable:
+        """What a call comes to.
+
+        Raises:
+            LostError: the process ended first.
+            WithdrawnError: `withdraw` was called, and it had not begun.
+            TypeError, RecursionError: the payload cannot be sent.
+        """
+        if self.has_ended:
+            raise LostError(self.how_it_ended())
+        future: asyncio.Future[Value | Failed | Unsendable] = self._loop.create_future()
+        body = packed(call)
+        self._calls[call.id] = future
+        self._handlers[call.id] = handler
+        self._write(body)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if call.id in self._calls and not self.has_ended:
+                self.send(Cancel(call.id))
+                self._given_up[call.id] = self._loop.call_later(CLEAN_UP_S, self.retire)
+            raise
+        finally:
+            self._calls.pop(call.id, None)
+            self._handlers.pop(call.id, None)
+
+    def withdraw(self) -> None:
+        """Take back the calls that have not begun."""
+        self.send(Withdraw())
+
+    def retire(self) -> None:
+        """Take no new calls; end once the others are answered. What was given up is not waited for."""
+        self.retired = True
+        if not self._calls:
+            self.kill()
+
+    def kill(self) -> None:
+        """Kill the process and all that it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    def end(self) -> None:
+        """Kill the process, wait for its end, and let go of the pipe."""
+        self.kill()
+        self._end(self._process.wait())
+
+    async def close(self) -> None:
+        """Let what runs clean up and the process exit; kill it where that takes too long."""
+        if not self.has_ended:
+            self.send(Close())
+            busy = bool(self._calls or self._given_up)
+            await asyncio.wait((self._ended,), timeout=CLEAN_UP_S if busy else EXIT_S)
+        self.kill()
+        await asyncio.wait((self._ended,), timeout=EXIT_S)
+        for task in self._answering:
+            task.cancel()
+
+    def how_it_ended(self) -> str:
+        """`exit 3`, `killed by SIGSEGV`."""
+        status = self._status or 0
+        if status == CLOSED_STATUS:
+            return "closed the socket of its process"
+        if status >= 0:
+            return f"exit {status}"
+        with suppress(ValueError):
+            return f"killed by {signal.Signals(-status).name}"
+        return f"killed by signal {-status}"
+
+    def prefix(self, text: str) -> None:
+        """Begin each printed line with a text from now on."""
+        self.send(Prefix(text))
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Send a message soon."""
+        self._write(packed(message))
+
+    def _write(self, body: bytes) -> None:
+        if not self._outbox:
+            try:
+                sent = self._connection.send(body)
+            except BlockingIOError:
+                sent = 0
+            except OSError:  # it has ended, which is noticed in a moment
+                return
+            if sent == len(body):
+                return
+            body = body[sent:]
+            self._loop.add_writer(self._connection, self._writable)
+        self._outbox += body
+
+    def _writable(self) -> None:
+        try:
+            sent = self._connection.send(memoryview(self._outbox)[:_CHUNK])
+        except BlockingIOError:
+            return
+        except OSError:
+            self._outbox.clear()
+        else:
+            del self._outbox[:sent]
+        if not self._outbox:
+            self._loop.remove_writer(self._connection)
+
+    def _readable(self) -> bool:
+        """Read what has arrived; whether there may be more."""
+        try:
+            data = self._connection.recv(_CHUNK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._connection)
+            return False
+        self._inbox += data
+        self._take_messages()
+        return True
+
+    def _take_messages(self) -> None:
+        inbox, at = self._inbox, 0
+        while len(inbox) >= at + LENGTH:
+            size = int.from_bytes(inbox[at : at + LENGTH], "big")
+            end = at + LENGTH + size
+            if len(inbox) < end and size <= LONGEST:
+                break
+            try:
+                message = self._decoder.decode(memoryview(inbox)[at + LENGTH : end])
+            except (msgspec.DecodeError, RecursionError):  # user code has written into the socket
+                self.kill()
+                return
+            self._take(message)
+            at = end
+        if at:
+            del inbox[:at]
+
+    def _take(self, message: Reply) -> None:
+        if isinstance(message, Ready):
+            self._become_ready()
+        elif isinstance(message, Withdrawn):
+            self.blocked_at = message.blocked
+            for number in message.ids:
+                self._settle(number, WithdrawnError())
+        elif isinstance(message, Ask):
+            task = self._loop.create_task(self._answer(message))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+        else:
+            if isinstance(message, Value | Failed) and message.loaded:
+                self._on_loaded(message.loaded)
+            self._settle(message.id, message)
+
+    def _settle(self, number: int, outcome: object) -> None:
+        timer = self._given_up.pop(number, None)
+        if timer is not None:
+            timer.cancel()
+        future = self._calls.get(number)
+        if future is not None and not future.done():
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+            self._calls.pop(number)
+        if self.retired and not self._calls:
+            self.kill()
+
+    async def _answer(self, ask: Ask) -> None:
+        handler = self._handlers.get(ask.call)
+        if handler is None:  # the call has ended
+            return
+        try:
+            self.send(Answer(ask.id, await handler(ask.name, ask.arguments)))
+        except LookupError as error:
+            self.send(Answer(ask.id, None, str(error)))
+
+    def _wait(self) -> None:
+        """On a thread: the end of the process itself, since what it forked may hold its end of the pipe open."""
+        status = self._process.wait()
+        with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+            self._loop.call_soon_threadsafe(partial(self._end, status))
+
+    def _end(self, status: int) -> None:
+        if self._status is not None:
+            return
+        while self._readable():  # what it sent before it ended counts
+            pass
+        self._status = status
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)  # what it started
+        self._loop.remove_reader(self._connection)
+        self._loop.remove_writer(self._connection)
+        self._connection.close()
+        for timer in self._given_up.values():
+            timer.cancel()
+        self._given_up.clear()
+        for future in self._calls.values():
+            if not future.done():
+                future.set_exception(LostError(self.how_it_ended()))
+        self._calls.clear()
+        self._become_ready()
+        if not self._ended.done():
+            self._ended.set_result(None)

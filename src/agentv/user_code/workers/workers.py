@@ -1,0 +1,209 @@
+"""The workers of a run: one for each directory that code is loaded from, each role, and each environment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from agentv.model.values.response import Attempt
+from agentv.ports import CodeCall, Raised, Returned, Role
+from agentv.user_code.functions.deadline import LIMIT, LONGEST_S
+from agentv.user_code.workers.messages import Begin, Call, Failed, Unsendable
+from agentv.user_code.workers.worker_process import LostError, WithdrawnError, WorkerProcess
+
+DIED = "user-code-died"
+
+MOST_IDLE = 8
+"""Workers without a call that stay; beyond them the one that was used longest ago ends."""
+
+_ALONE_AT_ONCE = 4
+
+
+class _Pool:
+    """The worker of one directory, role and environment, and those for calls that must be alone."""
+
+    def __init__(self, begin: Begin, env: Mapping[str, str], name: str, on_loaded: Callable[[list[str]], None]) -> None:
+        self._on_loaded = on_loaded
+        self.begin = begin
+        self.env = env
+        self.name = name
+        self.shared: WorkerProcess | None = None
+        self.all: list[WorkerProcess] = []
+        self.alone: list[WorkerProcess] = []
+        self.used = 0
+
+    def living(self) -> list[WorkerProcess]:
+        self.all = [one for one in self.all if not one.has_ended]
+        return self.all
+
+    def start(self) -> WorkerProcess:
+        worker = WorkerProcess(self.begin, self.env, self._on_loaded)
+        self.all.append(worker)
+        return worker
+
+
+class Workers:
+    """Starts workers when they are first needed. Belongs to one event loop.
+
+    Args:
+        on_loaded: is told of the files of modules that a worker of a role has loaded.
+        debug: they are connected to the terminal, for `breakpoint()`, and no call is given up.
+    """
+
+    def __init__(self, on_loaded: Callable[[Role, list[str]], None] | None = None, *, debug: bool = False) -> None:
+        self._on_loaded = on_loaded or (lambda _role, _files: None)
+        self._debug = debug
+        self._pools: dict[tuple[str, str, tuple[tuple[str, str], ...] | None], _Pool] = {}
+        self._numbers = count(1)
+        self._uses = count(1)
+        self._alone_slots = asyncio.Semaphore(_ALONE_AT_ONCE)
+        self._prefixed = False
+
+    async def call(self, call: CodeCall) -> Returned | Raised:
+        """What the function returned, or why it returned nothing.
+
+        A call whose worker dies is made again, alone; it is at fault only if it dies alone. One that has not begun
+        after a quarter of its time limit, since another blocks the event loop, begins in a further worker.
+        """
+        pool = self._pool(call)
+        attempts: list[Attempt] = []
+        message = self._message(call)
+        while True:
+            began = perf_counter()
+            try:
+                worker = self._shared(pool)
+                reply = await self._patiently(worker, pool, message, call)
+            except WithdrawnError:
+                continue
+            except LostError as lost:
+                attempts.append(_attempt(call, lost, began))
+                break
+            except OSError as error:
+                return Raised("cannot-start", f"{call.what} cannot be called: no process starts ({error.strerror})")
+            except (TypeError, RecursionError) as error:
+                return Raised(call.code, f"{call.what} cannot be given its arguments ({type(error).__name__}: {error})")
+            return self._outcome(call, reply, tuple(attempts))
+        async with self._alone_slots:
+            worker = pool.alone.pop() if pool.alone else pool.start()
+            if worker.has_ended:
+                worker = pool.start()
+            try:
+                reply = await worker.call(self._message(call), call.handler or _refuse)
+            except LostError as lost:
+                return Raised(DIED, f"{call.what}: {lost.how} before it answered", attempts=tuple(attempts))
+            except asyncio.CancelledError:
+                worker.retire()
+                raise
+            pool.alone.append(worker)
+            return self._outcome(call, reply, tuple(attempts))
+
+    async def _patiently(self, worker: WorkerProcess, pool: _Pool, message: Call, call: CodeCall) -> Any:
+        limit = LIMIT.get()
+        loop = asyncio.get_running_loop()
+        if worker.is_starting:  # which a call is not to blame for
+            with limit.held(loop.time) if limit is not None else nullcontext():
+                await worker.started()
+        if self._debug:
+            with limit.held(loop.time) if limit is not None else nullcontext():
+                return await worker.call(message, call.handler or _refuse)
+        patience_s = LONGEST_S if limit is None else limit.patience_s
+        looking = loop.call_later(patience_s, self._look, worker, pool)
+        try:
+            return await worker.call(message, call.handler or _refuse)
+        except asyncio.CancelledError:
+            if limit is not None:
+                blocked = worker.blocked_at and f"the event loop is blocked ({worker.blocked_at})"
+                limit.reason = blocked or f"{call.what} did not return and was ended"
+            raise
+        finally:
+            looking.cancel()
+
+    def _look(self, worker: WorkerProcess, pool: _Pool) -> None:
+        """A call takes long: those that have not begun since it blocks the event loop begin elsewhere."""
+        if not worker.has_ended:
+            if pool.shared is worker:
+                pool.shared = None
+            worker.withdraw()
+
+    def prepare(self, call: CodeCall) -> None:
+        """Start the worker of a call to come."""
+        self._shared(self._pool(call))
+
+    async def close(self) -> None:
+        """End every worker, with all that it started."""
+        workers = [worker for pool in self._pools.values() for worker in pool.living()]
+        self._pools.clear()
+        await asyncio.gather(*(worker.close() for worker in workers))
+
+    def kill(self) -> None:
+        """Kill every worker now."""
+        for pool in self._pools.values():
+            for worker in pool.living():
+                worker.end()
+
+    def _pool(self, call: CodeCall) -> _Pool:
+        directory = call.directory or (str(Path(call.file).parent) if call.file else "")
+        env = None if call.env is None else tuple(sorted(call.env.items()))
+        key = (directory, call.role, env)
+        pool = self._pools.get(key)
+        if pool is None:
+            rest = [one for one in sys.path if one != directory]
+            begin = Begin(directory, rest, self._debug)
+            whole = dict(os.environ if call.env is None else call.env)
+            pool = self._pools[key] = _Pool(begin, whole, Path(directory).name, partial(self._on_loaded, call.role))
+        return pool
+
+    def _shared(self, pool: _Pool) -> WorkerProcess:
+        pool.used = next(self._uses)
+        worker = pool.shared
+        if worker is None or worker.has_ended or worker.retired:
+            worker = pool.shared = pool.start()
+            self._prefix()
+            self._end_idle()
+        return worker
+
+    def _prefix(self) -> None:
+        """Where several workers run, say which one prints."""
+        running = [(pool, worker) for pool in self._pools.values() for worker in pool.living()]
+        if len(running) > 1:
+            for pool, worker in running if not self._prefixed else running[-1:]:
+                worker.prefix(f"[{pool.name}] ")
+            self._prefixed = True
+
+    def _end_idle(self) -> None:
+        idle = [pool for pool in self._pools.values() if pool.shared is not None and pool.shared.is_idle]
+        idle.sort(key=lambda pool: pool.used)
+        for pool in idle[: -MOST_IDLE - 1]:
+            if pool.shared is not None:
+                pool.shared.retire()
+                pool.shared = None
+
+    def _message(self, call: CodeCall) -> Call:
+        number = next(self._numbers)
+        return Call(number, call.adapter, call.file, call.module, call.function, call.payload, call.code, call.what)
+
+    @staticmethod
+    def _outcome(call: CodeCall, reply: Any, attempts: tuple[Attempt, ...]) -> Returned | Raised:
+        if isinstance(reply, Failed):
+            return Raised(reply.code, reply.message, cause=reply.cause, attempts=attempts)
+        if isinstance(reply, Unsendable):
+            message = f"{call.what} returned a value of the type '{reply.kind}', which is not plain data"
+            return Raised("bad-result", message, cause=reply.kind, attempts=attempts)
+        return Returned(reply.value, reply.duration_ms, attempts)
+
+
+async def _refuse(name: str, _arguments: Sequence[Any]) -> Any:
+    raise LookupError(f"'{name}' is not available here")
+
+
+def _attempt(call: CodeCall, lost: LostError, began: float) -> Attempt:
+    took = round((perf_counter() - began) * 1000, 3)
+    return Attempt(DIED, f"{call.what}: {lost.how} before it answered", took)

@@ -1,0 +1,5 @@
+import os
+
+
+def exits(output):
+    os._exit(0)

@@ -1,0 +1,281 @@
+"""Workers from the outside: which calls share one, how one dies, and what that does to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from agentv.ports import CodeCall, Raised, Returned
+from agentv.user_code.functions.deadline import LIMIT, Deadline
+from agentv.user_code.workers.workers import MOST_IDLE, Workers
+from doubles.processes_alive import alive
+
+BY_NAME = "agentv.user_code.workers.adapters:by_name"
+CODE = """
+import asyncio, os, signal, socket, sys, threading, time
+
+seen = []
+
+def whoami(value):
+    seen.append(value)
+    return os.getpid(), list(seen), threading.current_thread() is threading.main_thread()
+
+def environment(value):
+    return os.environ.get("WORD")
+
+def path(value):
+    return sys.path[0]
+
+def exits(value):
+    os._exit(int(value))
+
+def ends_but_alone(value):
+    if value == "ends" and not os.path.exists(__file__ + ".ended"):
+        open(__file__ + ".ended", "w").close()
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value
+
+def sleeps(value):
+    time.sleep(value)
+    return os.getpid()
+
+async def waits(value):
+    await asyncio.sleep(value)
+    return os.getpid()
+
+async def blocks(value):
+    time.sleep(value)
+    return os.getpid()
+
+def on_a_loop(value):
+    return asyncio.get_event_loop().run_until_complete(asyncio.sleep(0, value))
+
+def child(value):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(100)
+        os._exit(0)
+    return pid
+
+def closes(value):
+    os.closerange(3, 256)
+    return value
+
+def writes(value):
+    import stat
+    for number in range(3, 64):
+        try:
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                os.write(number, bytes.fromhex(value))
+        except OSError:
+            pass
+    return "written"
+
+def descriptors(value):
+    found = [f"/proc/self/fd/{one}" for one in os.listdir("/proc/self/fd")]
+    return [os.readlink(one) for one in found if os.path.exists(one)]
+
+def interrupt(value):
+    return 1 / 0
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "code.py").write_text(CODE)
+    return str(tmp_path / "code.py")
+
+
+def call(file: str, name: str, value: object = None, **settings) -> CodeCall:
+    given = {"role": "tested", "code": "raised", "what": name, **settings}
+    payload = {"offered": {"value": value}, "single": "value"}
+    return CodeCall(adapter=BY_NAME, payload=payload, function=name, file=file, **given)
+
+
+def results(*calls: CodeCall, at_once: bool = True) -> list[Returned | Raised]:
+    async def run():
+        workers = Workers()
+        try:
+            if at_once:
+                return await asyncio.gather(*map(workers.call, calls))
+            return [await workers.call(one) for one in calls]
+        finally:
+            await workers.close()
+
+    return asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def values(*calls: CodeCall, at_once: bool = True) -> list[object]:
+    found = results(*calls, at_once=at_once)
+    assert not [one for one in found if isinstance(one, Raised)], found
+    return [one.value for one in found]
+
+
+def test_calls_of_one_directory_role_and_environment_share_a_process_and_no_others_do(file, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "code.py"
+    other.write_text(CODE)
+    one = call(file, "whoami", 1)
+    differing = [
+        one,
+        replace(one, role="grading"),
+        replace(one, file=str(other)),
+        replace(one, env={**os.environ, "WORD": "x"}),
+    ]
+    found = values(*differing, *differing, at_once=False)
+    assert len({pid for pid, _, _ in found}) == 4
+    assert [seen for _, seen, _ in found] == [[1]] * 4 + [[1, 1]] * 4
+    assert os.getpid() not in {pid for pid, _, _ in found}
+    assert all(is_main for _, _, is_main in found)
+
+
+def test_its_path_begins_at_the_directory_and_its_environment_is_the_one_that_was_given(file, tmp_path):
+    env = {**os.environ, "WORD": "given"}
+    assert values(call(file, "path"), call(file, "environment", env=env)) == [str(tmp_path), "given"]
+    assert values(call(file, "path", directory="/"), call(file, "environment")) == ["/", None]
+
+
+def test_plain_functions_run_at_the_same_time_and_so_do_coroutines_beside_a_loop_for_each(file):
+    began = time.monotonic()
+    found = values(*(call(file, name, 0.5) for name in ("sleeps", "waits") for _ in range(6)))
+    assert len(set(found)) == 1
+    assert time.monotonic() - began < 3
+    assert values(*(call(file, "on_a_loop", number) for number in range(3))) == [0, 1, 2]
+
+
+def test_a_call_that_ends_its_process_is_at_fault_only_if_it_does_so_alone(file):
+    ends, other = results(call(file, "ends_but_alone", "ends"), call(file, "sleeps", 1))
+    for one in (ends, other):
+        assert isinstance(one, Returned)
+        assert [attempt.code for attempt in one.attempts] == ["user-code-died"]
+    (exits,) = results(call(file, "exits", 3))
+    assert (exits.code, exits.message) == ("user-code-died", "exits: exit 3 before it answered")
+    assert [one.code for one in exits.attempts] == ["user-code-died"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("exits", 0, "exits: exit 0 before it answered"),
+        ("closes", None, "closes: closed the socket of its process before it answered"),
+        ("writes", "ff" * 100, "writes: killed by SIGKILL before it answered"),
+        ("writes", "00000001c1", "writes: killed by SIGKILL before it answered"),
+        ("interrupt", None, "interrupt raised ZeroDivisionError: division by zero (code.py:"),
+        ("absent", None, "code.py has no function 'absent'; it has "),
+    ],
+)
+def test_what_goes_wrong_is_said_and_harms_no_later_call(file, name, value, says):
+    wrong, right = results(call(file, name, value), call(file, "on_a_loop", 1), at_once=False)
+    assert wrong.message.startswith(says)
+    assert right.value == 1
+
+
+def test_an_answer_to_no_call_is_ignored(file):
+    import msgspec
+
+    body = msgspec.msgpack.encode(["value", 99, "forged", 1.0, []])
+    forged = (len(body).to_bytes(4, "big") + body).hex()
+    assert values(call(file, "writes", forged)) == ["written"]
+
+
+def test_children_of_a_worker_end_with_it_and_it_inherits_no_descriptor_of_ours(file, tmp_path):
+    with (tmp_path / "journal").open("w") as journal:
+        child, descriptors = values(call(file, "child"), call(file, "descriptors"))
+    assert journal.name not in descriptors
+    until = time.monotonic() + 5
+    while alive(child) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not alive(child)
+
+
+def test_coroutines_that_have_not_begun_while_one_blocks_the_loop_begin_elsewhere(file):
+    async def limited(workers, one):
+        limit = Deadline(4.0)
+        LIMIT.set(limit)
+        return await workers.call(one)
+
+    async def run():
+        workers = Workers()
+        try:
+            for name in ("blocks", "waits"):
+                await workers.call(call(file, name, 0))
+            return await asyncio.gather(
+                *(asyncio.create_task(limited(workers, call(file, name, 3))) for name in ("blocks", "waits"))
+            )
+        finally:
+            await workers.close()
+
+    blocks, waits = asyncio.run(run())
+    assert blocks.value != waits.value
+
+
+def test_a_call_that_is_given_up_retires_its_worker_and_its_neighbours_finish(file):
+    async def run():
+        workers = Workers()
+        try:
+            ((first, *_),) = [(await workers.call(call(file, "whoami"))).value]
+            neighbour = asyncio.create_task(workers.call(call(file, "sleeps", 2)))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(workers.call(call(file, "sleeps", 100)), 0.3)
+            await asyncio.sleep(1)
+            ((second, *_),) = [(await workers.call(call(file, "whoami"))).value]
+            finished = await neighbour
+            await asyncio.sleep(0.2)
+            return first, second, finished.value, alive(first)
+        finally:
+            await workers.close()
+
+    first, second, finished, lives = asyncio.run(run())
+    assert (finished, second != first, lives) == (first, True, False)
+
+
+def test_idle_workers_beyond_some_end(tmp_path):
+    async def run():
+        workers, found = Workers(), []
+        try:
+            for number in range(MOST_IDLE + 3):
+                directory = tmp_path / str(number)
+                directory.mkdir()
+                (directory / "code.py").write_text(CODE)
+                found.append((await workers.call(call(str(directory / "code.py"), "whoami"))).value[0])
+            await asyncio.sleep(0.5)
+            return [alive(one) for one in found]
+        finally:
+            await workers.close()
+
+    lives = asyncio.run(run())
+    assert lives[0] is False
+    assert all(lives[-MOST_IDLE:])
+
+
+def test_where_several_workers_run_what_is_printed_begins_with_the_directory(tmp_path, capfd):
+    calls = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "code.py").write_text("def speak(value):\n    print('a\\nb', value, flush=True)\n")
+        calls.append(call(str(tmp_path / name / "code.py"), "speak", 1))
+    values(calls[0])
+    assert capfd.readouterr().err == "a\nb 1\n"
+    values(*calls, calls[0], at_once=False)
+    assert capfd.readouterr().err.endswith("[two] a\n[two] b 1\n[one] a\n[one] b 1\n")
+
+
+def test_a_module_that_fails_is_loaded_once(tmp_path):
+    file = tmp_path / "broken.py"
+    file.write_text("open(__file__ + '.log', 'a').write('x')\nimport json\njson.loads('{')\n")
+    found = results(*(call(str(file), name) for name in ("a", "b", "a")))
+    assert {one.message for one in found} == {found[0].message}
+    assert found[0].message.startswith("broken.py raised JSONDecodeError: ")
+    assert (tmp_path / "broken.py.log").read_text() == "x"
+
+
+def test_a_worker_that_does_not_start_is_an_error(file, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    (found,) = results(call(file, "whoami"))
+    assert found.code == "cannot-start"
