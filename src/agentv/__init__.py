@@ -5,7 +5,6 @@ Public names are loaded when first used, so `import agentv` is fast.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -90,9 +89,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-if "__mp_main__" in sys.modules:  # multiprocessing is about to send this process functions of users' modules
-    from agentv.user_code.functions.user_modules import find_user_modules
-
-    find_user_modules()

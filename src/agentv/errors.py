@@ -4,7 +4,6 @@
     ├── LoadError              authored files are wrong: carries every diagnostic; nothing ran
     ├── UsageError             the command line or a call of the SDK is wrong; nothing ran
     ├── StoreError             a run directory cannot be read or written
-    ├── ReplacedCodeError      user code replaced code of agentv during a run, which has no verdict
     └── PluginError            the code of a plugin raised where its own trial cannot contain it
 
 Expected failures of a trial are values (`agentv.model.Failure`), not exceptions.
@@ -102,19 +101,6 @@ class BudgetSpentError(UsageError):
 
 class StoreError(AgentvError):
     """A run directory, or a file in it, cannot be read or written."""
-
-
-class ReplacedCodeError(AgentvError):
-    """User code replaced something that a module or class of agentv holds, so that there is no verdict.
-
-    Args:
-        name: of what was replaced.
-    """
-
-    status = ExitStatus.ERRORED
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"user code replaced {name}, which belongs to agentv")
 
 
 class PluginError(AgentvError):

@@ -75,19 +75,13 @@ MANY_CASES = [*(f"c{number}" for number in range(10)), *(f"held{number}" for num
 MANY = "name: many\ntarget: python:agent.py:answer\ntests:\n" + "".join(
     f"  - {{id: {case}, input: hello, assert: [contains: hello]}}\n" for case in MANY_CASES
 )
-REPLACES_A_GRADER = """
-def answer(prompt):
-    from agentv.assertions.text.matching import Contains
-    inner = Contains.grade
-    Contains.grade = lambda self, context: inner(self, context).negated()
-    return "wrong"
-"""
 ENDS_ITS_PROCESS = """
-import os
+import os, signal, time
 
 def survives(ctx):
     if "kill" in ctx.input[0].text:
-        os._exit(1)
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
     return True
 """
 
@@ -208,17 +202,6 @@ def answered_before_rows(run):
         else:
             answered.append(line["case"])
     assert sorted(answered) == sorted(vouched) == sorted(case_of.values())
-
-
-def test_a_worker_whose_code_was_replaced_grades_nothing(shop, cluster):
-    shop.write("agent.py", REPLACES_A_GRADER)
-    shop.write("one.eval.yaml", "target: python:agent.py:answer\ntests: [{id: a, input: x, assert: [contains: x]}]\n")
-    ended = on_cluster(shop, cluster, "one.eval.yaml", "--out", "out")
-    assert (ended.status, ended.stdout) == (3, ""), ended.stderr
-    named = "agentv.assertions.text.matching.Contains.grade"
-    assert f"error: user code replaced {named}, which belongs to agentv" in ended.stderr
-    assert "all its trials were discarded. Run them again with:" in ended.stderr
-    assert (shop.path / "out/index.jsonl").read_text() == ""
 
 
 def test_a_trial_that_kills_its_worker_is_errored_and_the_others_pass(shop, cluster):

@@ -21,7 +21,7 @@ def answer(prompt):
         "environment": dict(os.environ),
         "arguments": sys.argv,
         "path": sys.path,
-        "main": sys.modules["__main__"].__file__,
+        "main": str(sys.modules["__main__"].__spec__),
         "input": sys.stdin.read(),
         "descriptors": len(os.listdir("/proc/self/fd")),
         "threads": sorted(thread.name for thread in threading.enumerate()),

@@ -1,4 +1,4 @@
-"""Users' code shares the process with agentv, and not what its descriptors stand for."""
+"""What users' code does to descriptors and processes stays in its worker."""
 
 from __future__ import annotations
 
@@ -11,40 +11,16 @@ import pytest
 from e2e.test_verdict_process import suite
 
 CODE = """
-import asyncio, ctypes, gc, multiprocessing, os, subprocess, time
+import asyncio, ctypes, multiprocessing, os
 from concurrent.futures import ProcessPoolExecutor
 
 async def answer_async(prompt):
     await asyncio.sleep(0.01)
     return answer(prompt)
 
-def runs(process):
-    try:
-        return bool(open(f"/proc/{process}/cmdline").read())  # empty of one that was ended and not yet waited for
-    except OSError:
-        return False
-
 def answer(prompt):
     if prompt == "close all":
-        os.closerange(0, 4096)
-    if prompt == "close all but three":
-        os.closerange(3, 4096)
-    if prompt == "no output":
-        found = next(one for one in gc.get_objects() if type(one).__name__ == "Relay")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), found.fileno())
-    if prompt == "close some":
-        os.closerange(4, 4096)
-    if prompt == "daemon":
-        subprocess.run(["setsid", "--fork", "sh", "-c", "echo $$ >> pids; exec sleep 600"])
-        while not os.path.exists("pids"):
-            time.sleep(0.005)
-    if prompt == "look":
-        return f"{prompt}: {len([one for one in open('pids').read().split() if runs(one)])} left"
-    if prompt == "deaf":
-        open("deaf", "w").close()
-        ctypes.PyDLL(None).sleep(600)
-    if prompt == "close what there is":
-        os.closerange(3, 65_536)
+        os.closerange(0, 65_536)
     if prompt == "null for all":
         null = os.open(os.devnull, os.O_RDWR)
         for number in map(int, os.listdir("/proc/self/fd")):
@@ -52,12 +28,15 @@ def answer(prompt):
                 os.dup2(null, number)
     if prompt == "another program":
         os.execv("/bin/sleep", ["sleep", "600"])
-    if prompt.startswith("write below"):
-        for number in range(3, int(prompt.split()[-1])):
+    if prompt == "write to all":
+        for number in range(3, 65_536):
             try:
                 os.write(number, b"x")
             except OSError:
                 pass
+    if prompt == "deaf":
+        open("deaf", "w").close()
+        ctypes.PyDLL(None).sleep(600)
     return prompt
 
 def square(number):
@@ -83,50 +62,16 @@ def held_pool(prompt):
 
 
 @pytest.mark.parametrize("function", ["answer", "answer_async"])
-@pytest.mark.parametrize(
-    ("prompt", "told"),
-    [
-        ("close all", "user code closed file descriptors that it did not open"),
-        ("close all but three", "user code closed file descriptors that it did not open"),
-        ("close what there is", "user code closed file descriptors that it did not open"),
-        ("null for all", "user code closed file descriptors that it did not open"),
-        ("another program", "user code closed file descriptors that it did not open, or replaced the program"),
-    ],
-)
-def test_code_that_closes_all_descriptors_ends_the_run_without_a_verdict(project, prompt, told, function):
+@pytest.mark.parametrize("prompt", ["close all", "null for all", "another program", "write to all"])
+def test_code_that_closes_or_writes_to_all_descriptors_errs_its_own_trial(project, prompt, function):
     project.write("code.py", CODE)
-    project.write("a.eval.yaml", suite("hello", prompt, "last", target=f"python:code.py:{function}"))
+    text = suite("hello", prompt, "last", target=f"python:code.py:{function}")
+    project.write("a.eval.yaml", text.replace("workers: 1", "workers: 1, timeout_s: 3"))
     ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out")
-    assert (ended.status, ended.stdout) == (3, "")
-    assert f"{told}, so there is no verdict" in ended.stderr
-    assert "agentv eval a.eval.yaml --json --out out --resume=out" in ended.stderr
-    project.write("code.py", CODE.replace(f'prompt == "{prompt}"', "False"))
-    resumed = project.run("eval", "a.eval.yaml", "--json", "--out", "out", "--resume=out")
-    assert (resumed.status, json.loads(resumed.stdout)["cases"]["passed"]) == (0, 3)
-    assert [row["output"] for row in project.rows("out")] == ["hello", prompt, "last"]
-
-
-def test_what_code_writes_to_numbers_that_it_was_not_given_reaches_neither_output_nor_results(project):
-    project.write("code.py", CODE)
-    project.write("a.eval.yaml", suite("write below 64", "hello"))
-    ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out")
-    assert (ended.status, json.loads(ended.stdout)["cases"]["passed"]) == (0, 2), ended.stderr
+    assert ended.status == 3
+    assert json.loads(ended.stdout)["cases"] == {**json.loads(ended.stdout)["cases"], "passed": 2, "errored": 1}
+    assert [row["status"] for row in project.rows("out")] == ["passed", "errored", "passed"]
     assert not (project.path / "out" / "rejected.jsonl").exists()
-    again = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
-    assert (again.status, "resuming: 2 trials complete" in again.stderr) == (0, True)
-
-
-def test_what_code_writes_to_all_numbers_is_found_in_the_results_and_is_no_part_of_the_output(project):
-    project.write("code.py", CODE)
-    project.write("a.eval.yaml", suite("write below 65536", "hello"))
-    ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out")
-    assert (ended.status, json.loads(ended.stdout)["cases"]["passed"]) == (3, 2)
-    assert "journal.jsonl was changed" in ended.stderr
-    again = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
-    assert again.status == 3  # it writes there again
-    project.write("code.py", CODE.replace("os.write(number", "print(number"))
-    mended = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
-    assert (mended.status, len(project.rows("out"))) == (0, 2)
 
 
 @pytest.mark.parametrize("function", ["pool", "held_pool"])
@@ -141,16 +86,7 @@ def test_pools_of_forks_end_when_they_are_told_to(project, function):
         assert {row["output"].rpartition(" ")[2] for row in project.rows("out")} == {"-15"}
 
 
-@pytest.mark.parametrize("function", ["answer", "answer_async"])
-def test_a_run_does_not_hang_on_descriptors_that_code_can_close(project, function):
-    project.write("code.py", CODE)
-    text = suite("close some", "daemon", "look", target=f"python:code.py:{function}")
-    project.write("a.eval.yaml", text.replace("'look']", "'look: 0 left']"))
-    ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out")
-    assert (ended.status, json.loads(ended.stdout)["cases"]["passed"]) == (0, 3), ended.stderr
-
-
-def test_a_run_that_hears_no_signal_can_be_ended(project):
+def test_a_run_ends_by_ctrl_c_although_a_worker_hears_nothing(project):
     project.write("code.py", CODE)
     project.write("a.eval.yaml", suite("hello", "deaf"))
     process = project.start("eval", "a.eval.yaml", "--out", "out")
@@ -161,15 +97,6 @@ def test_a_run_that_hears_no_signal_can_be_ended(project):
         time.sleep(0.5)
     assert process.returncode == 130
     assert "agentv eval a.eval.yaml --out out --resume=out" in process.communicate()[1]
-
-
-def test_output_that_does_not_arrive_whole_is_no_success(project):
-    project.write("code.py", CODE)
-    project.write("a.eval.yaml", suite("hello", "no output"))
-    ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out")
-    assert (ended.status, ended.stdout) == (3, "")
-    assert "agentv eval a.eval.yaml --json --out out --resume=out" in ended.stderr
-    assert "error: user code intercepted standard output, so there is no verdict" in ended.stderr
 
 
 def test_a_slow_reader_gets_all_and_one_that_leaves_is_noticed(project):

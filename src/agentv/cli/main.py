@@ -215,4 +215,5 @@ def _unwritable(error: OSError) -> int:
 
 def _interrupted() -> int:
     click.echo("\ninterrupted; nothing more was run", err=True)
+    _print_resume_hint()
     return ExitStatus.INTERRUPTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -26,7 +27,6 @@ from agentv.errors import UsageError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.stats.judges.compare_result import MOST_ERRORS, AssertionComparison, JudgeComparison
-from agentv.user_code.functions.own_loop import run_on_own_loop
 
 MARGIN = 0.05
 
@@ -83,7 +83,7 @@ def compare_judges(request: CompareRequest, report: Report = lambda *_: None) ->
     labelled = labelled_answers(run, request.run, request.assertion)
     prepared, judges = loaded_judges(run, named, request.budget_usd)
     with stored_answers(run, prepared, judge=True) as answers:
-        return run_on_own_loop(_compared(run, request, (prepared, judges, labelled), answers, report))
+        return asyncio.run(_compared(run, request, (prepared, judges, labelled), answers, report))
 
 
 def loaded_judges(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -24,7 +25,6 @@ from agentv.model.run.rubric import Rubric
 from agentv.model.suite.suite import TargetSpec
 from agentv.stats.judges.compare_result import MOST_ERRORS
 from agentv.stats.judges.probe_result import FlippedVerdict, Flips, JudgeProbing, ProbedJudge, ProbeOutcome
-from agentv.user_code.functions.own_loop import run_on_own_loop
 
 SAMPLE = 30
 ALL = "all"
@@ -130,7 +130,7 @@ def probe_judges(request: ProbeRequest, report: Report = lambda *_: None) -> Jud
         run, asks_judge=True, budget_usd=request.budget_usd, judge=None if named is None else named.name
     )
     with stored_answers(run, prepared, judge=True) as answers:
-        return run_on_own_loop(_probed(run, (prepared, answers, named), drawn, probes, report))
+        return asyncio.run(_probed(run, (prepared, answers, named), drawn, probes, report))
 
 
 async def _probed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from math import ceil
 from typing import TypeAlias
@@ -17,7 +17,6 @@ from agentv.app.ray.worker_pool import Needs, WorkerPool
 from agentv.app.wiring import Connections
 from agentv.engine.executor import TrialExecutor
 from agentv.errors import UsageError
-from agentv.model.suite.suite import TargetSpec
 
 ExecutorFactory: TypeAlias = Callable[[Connections], TrialExecutor]
 """Makes the executor of a run, given what it reaches here."""
@@ -31,7 +30,6 @@ async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
         UsageError: there is no cluster, its workers lack what trials need, a target cannot be asked from there, or
             there is a budget.
     """
-    _check_targets(prepared)
     if budget_of(prepared) != (None, None):
         hint = "--max-errors and --limit limit a run on a cluster; providers can also cap what a key spends"
         raise UsageError("a budget does not work with --executor ray: workers do not know what the others spend", hint)
@@ -63,17 +61,3 @@ def worker_config(prepared: Prepared, number: int) -> WorkerConfig:
         no_target=offline or settings.regrade is not None,
         no_judge=offline,
     )
-
-
-def _check_targets(prepared: Prepared) -> None:
-    """Refuse functions that belong to the caller's own event loop."""
-    for spec in _given(prepared):
-        if getattr(spec.settings, "on_our_loop", False):
-            what = f"'{spec.name}' is a coroutine that runs on the loop of evaluate_async"
-            raise UsageError(f"{what}, so another machine cannot call it", "use a function in a file instead")
-
-
-def _given(prepared: Prepared) -> Iterator[TargetSpec]:
-    for given in (prepared.settings.given_target, prepared.settings.given_judge):
-        if isinstance(given, TargetSpec):
-            yield given

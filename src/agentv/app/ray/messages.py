@@ -117,12 +117,5 @@ class Unreadable:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacedCode:
-    """User code replaced what agentv holds under this name, in the process of a worker."""
-
-    name: str
-
-
-WorkerMessage: TypeAlias = Received | Wanted | StoppedTarget | TrialAnswer | Results | Unreadable | ReplacedCode
+WorkerMessage: TypeAlias = Received | Wanted | StoppedTarget | TrialAnswer | Results | Unreadable
 """From a worker to us."""

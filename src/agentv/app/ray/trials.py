@@ -11,7 +11,6 @@ from agentv.app.ray.messages import (
     Job,
     LookupReply,
     Received,
-    ReplacedCode,
     Results,
     StoppedTarget,
     TrialAnswer,
@@ -23,12 +22,10 @@ from agentv.app.ray.serialization import NotSendableError, SharedObjects, unpack
 from agentv.app.ray.worker_pool import NoWorkersError, UnfitError, WorkerHandle, WorkerLostError, WorkerPool
 from agentv.app.wiring import Connections
 from agentv.engine.trial import AnsweredTrial, context_of, result_of
-from agentv.errors import ReplacedCodeError
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.user_code.processes.replaced_code import check
 
 TRIES = 3
 """Workers that one trial may cost."""
@@ -157,9 +154,6 @@ class RayExecutor:
                 self._connections.throttle.learn(spec, message.failure)
         elif isinstance(message, Unreadable):
             raise UnfitError(message.why)
-        elif isinstance(message, ReplacedCode):
-            check.note(message.name)
-            raise ReplacedCodeError(message.name)
         elif isinstance(message, Results):
             return unpacked_results(message.body, job.trials)
         else:

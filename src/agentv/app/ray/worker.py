@@ -11,7 +11,6 @@ import pickle
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -23,7 +22,6 @@ from agentv.app.ray.messages import (
     LookupReply,
     Readiness,
     Received,
-    ReplacedCode,
     Results,
     StoppedTarget,
     TrialAnswer,
@@ -36,14 +34,12 @@ from agentv.app.ray.serialization import Shared, packed_results, unpacked
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import AnsweredTrial, answered
-from agentv.errors import ReplacedCodeError
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Call
 from agentv.user_code.functions.guard import attempt
 from agentv.user_code.processes.processes import kill_all
-from agentv.user_code.processes.replaced_code import check
 from agentv.version import __version__
 
 _OF_A_MACHINE = frozenset({"HOME", "HOSTNAME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER"})
@@ -80,16 +76,9 @@ class RemoteStore:
         self._numbers = count()
         self._waiting: dict[int, asyncio.Future[TargetResponse | None]] = {}
         self._refused: dict[str, LookupReply] = {}
-        self._refuse_replaced_code = check.refuse
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Send an answer home.
-
-        Raises:
-            ReplacedCodeError: a judge or an embedder gave it, and user code has replaced code of agentv.
-        """
-        if call.grades:
-            self._refuse_replaced_code()
+        """Send an answer home."""
         self._post(Received(_bare(call), answer))
 
     def stored_answer(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
@@ -152,7 +141,6 @@ class Worker:
         self._trials = LocalExecutor(self._connections)
         self._things: dict[int, Shared] = {}
         self._stopped: set[int] = set()
-        self._replaced_code = check.replaced
 
     async def begin(self, files: Mapping[str, str], *environment: bytes) -> Readiness:
         """Check that the files that trials need exist here.
@@ -161,10 +149,7 @@ class Worker:
         """
         given: dict[str, str] = pickle.loads(b"".join(environment))  # noqa: S301  # of the process that started this one
         os.environ.update({name: value for name, value in given.items() if not is_of_a_machine(name)})
-        node_id = _node_id()
-        if node_id:  # the process runs this worker alone
-            check.begin()
-        return Readiness(socket.gethostname(), __version__, *lacking(files), node_id=node_id)
+        return Readiness(socket.gethostname(), __version__, *lacking(files), node_id=_node_id())
 
     async def take(self, number: int, *chunks: bytes) -> str | None:
         """Receive a suite or a target; returns why it cannot be deserialized."""
@@ -211,24 +196,13 @@ class Worker:
     async def _work(self, job: Job, running: _RunningJob) -> None:
         _CURRENT_JOB.set(running)
         try:
-            outcome = await self._checked_outcome(job)
+            outcome = await self._outcome(job)
             for message in self._stopped_targets():
                 running.outbox.put_nowait(message)
             self._store.running_jobs.pop(running, None)  # nothing may come behind the last parcel
             running.outbox.put_nowait(outcome)
         finally:
             running.outbox.put_nowait(None)
-
-    async def _checked_outcome(self, job: Job) -> WorkerMessage:
-        """What a job came to, unless code of agentv is no longer what it was."""
-        outcome: WorkerMessage | None = None
-        with suppress(ReplacedCodeError):
-            outcome = await self._outcome(job)
-        name = self._replaced_code()
-        if name is not None:
-            return ReplacedCode(name)
-        assert outcome is not None  # noqa: S101  # what was found replaced stays found
-        return outcome
 
     async def _outcome(self, job: Job) -> WorkerMessage:
         if job.what == "run":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -18,13 +19,9 @@ from agentv.app.running.finish import finish
 from agentv.app.running.outcome import Outcome
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
 from agentv.app.wiring import redactor_for
-from agentv.errors import ExitStatus, LoadError, ReplacedCodeError, StoreError, UsageError
+from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
 from agentv.store.files.directory import RunDirectory
-from agentv.store.journal.journal import Journal
-from agentv.user_code.functions.own_loop import run_on_own_loop
 from agentv.user_code.processes.processes import kill_all
-from agentv.user_code.processes.replaced_code import check
-from agentv.user_code.processes.supervised import note_discarded
 
 if TYPE_CHECKING:
     from agentv.app.ray.executor import ExecutorFactory
@@ -43,9 +40,8 @@ def evaluate(prepared: Prepared, sink: Sink, *, opened: Opened | None = None) ->
     Raises:
         StoreError: the run directory cannot be created, opened or written, or labels that decide it cannot be read.
         UsageError: labels show that a judge is worse than its suite allows.
-        ReplacedCodeError: user code replaced code of agentv, so that the run has no trials.
     """
-    return run_on_own_loop(evaluate_async(prepared, sink, signals=True, opened=opened))
+    return asyncio.run(evaluate_async(prepared, sink, signals=True, opened=opened))
 
 
 async def evaluate_async(
@@ -68,7 +64,7 @@ async def evaluate_async(
         stops: end the run when another thread asks for it.
 
     Raises:
-        StoreError, UsageError, ReplacedCodeError: as `evaluate`.
+        StoreError, UsageError: as `evaluate`.
     """
     labels = labels_before(prepared)
     async with _executors(prepared) as executors:
@@ -84,9 +80,8 @@ async def _evaluated(
 ) -> Outcome:
     """One run, from an open directory to its outcome."""
     started: StartedRun | None = None
-    refuse_replaced_code = check.refuse  # as it is before user code is loaded
     try:
-        with run.journal() as journal, _without_replaced_code(journal):
+        with run.journal() as journal:
             started = await start(run, journal, loads_code=executors is None)
             connections = started.connections
             executor = executors(connections) if executors is not None else None
@@ -98,22 +93,10 @@ async def _evaluated(
                 finally:
                     if signals:  # the process is this run's alone; elsewhere it would kill what another run has started
                         kill_all()
-                    refuse_replaced_code()
             return finish(started, driven)
     except (StoreError, LoadError) as error:
         if started is not None:
             error.status = ExitStatus.ERRORED  # trials ran; what they gave, or a case to come, cannot be used
-        raise
-
-
-@contextmanager
-def _without_replaced_code(journal: Journal) -> Iterator[None]:
-    """All trials of the run are discarded if user code replaced code of agentv, which may have graded them."""
-    try:
-        yield
-    except ReplacedCodeError:
-        journal.discard_all()
-        note_discarded()
         raise
 
 

@@ -9,7 +9,6 @@ from threading import Event, Thread
 from typing import Any, TypeVar
 
 from agentv.app.running.drive import StopRequests
-from agentv.user_code.functions.own_loop import run_on_own_loop
 
 T = TypeVar("T")
 
@@ -29,7 +28,7 @@ class _Work:
     def run(self) -> None:
         """Run it to its end."""
         try:
-            self.value = run_on_own_loop(self._main())
+            self.value = asyncio.run(self._main())
         except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised on the thread that waits
             self.error = error
         finally:

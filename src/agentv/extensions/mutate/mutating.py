@@ -27,7 +27,6 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.user_code.functions.own_loop import run_on_own_loop
 from agentv.user_code.processes.processes import kill_all
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def mutate_run(run: StoredRun, operators: tuple[Operator, ...], settings: Mutati
     passed = passing_trials(run, settings.suite)
     prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd, suite=settings.suite)
     with stored_answers(run, prepared, judge=settings.judge) as answers:
-        return run_on_own_loop(_mutated_run(run, prepared, answers, passed, (operators, settings)))
+        return asyncio.run(_mutated_run(run, prepared, answers, passed, (operators, settings)))
 
 
 def chosen_operators(names: Sequence[str]) -> tuple[Operator, ...]:

@@ -27,7 +27,6 @@ from agentv.ports import Call, Clock
 from agentv.store.files.encoding import to_json
 from agentv.store.files.private_files import make_private, open_private
 from agentv.store.journal.answers import answer_in, answer_row
-from agentv.user_code.processes.replaced_code import check
 
 VERSION = 2
 
@@ -93,7 +92,6 @@ class AnswerCache:
         self.notes: list[str] = []
         self._redactor = redactor
         self._clock = clock
-        self._replaced_code = check.replaced
         self._fresh: dict[str, tuple[str, str, str, str, bytes, str]] = {}
         self._broken = False
         with _refusals(path):
@@ -152,12 +150,9 @@ class AnswerCache:
             self.flush()
 
     def flush(self) -> None:
-        """Write out what is left. A cache that cannot be written is not used any more; `notes` says why.
-
-        Nothing is written once user code has replaced code of agentv: its answers are discarded.
-        """
+        """Write out what is left. A cache that cannot be written is not used any more; `notes` says why."""
         rows, self._fresh = list(self._fresh.values()), {}
-        if not rows or self._broken or self._replaced_code() is not None:
+        if not rows or self._broken:
             return
         try:
             with self._open:

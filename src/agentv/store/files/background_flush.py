@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event, Thread
 
-from agentv.errors import ReplacedCodeError, StoreError
+from agentv.errors import StoreError
 
 
 class BackgroundFlusher:
@@ -16,7 +16,7 @@ class BackgroundFlusher:
     """
 
     def __init__(self, work: Callable[[], None], every_s: float) -> None:
-        self.failure: StoreError | ReplacedCodeError | None = None
+        self.failure: StoreError | None = None
         self._work = work
         self._every_s = every_s
         self._wanted = Event()
@@ -46,6 +46,6 @@ class BackgroundFlusher:
             self._wanted.clear()
             try:
                 self._work()
-            except (StoreError, ReplacedCodeError) as error:
+            except StoreError as error:
                 self.failure = error
             self._stopping.wait(self._every_s)

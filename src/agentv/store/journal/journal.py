@@ -31,7 +31,6 @@ from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.reading import RowFacts, finished_keys, key_of_row, read_rows, row_in
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.user_code.os_errors import store_error
-from agentv.user_code.processes.replaced_code import check
 
 
 class Journal:
@@ -65,7 +64,6 @@ class Journal:
         self._counts = counts
         self._clock = clock
         self._began_s = clock() - before_ms / 1000
-        self._refuse_replaced_code = check.refuse
         self._watched: WatchedFiles | None = None
         self._summary: bytes | None = None
         self._earlier = EarlierAnswers()
@@ -78,16 +76,10 @@ class Journal:
         return self._earlier.damaged
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer: it is with the system when this returns.
-
-        Raises:
-            ReplacedCodeError: a judge or an embedder gave it, and user code has replaced code of agentv.
-        """
+        """Keep an answer: it is with the system when this returns."""
         if answer.earlier and self.holds(call.key):
             return
         case, judge = call.request.case_id, bool(call.request.nonces)
-        if call.grades:
-            self._refuse_replaced_code()
         redactor = self._directory.redactor
         line = answer_line(call.key, case, answer, target=call.target, judge=judge)
         if redactor.found_in(line):

@@ -23,7 +23,6 @@ from agentv.store.journal.answers import (
     summary_checksum_line,
 )
 from agentv.store.rows.reading import key_of_row
-from agentv.user_code.processes.replaced_code import check
 
 SYNC_EVERY_S = 0.1
 """Seconds between two fsyncs of the journal, and for which a row may stay in the buffer."""
@@ -40,12 +39,10 @@ class JournalFiles:
 
     Raises:
         StoreError: a file cannot be opened; so for every method, when the system refuses.
-        ReplacedCodeError: from a method that writes rows.
     """
 
     def __init__(self, run: Path) -> None:
         self._run = run
-        self._refuse_replaced_code = check.refuse
         self._answers = LineFile(run / JOURNAL, HEADER)
         self._index = LineFile(run / INDEX)
         self._rows: list[bytes] = []
@@ -61,7 +58,7 @@ class JournalFiles:
         """Raise what the last flush in the background failed with.
 
         Raises:
-            StoreError, ReplacedCodeError: it failed.
+            StoreError: it failed.
         """
         if self._flusher.failure is not None:
             raise self._flusher.failure
@@ -139,7 +136,6 @@ class JournalFiles:
         """Write the buffered rows, after their checksums. If the system refuses, they stay buffered for another try."""
         with self._lock:
             if self._rows:
-                self._refuse_replaced_code()
                 self._answers.append(b"".join(self._checksums))
                 self._index.append(b"\n".join(self._rows) + b"\n")
                 self._rows.clear()

@@ -8,14 +8,10 @@ from __future__ import annotations
 BEGUN = b"begun "
 """The command line that resumes the run."""
 
-DISCARDED = b"discarded "
-"""The trials of the run do not count, and a resume runs them again."""
-
 REASON = b"ended "
 """Why the process ends without a verdict."""
 
 GO_ON = "finished trials are saved. Resume with:"
-RUN_AGAIN = "all its trials were discarded. Run them again with:"
 
 SHOW_CURSOR = "\x1b[?25h"
 """What a bar of progress does when it ends; this one did not."""

@@ -23,7 +23,7 @@ MARK = "AGENTV_STARTED_BY"
 
 _RUN = os.urandom(8).hex()
 _calls = count(1)
-_SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
 _KILL_TIMEOUT_S = 2.0
 _LOOK_S = 0.002
 
@@ -34,6 +34,13 @@ def adopt_orphans() -> None:
         return
     with suppress(ImportError, OSError, AttributeError):
         _prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def kill_with_parent() -> None:
+    """Have this process killed when the thread that started it ends. Nothing where that cannot be."""
+    if sys.platform == "linux":
+        with suppress(ImportError, OSError, AttributeError):
+            _prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _prctl(*arguments: int) -> None:

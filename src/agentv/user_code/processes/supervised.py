@@ -16,16 +16,13 @@ from functools import cache
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from agentv.errors import ReplacedCodeError
 from agentv.user_code.processes.descriptors import close_private, keep_from_forks, keep_private
 from agentv.user_code.processes.interrupts import count_signals, ignore_signals
-from agentv.user_code.processes.notes import BEGUN, CANNOT_SAY, CLOSED, DISCARDED, GO_ON, REASON, SHOW_CURSOR
+from agentv.user_code.processes.notes import BEGUN, CANNOT_SAY, CLOSED, GO_ON, REASON, SHOW_CURSOR
 from agentv.user_code.processes.orphans import Leftovers, end_all_programs, mark_this_process
 from agentv.user_code.processes.output import Relay, wake
-from agentv.user_code.processes.replaced_code import check
 
 _EXIT = os._exit
-_replaced = check.replaced
 """As they are before anybody replaces them."""
 
 _FINISH_S = 1.0
@@ -63,7 +60,6 @@ def run_supervised(
     _notes.append(report)
     _front.append((os.getppid(), watch))
     mark_this_process()
-    check.begin()
     _own_streams(relay)
     # not a `Thread`: work is divided by forks where there is one
     _thread.start_new_thread(_wait_for_parent, (lifeline, spared))
@@ -86,11 +82,6 @@ def note_resume(line: str) -> None:
     """A run begins: say which command line resumes it, should this process end in the middle of it."""
     _resume[:] = [line]
     _note(BEGUN, line)
-
-
-def note_discarded() -> None:
-    """The trials of the run are discarded: say that the command line that resumes it runs them again."""
-    _note(DISCARDED, "")
 
 
 def resume_line() -> str | None:
@@ -147,10 +138,7 @@ def why_no_verdict() -> str | None:
 
     This process ends with it in the end, and the process in front prints it.
     """
-    if _is_cut_off():
-        return CLOSED
-    name = _replaced()
-    return None if name is None else str(ReplacedCodeError(name))
+    return CLOSED if _is_cut_off() else None
 
 
 def _wait_for_parent(lifeline: int, spared: int) -> None:

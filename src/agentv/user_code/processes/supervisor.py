@@ -22,7 +22,7 @@ from contextlib import suppress
 from agentv.errors import ExitStatus
 from agentv.user_code.processes.descriptors import fill_standard, keep_private
 from agentv.user_code.processes.interrupts import ENDING, heeded
-from agentv.user_code.processes.notes import BEGUN, CANNOT_SAY, CLOSED, DISCARDED, GO_ON, REASON, RUN_AGAIN, SHOW_CURSOR
+from agentv.user_code.processes.notes import BEGUN, CANNOT_SAY, CLOSED, GO_ON, REASON, SHOW_CURSOR
 from agentv.user_code.processes.orphans import adopt_orphans, end_all_children, end_all_programs
 from agentv.user_code.processes.output import Outlet, Relay, is_relayed
 
@@ -281,8 +281,7 @@ class _Front:
     def _print_resume_hint(self) -> None:
         resume = next(self._notes(BEGUN), None)
         if resume is not None:
-            discarded = next(self._notes(DISCARDED), None) is not None
-            _write(f"{RUN_AGAIN if discarded else GO_ON}\n  {resume}")
+            _write(f"{GO_ON}\n  {resume}")
 
     def _reason(self) -> str:
         if self._cut_off:

@@ -16,7 +16,6 @@ from agentv.app.ray.serialization import SharedObjects
 from agentv.app.ray.worker import is_of_a_machine
 from agentv.app.ray.worker_pool import Needs, WorkerPool
 from agentv.app.settings import EvalSettings
-from agentv.app.wiring import callable_target
 from agentv.errors import UsageError
 from doubles.ray_in_process import RayInProcess
 from needs import needs
@@ -146,12 +145,6 @@ def refused(settings: EvalSettings) -> UsageError:
 
 
 DOCUMENT = {"tests": [{"id": "a", "input": "hi", "assert": [{"contains": "hi"}]}]}
-
-
-def test_a_function_of_the_callers_loop_cannot_be_called_elsewhere():
-    target = callable_target(lambda prompt: prompt, on_our_loop=True)
-    error = refused(EvalSettings(documents=(DOCUMENT,), given_target=target))
-    assert ", so another machine cannot call it" in str(error)
 
 
 def test_a_budget_is_refused_since_workers_do_not_share_one():

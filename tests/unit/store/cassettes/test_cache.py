@@ -44,15 +44,6 @@ def test_a_run_sees_what_was_there_when_it_began(path):
         assert cache.stored_answer(call("new")).output == "planted"
 
 
-def test_answers_of_a_run_whose_code_was_replaced_are_not_kept(path, replace_code):
-    with opened(path) as cache:
-        cache.keep(call("new"), TargetResponse("forged"))
-        replace_code()
-    with opened(path) as cache:
-        assert cache.stored_answer(call("new")) is None
-        assert cache.stored_answer(call("k")) == ANSWER
-
-
 def test_an_entry_that_was_changed_is_none(path):
     for column, value in (("answer", b"{}"), ("target", "x"), ('"case"', "x"), ("kept", "x"), ("sum", None)):
         with sqlite3.connect(path) as database:

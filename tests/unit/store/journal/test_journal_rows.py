@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from agentv.errors import ReplacedCodeError
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import Failure, TargetResponse
@@ -20,7 +19,6 @@ from agentv.store.journal.journal import Journal
 from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stores import call
 from doubles.trials import NOW, ROOT, finished, trial
-from doubles.waiting import until
 
 
 def result(key, status="passed", **more):
@@ -63,41 +61,6 @@ def test_all_can_be_discarded_also_answers_whose_trial_has_no_row_and_rows_in_th
     assert keys(directory, "history.jsonl") == ["a", "b"]
     fill(journal, result("a", "failed"))
     assert list(journal.finished()) == ["a"]
-
-
-def test_no_row_and_no_verdict_of_a_judge_is_written_once_code_is_replaced(directory, journal, replace_code):
-    fill(journal, result("a"))
-    assert list(journal.finished()) == ["a"]
-    replace_code()
-    judges, embeds = (replace(call("j").request, nonces=("word",)), replace(call("e").request, case_id=""))
-    for key, request in (("j", judges), ("e", embeds)):
-        with pytest.raises(ReplacedCodeError, match="user code replaced agentv"):
-            journal.keep(replace(call(key), request=request), TargetResponse("yes"))
-    fill(journal, result("b"))
-    with pytest.raises(ReplacedCodeError):
-        list(journal.finished())
-    assert keys(directory, "index.jsonl") == ["a"]
-    journal.discard_all()
-    assert (keys(directory, "index.jsonl"), keys(directory, "history.jsonl")) == ([], ["a", "b"])
-    assert journal.load_answers() == 2
-    assert [journal.holds(key) for key in "abje"] == [False, False, False, False]
-
-
-def test_a_flush_in_the_background_that_finds_replaced_code_ends_the_run(directory, replace_code):
-    with Journal(directory, ROOT) as journal:
-        replace_code()
-        fill(journal, result("a"))
-        until(lambda: is_refused(journal))
-        assert keys(directory, "index.jsonl") == []
-        journal.discard_all()
-
-
-def is_refused(journal):
-    try:
-        journal.keep(call("b"), TargetResponse("yes"))
-    except ReplacedCodeError:
-        return True
-    return False
 
 
 def not_drawn(key):
