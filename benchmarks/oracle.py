@@ -87,6 +87,9 @@ class Project:
     env: Mapping[str, str] = field(default_factory=dict)
     hidden: tuple[str, ...] = NOT_COPIED
 
+    def place_of(self, files: Sequence[str]) -> str:
+        return f"{self.name}/{files[0]}" if len(files) == 1 else self.name
+
 
 @dataclass(frozen=True)
 class Done:
@@ -355,9 +358,11 @@ class Oracle:
             return done, rows
 
         (old, before), (new, after) = self.both(command)
-        where = f"{project.name}/{files[0]}" if len(files) == 1 else project.name
+        where = project.place_of(files)
         self.differ("eval: exit", where, old.status, new.status)
         self.differ_in_lines("eval: message", where, old.diagnostics(), new.diagnostics())
+        if "timeout" in (old.status, new.status):  # what ran by then is chance
+            return
         if 2 not in (old.status, new.status):
             self.differ_in_lines("eval: totals", where, old.totals(), new.totals())
             self.differ_in_rows("row", where, before, after)
@@ -377,7 +382,7 @@ class Oracle:
     def continue_old(self, project: Project, files: list[str], options: list[str], place: Path) -> None:
         """The new version reads the old version's run, and both resume it."""
         kept, run = place.with_name("kept"), place.with_name("run")
-        where = f"{project.name}/{files[0]}" if len(files) == 1 else project.name
+        where = project.place_of(files)
         read = self.run(self.pythons[1], ["results", "show", str(kept), "--json"], place)
         self.differ("read: exit", where, 0, read.status)
         if read.status == 0:
