@@ -74,6 +74,7 @@ TOTALS = re.compile(r"^(\d+ cases?: |pass rate |mean score |resuming: )")
 
 
 Made = TypeVar("Made")
+Rows = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -361,12 +362,9 @@ class Oracle:
         where = project.place_of(files)
         self.differ("eval: exit", where, old.status, new.status)
         self.differ_in_lines("eval: message", where, old.diagnostics(), new.diagnostics())
-        if "timeout" in (old.status, new.status):  # what ran by then is chance
-            return
         if 2 not in (old.status, new.status):
-            self.differ_in_lines("eval: totals", where, old.totals(), new.totals())
-            self.differ_in_rows("row", where, before, after)
-            if before:
+            self.differ_in_runs("eval: ", where, (old, before), (new, after))
+            if before and old.status != "timeout":
                 self.continue_old(project, files, options, place)
             return
         named = {match["file"] for done in (old, new) for line in done.lines() if (match := HEADLINE.match(line))}
@@ -396,8 +394,7 @@ class Oracle:
 
         (old, before), (new, after) = self.both(command)
         self.differ("resume: exit", where, old.status, new.status)
-        self.differ_in_lines("resume: totals", where, old.totals(), new.totals())
-        self.differ_in_rows("resume: row", where, before, after)
+        self.differ_in_runs("resume: ", where, (old, before), (new, after))
 
     def promote(self, project: Project, exams: list[str], place: Path) -> None:
         """The old version runs the exams; both say whether a promotion is allowed."""
@@ -407,6 +404,12 @@ class Oracle:
         old, new = self.both(lambda python: self.run(python, command, place, project.env))
         self.differ("promote: exit", project.name, old.status, new.status)
         self.differ_in_lines("promote: line", project.name, map(steady, old.lines()), map(steady, new.lines()))
+
+    def differ_in_runs(self, what: str, where: str, old: tuple[Done, Rows], new: tuple[Done, Rows]) -> None:
+        """Report what differs in totals and rows; where a command took too long, what ran by then is chance."""
+        if "timeout" not in (old[0].status, new[0].status):
+            self.differ_in_lines(f"{what}totals", where, old[0].totals(), new[0].totals())
+            self.differ_in_rows(f"{what}row", where, old[1], new[1])
 
     def differ_in_rows(self, what: str, where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         for key in sorted({*old, *new}):

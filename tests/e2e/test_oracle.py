@@ -56,9 +56,9 @@ def test_what_differs_is_listed_or_counted_by_its_name(tmp_path: Path) -> None:
     new.parent.mkdir()
     new.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     new.chmod(0o755)
-    named = "[[exception]]\nname = 'another-answer'\nreason = 'wanted'\npattern = '^row .*output: hello'\n"
+    named = "[[exception]]\nname = 'another-answer'\nreason = 'wanted'\npattern = '^eval: row .*output: hello'\n"
     status, printed = oracle(tmp_path, str(new), named)
-    row = "row project/suite.eval.yaml suite.eval.yaml suite changes python:agent.py:answer 1"
+    row = "eval: row project/suite.eval.yaml suite.eval.yaml suite changes python:agent.py:answer 1"
     assert status == 1
     assert f"{row} status: passed -> failed" in printed
     assert "eval: exit project/suite.eval.yaml: 0 -> 1" in printed
