@@ -112,7 +112,7 @@ def one_run(
         for _, end in ends
         if (found := unbiased_rate(end, threshold=0.8, alpha=rule.alpha or 0.05, repeat=rule.repeat)) is not None
     ]
-    stopped = estimated_mean([(1, one) for one in estimates], sum(one * one for one in estimates))
+    stopped = estimated_mean([(1, one) for one in estimates])
     usual = estimated_rate([(end.samples, end.passed) for _, end in ends])
     return (
         len(decided),
