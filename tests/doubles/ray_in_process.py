@@ -1,4 +1,4 @@
-"""Ray as `agentv.app.ray` uses it, in this process: actors are objects, and a test says when one dies."""
+"""Ray as `agentv.extensions.ray` uses it, in this process: actors are objects, and a test says when one dies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from agentv.app.ray.messages import Readiness
+from agentv.extensions.ray.messages import Readiness
 
 Kills = Callable[[int, Any], bool]
 """Whether an actor, by its number from 0, dies when it sends a parcel, which then does not arrive."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import agentv
-from agentv.registry.extensions import COMMANDS, extensions
+from agentv.registry.extensions import COMMANDS, EXECUTORS, extensions
 
 SOURCE = Path(agentv.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "examples/quickstart"
@@ -41,6 +41,13 @@ def test_its_commands_are_not_listed_and_say_what_they_need(without):
         assert f"\n  {command} " not in listed.stdout
         refused = run(*command.split(), "--help")
         assert (refused.returncode, f"'{command.split()[-1]}' needs extension {name}" in refused.stderr) == (2, True)
+
+
+def test_what_an_option_takes_says_what_it_needs(without):
+    name, run = without
+    for executor in getattr(extensions()[name], EXECUTORS, {}):
+        refused = run("eval", str(EXAMPLE), "--executor", executor)
+        assert (refused.returncode, f"'{executor}' needs extension {name}" in refused.stderr) == (2, True)
 
 
 def test_the_quickstart_runs(without):

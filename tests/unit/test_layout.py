@@ -9,6 +9,7 @@ SOURCE = UNIT.parents[1] / "src" / "agentv"
 
 OF_SEVERAL_MODULES = {
     "agents/native/test_recorded_streams.py": "adapters of several agents, with what their programs printed",
+    "app/test_one_rate.py": "one rate of a run in every view",
     "extensions/mutate/test_judges.py": "mutants graded by a model, and where its budget ends",
     "app/planning/test_resumed_settings.py": "what a resumed run keeps, from its files, beside test_resume.py that runs",
     "app/prompts/test_prompt_library.py": "all use cases of the library, in one project",

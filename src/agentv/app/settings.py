@@ -15,11 +15,13 @@ from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Case, TargetSpec, Until
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
 from agentv.model.values.values import Json
+from agentv.registry.extensions import EXECUTORS, lacking, registered
 
 if TYPE_CHECKING:
     from agentv.engine.failed_trials import FailedTrials
 
-EXECUTORS = ("local", "ray")
+LOCAL = "local"
+"""The executor that is always there: trials run on this machine."""
 """Where trials can run."""
 
 
@@ -102,7 +104,7 @@ class EvalSettings:
     replay: str | None = None
     replay_mode: Literal["strict", "new"] = "strict"
     cache: bool | None = None
-    executor: Literal["local", "ray"] = "local"
+    executor: str = LOCAL
     debug: bool = False
     fail_fast: bool = False
     strict: bool = False
@@ -177,10 +179,12 @@ def check_settings(settings: EvalSettings) -> None:
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number of at least {least}, found {value!r}")
-    if settings.executor not in EXECUTORS:
-        raise UsageError(f"executor must be one of {', '.join(EXECUTORS)}, found {settings.executor!r}")
-    if settings.debug and (settings.executor != "local" or settings.workers is not None):
-        other = "workers" if settings.executor == "local" else "executor ray"
+    known = (LOCAL, *registered(EXECUTORS))
+    if settings.executor not in known:
+        needs = lacking(EXECUTORS, settings.executor) or f"executor must be one of {', '.join(known)}"
+        raise UsageError(f"{needs}, found {settings.executor!r}")
+    if settings.debug and (settings.executor != LOCAL or settings.workers is not None):
+        other = "workers" if settings.executor == LOCAL else f"executor {settings.executor}"
         raise UsageError(f"--debug runs one trial at a time on this machine, so omit --{other}")
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):

@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
-from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
+from agentv.app.settings import LOCAL, EvalSettings, outs_of
 from agentv.cli.completion.values import files
+from agentv.cli.lazy import Registered
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
+from agentv.registry.extensions import EXECUTORS
 
 
 class Finite(click.FloatRange):
@@ -124,7 +126,10 @@ class Finite(click.FloatRange):
     help="If the cassette lacks an answer: fail (strict), or call and record it (new).",
 )
 @click.option(
-    "--executor", type=click.Choice(EXECUTORS), default="local", help="Run trials on this machine or on a Ray cluster."
+    "--executor",
+    type=Registered(EXECUTORS, [LOCAL]),
+    default=LOCAL,
+    help="Run trials on this machine or on a Ray cluster.",
 )
 @click.option(
     "--debug",

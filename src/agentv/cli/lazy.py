@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 
-from agentv.registry.extensions import COMMANDS, lacking
+from agentv.registry.extensions import COMMANDS, lacking, registered
 
 WHOLE = 10_000
 """Characters of a first sentence: click cuts it where there are more."""
@@ -26,6 +26,29 @@ class Commands(click.Group):
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
+
+
+class Registered(click.Choice[str]):
+    """Names of which extensions add some.
+
+    Args:
+        kind: what the extensions register.
+        own: the names of the core.
+    """
+
+    def __init__(self, kind: str, own: Sequence[str]) -> None:
+        super().__init__((*own, *registered(kind)))
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name.
+
+        Raises:
+            BadParameter: it is none of them, or that of an extension which is not here.
+        """
+        if needs := lacking(self._kind, str(value)):
+            self.fail(f"'{value}' {needs}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class LazyCommands(Commands):

@@ -22,7 +22,10 @@ COMMANDS = "COMMANDS"
 SUITE_SCORES = "SUITE_SCORES"
 """As above: what `agentv check` says of a suite's latest run → a function from suites to their scores."""
 
-KINDS = (COMMANDS, SUITE_SCORES)
+EXECUTORS = "EXECUTORS"
+"""As above: a value of `--executor` → what opens the executor of a prepared run's trials."""
+
+KINDS = (COMMANDS, EXECUTORS, SUITE_SCORES)
 """The names of the tables that an extension may have."""
 
 
@@ -38,10 +41,10 @@ def registered(kind: str) -> dict[str, str]:
     return {name: place for module in extensions().values() for name, place in getattr(module, kind, {}).items()}
 
 
-def loaded(kind: str) -> tuple[Any, ...]:
-    """What extensions registered of a kind, imported."""
-    places = (place.partition(":") for place in registered(kind).values())
-    return tuple(getattr(import_module(module), attribute) for module, _, attribute in places)
+def loaded(kind: str, name: str) -> Any:
+    """What an extension registered by a name, imported."""
+    module, _, attribute = registered(kind)[name].partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def lacking(kind: str, name: str) -> str | None:

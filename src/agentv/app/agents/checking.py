@@ -21,7 +21,7 @@ from agentv.model.run.events import Event, TrialFinished
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import Case, Suite
 from agentv.model.values.message import reference_text
-from agentv.registry.extensions import SUITE_SCORES, loaded
+from agentv.registry.extensions import SUITE_SCORES, loaded, registered
 
 NOTHING = "nothing"
 SOLUTION = "solution"
@@ -84,7 +84,7 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
 
 def _mutation_scores(suites: tuple[Suite, ...]) -> tuple[SuiteScore, ...]:
     """Of the extension that computes them, if it is here."""
-    return tuple(score for scores in loaded(SUITE_SCORES) for score in scores(suites))
+    return tuple(score for name in registered(SUITE_SCORES) for score in loaded(SUITE_SCORES, name)(suites))
 
 
 def _is_solvable(case: Case) -> bool:

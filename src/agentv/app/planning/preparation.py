@@ -20,7 +20,7 @@ from agentv.app.planning.workspaces import (
 from agentv.app.registries import registries
 from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, place_of
-from agentv.app.settings import EvalSettings, check_settings
+from agentv.app.settings import LOCAL, EvalSettings, check_settings
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
 from agentv.engine.plan import Plan, PlanSettings, everyone
@@ -101,7 +101,7 @@ def prepare(settings: EvalSettings) -> Prepared:
 
 def _within_limits(prepared: Prepared) -> Prepared:
     """No more workers than can have their files open at once. Those on other machines have limits of their own."""
-    if prepared.settings.executor != "local":
+    if prepared.settings.executor != LOCAL:
         return prepared
     requested = workers_of(prepared)
     providers = {spec.provider for suite in prepared.suites for spec in suite.targets}

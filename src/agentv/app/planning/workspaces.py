@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentv.app.settings import EvalSettings
+from agentv.app.settings import LOCAL, EvalSettings
 from agentv.errors import UsageError
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.suite.workspace import SandboxName
@@ -44,11 +44,11 @@ def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
 
             hint = did_you_mean(name, known) or _known_variants(known, suites)
             raise UsageError(f"--variant {name}: no suite has this variant", hint)
-    if settings.executor != "local" and any(suite.workspaces for suite in suites):
+    if settings.executor != LOCAL and any(suite.workspaces for suite in suites):
         what = f"workspaces are made on this machine, and --executor {settings.executor} runs trials on others"
         raise UsageError(what, "omit --executor, or run the suites without workspaces")
     cassette = settings.record or settings.replay
-    if settings.executor != "local" and cassette and any(spec.upstream for suite in suites for spec in suite.targets):
+    if settings.executor != LOCAL and cassette and any(spec.upstream for suite in suites for spec in suite.targets):
         what = f"cassettes keep the model calls of agents on this machine, and --executor {settings.executor} does not"
         raise UsageError(what, "omit --executor")
     if any(suite.workspaces.existing and suite.variants for suite in suites):

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, cont
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from agentv.app.labels.before_run import labels_before
 from agentv.app.planning.answer_sources import AnswerSources, answer_sources
@@ -18,15 +18,18 @@ from agentv.app.running.drive import GRACE_S, Demand, StopRequests, drive
 from agentv.app.running.finish import finish
 from agentv.app.running.outcome import Outcome
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
-from agentv.app.wiring import redactor_for
+from agentv.app.settings import LOCAL
+from agentv.app.wiring import Connections, redactor_for
+from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
+from agentv.registry.extensions import EXECUTORS, loaded
 from agentv.store.files.directory import RunDirectory
 from agentv.user_code.processes.processes import kill_all
 
-if TYPE_CHECKING:
-    from agentv.app.ray.executor import ExecutorFactory
-
 Opened = Callable[[str, Path], None]
+
+ExecutorFactory: TypeAlias = Callable[[Connections], TrialExecutor]
+"""Makes the executor of a run's trials, given what it reaches here."""
 
 
 def evaluate(prepared: Prepared, sink: Sink, *, opened: Opened | None = None) -> Outcome:
@@ -102,11 +105,11 @@ async def _evaluated(
 
 def _executors(prepared: Prepared) -> AbstractAsyncContextManager[ExecutorFactory | None]:
     """What makes the executor of trials on other machines; None: they run in this process."""
-    if prepared.settings.executor == "local":
+    chosen = prepared.settings.executor
+    if chosen == LOCAL:
         return nullcontext()
-    from agentv.app.ray.executor import pool_of
-
-    return pool_of(prepared)
+    pool: AbstractAsyncContextManager[ExecutorFactory] = loaded(EXECUTORS, chosen)(prepared)
+    return pool
 
 
 def _checked(sources: AnswerSources, executors: ExecutorFactory | None) -> AbstractContextManager[None]:
@@ -116,8 +119,8 @@ def _checked(sources: AnswerSources, executors: ExecutorFactory | None) -> Abstr
         UsageError: a cassette stands for code that grades, which workers cannot see.
     """
     if executors is not None and sources.code is not None:
-        hint = "run it without --executor ray: a replay makes no calls"
-        raise UsageError("a cassette with grades (--record-code) cannot be used with --executor ray", hint)
+        hint = "omit --executor: a replay makes no calls"
+        raise UsageError("a cassette with grades (--record-code) cannot be used on other machines", hint)
     return nullcontext()
 
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from math import ceil
-from typing import TypeAlias
 
 from agentv.app.planning.preparation import Prepared, budget_of, caches, workers_of
-from agentv.app.ray.connection import ADDRESS, cluster
-from agentv.app.ray.files import needed_files
-from agentv.app.ray.messages import WorkerConfig
-from agentv.app.ray.serialization import SharedObjects
-from agentv.app.ray.trials import RayExecutor
-from agentv.app.ray.worker_pool import Needs, WorkerPool
-from agentv.app.wiring import Connections
-from agentv.engine.executor import TrialExecutor
+from agentv.app.running.evaluate import ExecutorFactory
 from agentv.errors import UsageError
-
-ExecutorFactory: TypeAlias = Callable[[Connections], TrialExecutor]
-"""Makes the executor of a run, given what it reaches here."""
+from agentv.extensions.ray.connection import ADDRESS, cluster
+from agentv.extensions.ray.files import needed_files
+from agentv.extensions.ray.messages import WorkerConfig
+from agentv.extensions.ray.serialization import SharedObjects
+from agentv.extensions.ray.trials import RayExecutor
+from agentv.extensions.ray.worker_pool import Needs, WorkerPool
 
 
 @asynccontextmanager

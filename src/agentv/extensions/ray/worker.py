@@ -16,8 +16,11 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from agentv.app.ray.files import lacking
-from agentv.app.ray.messages import (
+from agentv.app.wiring import Answers, Connections
+from agentv.engine.executor import LocalExecutor
+from agentv.engine.trial import AnsweredTrial, answered
+from agentv.extensions.ray.files import lacking
+from agentv.extensions.ray.messages import (
     Job,
     LookupReply,
     Readiness,
@@ -30,10 +33,7 @@ from agentv.app.ray.messages import (
     WorkerConfig,
     WorkerMessage,
 )
-from agentv.app.ray.serialization import Shared, packed_results, unpacked
-from agentv.app.wiring import Answers, Connections
-from agentv.engine.executor import LocalExecutor
-from agentv.engine.trial import AnsweredTrial, answered
+from agentv.extensions.ray.serialization import Shared, packed_results, unpacked
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse

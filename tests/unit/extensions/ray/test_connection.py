@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from agentv.app.ray.connection import cluster
 from agentv.errors import UsageError
+from agentv.extensions.ray.connection import cluster
 from needs import needs
 
 

@@ -10,11 +10,6 @@ from pathlib import Path
 import pytest
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.ray.executor import worker_config
-from agentv.app.ray.messages import Received, Results
-from agentv.app.ray.serialization import SharedObjects
-from agentv.app.ray.trials import RayExecutor
-from agentv.app.ray.worker_pool import Needs, WorkerPool
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.calls.recorded_call import call_key, no_answer
@@ -23,6 +18,11 @@ from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.trial_queue import IndependentTrials
 from agentv.errors import UsageError
+from agentv.extensions.ray.executor import worker_config
+from agentv.extensions.ray.messages import Received, Results
+from agentv.extensions.ray.serialization import SharedObjects
+from agentv.extensions.ray.trials import RayExecutor
+from agentv.extensions.ray.worker_pool import Needs, WorkerPool
 from agentv.model.run.events import TargetStopped, TrialFinished
 from agentv.model.suite.suite import Retry
 from agentv.model.values.response import CallFailure, Failure, TargetResponse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agentv.app.ray.serialization import SharedObjects, packed_results, unpacked, unpacked_results
+from agentv.extensions.ray.serialization import SharedObjects, packed_results, unpacked, unpacked_results
 from agentv.model.suite.suite import Rate, TargetSpec
 from agentv.model.values.message import Message
 from doubles.trials import entry, finished, scored, trial

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.app.ray.messages import LookupReply, Readiness, WorkerConfig, WorkerMessage
-from agentv.app.ray.serialization import Packed, SharedObjects
 from agentv.errors import UsageError
+from agentv.extensions.ray.messages import LookupReply, Readiness, WorkerConfig, WorkerMessage
+from agentv.extensions.ray.serialization import Packed, SharedObjects
 from agentv.version import __version__
 
 START_S = 60.0
@@ -245,7 +245,7 @@ class WorkerPool:
 
     async def _started(self, *, cpus: int) -> WorkerHandle | None:
         """A new worker; None where it does not come up, which is noted."""
-        from agentv.app.ray.worker import Worker
+        from agentv.extensions.ray.worker import Worker
 
         options = {"num_cpus": cpus, "scheduling_strategy": "SPREAD", "max_concurrency": AT_ONCE}
         actor = self._ray.remote(Worker).options(**options).remote(self._config)

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
-from agentv.app.ray.messages import (
+from agentv.app.wiring import Connections
+from agentv.engine.trial import AnsweredTrial, context_of, result_of
+from agentv.extensions.ray.messages import (
     Job,
     LookupReply,
     Received,
@@ -18,10 +20,8 @@ from agentv.app.ray.messages import (
     Wanted,
     WorkerMessage,
 )
-from agentv.app.ray.serialization import NotSendableError, SharedObjects, unpacked_results
-from agentv.app.ray.worker_pool import NoWorkersError, UnfitError, WorkerHandle, WorkerLostError, WorkerPool
-from agentv.app.wiring import Connections
-from agentv.engine.trial import AnsweredTrial, context_of, result_of
+from agentv.extensions.ray.serialization import NotSendableError, SharedObjects, unpacked_results
+from agentv.extensions.ray.worker_pool import NoWorkersError, UnfitError, WorkerHandle, WorkerLostError, WorkerPool
 from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.suite import TargetSpec

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from agentv.app.ray.serialization import entries_of
 from agentv.authoring.code.fingerprints import files_behind
 from agentv.engine.plan import Plan
+from agentv.extensions.ray.serialization import entries_of
 from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import Suite, TargetSpec
 

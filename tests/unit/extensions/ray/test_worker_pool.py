@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.ray import worker_pool as crews
-from agentv.app.ray.executor import pool_of, worker_config
-from agentv.app.ray.files import digest_of, lacking, needed_files
-from agentv.app.ray.messages import WorkerConfig
-from agentv.app.ray.serialization import SharedObjects
-from agentv.app.ray.worker import is_of_a_machine
-from agentv.app.ray.worker_pool import Needs, WorkerPool
 from agentv.app.settings import EvalSettings
 from agentv.errors import UsageError
+from agentv.extensions.ray import worker_pool as crews
+from agentv.extensions.ray.executor import pool_of, worker_config
+from agentv.extensions.ray.files import digest_of, lacking, needed_files
+from agentv.extensions.ray.messages import WorkerConfig
+from agentv.extensions.ray.serialization import SharedObjects
+from agentv.extensions.ray.worker import is_of_a_machine
+from agentv.extensions.ray.worker_pool import Needs, WorkerPool
 from doubles.ray_in_process import RayInProcess
 from needs import needs
 
