@@ -5,11 +5,9 @@ Public names are loaded when first used, so `import agentv` is fast.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
 from agentv.version import __version__
 
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all that a command begins with
 if TYPE_CHECKING:
     from agentv.assertions.user_code.authoring import define_assertion, define_script_grader
     from agentv.errors import AgentvError, Diagnostic, ExitStatus, LoadError, StoreError, UsageError
@@ -84,6 +82,8 @@ def __getattr__(name: str) -> object:
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'agentv' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(place), name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` takes as long to load as all that stands before it
 import gc
 import os
 import sys
@@ -9,6 +10,7 @@ import sys
 
 def main() -> None:
     """The command `agentv`."""
+    _signal.signal(_signal.SIGINT, _leave)
     if sys.argv[1:] in (["--version"], ["-V"]):
         from agentv.version import __version__
 
@@ -19,11 +21,18 @@ def main() -> None:
 
 def eva() -> None:
     """The command `eva`: the same as `agentv prompt`."""
+    _signal.signal(_signal.SIGINT, _leave)
     _run(["prompt", *sys.argv[1:]])
 
 
+def _leave(*_: object) -> None:
+    """End before anything has begun: an exception would come out of whatever is being imported."""
+    os.write(2, b"\ninterrupted; nothing was run\n")
+    os._exit(130)
+
+
 def _run(arguments: list[str]) -> None:
-    """Run a command behind a process that runs no code of users, and whose exit status counts."""
+    """Run a command behind a process that ends what the command leaves running."""
     if arguments[:1] == ["lsp"]:  # runs no code of users itself, and its answers must reach the editor at once
         from agentv.cli.main import run
 
@@ -33,13 +42,8 @@ def _run(arguments: list[str]) -> None:
     from agentv.user_code.processes.supervisor import supervise
 
     def work() -> int:
-        try:
-            from agentv.cli.main import run
-        except KeyboardInterrupt:  # before there is anybody to report it
-            from agentv.errors import ExitStatus
+        from agentv.cli.main import run
 
-            sys.stderr.write("\ninterrupted; nothing was run\n")
-            return ExitStatus.INTERRUPTED
         return run(arguments)
 
     os._exit(supervise(work))  # nothing of the process in front has to be cleaned up

@@ -17,8 +17,9 @@ from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
 from agentv.registry.extensions import registered
 from agentv.reports.text.escaping import safe
 from agentv.user_code.functions.guard import attempt, translated
+from agentv.user_code.processes.interrupts import raise_on_signals
 from agentv.user_code.processes.notes import GO_ON
-from agentv.user_code.processes.supervised import resume_line, why_no_verdict
+from agentv.user_code.processes.supervised import resume_line
 from agentv.version import __version__
 
 COMMANDS = {
@@ -51,6 +52,9 @@ COMMANDS = {
     "completion": "agentv.cli.completion.command:command",
 }
 """Of the core. Loaded when they are called: a command imports what it needs and no more."""
+
+_LEFT_AT_ONCE = (["eval"], ["assert"], ["validate"])
+"""Commands that have nothing to finish before their run begins: a signal ends the process, wherever it is."""
 
 MEANT = {
     **dict.fromkeys(("run", "test", "evaluate", "start"), "eval"),
@@ -112,8 +116,6 @@ def _guarded_run(arguments: list[str]) -> int:
         return _run(arguments)
     status = attempt(_run, arguments, "internal-error", "agentv")
     if isinstance(status, Failure):
-        if why_no_verdict() is not None:
-            return ExitStatus.ERRORED
         click.echo(f"internal error: {safe(without_secrets(status.message))}", err=True)
         click.echo("This is a bug in agentv. What was saved is safe; AGENTV_DEBUG=1 shows where it broke.", err=True)
         _print_resume_hint()
@@ -122,6 +124,8 @@ def _guarded_run(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] not in _LEFT_AT_ONCE or "--watch" in arguments:
+        raise_on_signals()
     try:
         with translated(_of_plugin):
             status = _completed() if "_AGENTV_COMPLETE" in os.environ else _main(arguments)
@@ -192,9 +196,7 @@ def _print_resume_hint() -> None:
 
 
 def _expected(error: AgentvError) -> int:
-    """The status of an error that is expected; it is printed, unless user code may have caused it."""
-    if why_no_verdict() is not None:
-        return ExitStatus.ERRORED
+    """The status of an error that is expected; it is printed."""
     print_error(error)
     if error.status == ExitStatus.ERRORED:
         _print_resume_hint()

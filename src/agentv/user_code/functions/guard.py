@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from agentv.model.values.response import Failure
 from agentv.user_code.processes.interrupts import SignalError
@@ -58,29 +58,9 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def unable_to_exit() -> Iterator[None]:
-    """Code in this process cannot end it by `os._exit`, which would leave any exit status and no results behind.
-
-    It raises SystemExit instead, which the guard turns into a failure. A forked child ends as it wants to.
-    """
-    leave, process = os._exit, os.getpid()  # the name that users' code calls
-
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != process:
-            leave(status)
-        raise SystemExit(status)
-
-    os._exit = refuse
-    try:
-        yield
-    finally:
-        os._exit = leave
-
-
-@contextmanager
 def apart_from_output() -> Iterator[None]:
-    """In the body, what users' code prints goes to stderr, since stdout is for programs, and it cannot `os._exit`."""
-    with redirect_stdout(sys.stderr), unable_to_exit():
+    """In the body, what plugins print goes to stderr, since stdout is for programs."""
+    with redirect_stdout(sys.stderr):
         yield
 
 
@@ -130,7 +110,7 @@ def describe(error: BaseException) -> str:
 def _raising_frame(error: BaseException) -> tuple[FrameType | None, int]:
     """The innermost frame that does not blame its caller, and the line of its code.
 
-    Such are the frames of this module, where `os._exit` is refused, and those that hide themselves as pytest asks.
+    Such are the frames of this module, and those that hide themselves as pytest asks.
     """
     found: tuple[FrameType | None, int] = (None, 0)
     for frame, line in traceback.walk_tb(error.__traceback__):

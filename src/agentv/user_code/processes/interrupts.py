@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from agentv.errors import ExitStatus
+
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """What asks a run to end."""
 
@@ -37,6 +39,13 @@ class SignalError(KeyboardInterrupt):
 
 def _raise(_number: int) -> None:
     raise SignalError
+
+
+def _leave(_number: int) -> None:
+    """End at once: nothing has begun that must be finished, and an exception could end up anywhere in an import."""
+    with suppress(OSError):
+        os.write(2, b"\ninterrupted; nothing was run\n")
+    os._exit(ExitStatus.INTERRUPTED)
 
 
 class _Signals:
@@ -68,7 +77,7 @@ _held_back: dict[int, set[int | signal.Signals]] = {}
 
 
 def count_signals(passed_on: int) -> None:
-    """Handle signals from now on: each raises KeyboardInterrupt in the main thread.
+    """Handle signals from now on: each ends the process, until `raise_on_signals` or `acting_on_signals`.
 
     Args:
         passed_on: a pipe, not blocking, with the numbers of the signals that the process in front passes on.
@@ -76,7 +85,13 @@ def count_signals(passed_on: int) -> None:
     if _signals.passed_on is None:
         os.register_at_fork(before=_hold_back, after_in_parent=_let_through, after_in_child=_let_go)
     _signals.passed_on = passed_on
+    _signals.act = _leave
     _install()
+
+
+def raise_on_signals() -> None:
+    """From now on, signals are exceptions in the main thread: whoever is interrupted has something to finish."""
+    _signals.act = _raise
 
 
 @contextmanager
@@ -87,7 +102,7 @@ def acting_on_signals(act: Act) -> Iterator[None]:
     try:
         yield
     finally:
-        _signals.act = earlier
+        _signals.act = _raise if earlier is _leave else earlier
         for number, handler in before.items():
             signal.signal(number, handler)
 
