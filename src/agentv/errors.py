@@ -12,10 +12,10 @@ Expected failures of a trial are values (`agentv.model.Failure`), not exceptions
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 

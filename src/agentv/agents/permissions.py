@@ -5,9 +5,9 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agentv.agents.settings import Decision, PermissionRule
-from agentv.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from asyncio.subprocess import Process
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 from agentv.agents.process import environment_of
 from agentv.agents.workspace_files import inside
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Command

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from agentv.app.wiring import Connections
 from agentv.authoring.source.masking import environment_secrets
 from agentv.authoring.targets.variables import how_to_set
 from agentv.engine.calls.deadlines import in_time
-from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.configured import CheckOutcome
 from agentv.model.suite.suite import Retry, TargetSpec

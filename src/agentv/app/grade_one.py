@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
 from agentv.engine.transform import value_of
 from agentv.errors import LoadError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.context_wire import context_from_json
 from agentv.model.run.grade import Grade

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.source.files import without_home
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial

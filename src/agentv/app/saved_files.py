@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 MOST_FILES = 50_000
 """Files that are looked at."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 
 from agentv.app.checking import CheckedTarget, check_all
@@ -13,7 +13,6 @@ from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.inventory import Inventory, InventoryEntry, inventory
 from agentv.authoring.targets.variables import how_to_set
 from agentv.errors import Diagnostic, LoadError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
 from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.registry.fields import FromEnvironment

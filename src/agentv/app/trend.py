@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import StoreError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.trend import Followed, LeftOutRun, RunDifference, Trend, TrendRun
 from agentv.model.run.comparison import CasePair
 from agentv.model.run.runs import RunState

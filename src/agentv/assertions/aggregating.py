@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from agentv.assertions.judged.rubric import details_of, is_criteria, prompt_issues, unjudged
 from agentv.assertions.user_code.script_and_python import script_payload
 from agentv.assertions.user_code.script_output import read_verdict
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches
 from agentv.model.run.rubric import Rubric

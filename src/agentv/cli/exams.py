@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentv.app.running.exam_attempt import ExamAttempt
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.library import ExamReport
 from agentv.model.values.values import Json
 from agentv.reports.run.exam_attempts import exam_json, exam_lines, painted

@@ -7,14 +7,13 @@ another, however few there are, and no more answers are held than those of runni
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from agentv.engine.grading import GraderCheck, grade_entries, graded_in_time, limit_of
 from agentv.engine.run_context import RunContext
 from agentv.engine.transform import transformed
 from agentv.engine.trial import AnsweredTrial
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, ComparingAssertion
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score, TrialResult

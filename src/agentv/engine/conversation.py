@@ -7,7 +7,7 @@ unchanged: it is never rendered.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from agentv.engine.grading import grade_entries
@@ -23,7 +23,6 @@ from agentv.engine.trial import (
     result_of,
     settled,
 )
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult

@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
 from agentv.engine.conversation import transcript_of
 from agentv.engine.plan import Plan
 from agentv.engine.trial import DEPENDENCY_NOT_PASSED
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.trial import Status, Trial, TrialResult
 from agentv.model.suite.conversation import Link

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.engine.executor import LocalExecutor, TrialExecutor
 from agentv.engine.run_context import RunContext
@@ -13,7 +13,6 @@ from agentv.engine.sequential_samples import SequentialSampler
 from agentv.engine.trial_queue import TrialQueue
 from agentv.engine.trial_runner import TrialRunner
 from agentv.engine.workers import Workers
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.events import (
     Event,
     RunFinished,

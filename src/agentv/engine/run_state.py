@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.events import StopReason
 from agentv.model.run.trial import TrialResult
 

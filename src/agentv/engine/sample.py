@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from heapq import heappush, heappushpop
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Case, Suite
 
 DIGEST = 16

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.transform import value_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.trial import Score, Trial
 from agentv.model.suite.assertion import AssertionEntry, Transform

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agentv.engine.calls.deadlines import in_time
@@ -10,7 +10,6 @@ from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.run_context import RunContext
 from agentv.engine.services import TrialServices
 from agentv.engine.transform import transformed
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import spent_on
 from agentv.model.run.trial import Score, Status, Trial, TrialResult

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from agentv.gateway.routes import Route
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import JsonObject
 
 LONGEST = 64_000_000

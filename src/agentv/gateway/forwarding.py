@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from agentv.gateway.redaction import StreamRedaction, redacted
 from agentv.gateway.routes import Route
 from agentv.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
 from agentv.gateway.usage import ReplyReader, StreamReader
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import DROP, ModelUpstream
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, TargetResponse

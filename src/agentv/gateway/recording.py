@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentv.gateway.errors import NOT_AGAIN, SPENT, error_body
 from agentv.gateway_ports import TrialExchanges
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.exchange import ModelReply, ModelRequest
 

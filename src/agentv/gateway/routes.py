@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 
 Api = Literal["chat", "responses", "messages", "gemini", "embeddings"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from agentv.gateway.bodies import CallBody
 from agentv.gateway.faults import FaultPlan
 from agentv.gateway_ports import GatewayTrial, ModelApis, ModelCalls
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep

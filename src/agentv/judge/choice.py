@@ -10,7 +10,7 @@ import json
 import random
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentv.judge.delimiter import CONFIRM, Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
@@ -19,7 +19,6 @@ from agentv.judge.reply import verdicts_in
 from agentv.judge.shapes import UnreadableError
 from agentv.judge.typed_shapes import TEXT, closed
 from agentv.judge.votes import UsageTotal
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import MAX_CHARS, Choice
 from agentv.model.values.message import Message

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable
-
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 CONFIRM = "confirm"
 """The key under which a verdict carries the word that was asked for; on a scale, in capitals, what stands before it."""

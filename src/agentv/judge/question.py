@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from agentv.judge.excerpt import Excerpt
 from agentv.judge.material import delimited, is_shown, material_of, transcript_of
 from agentv.judge.quotation import ShownTexts, texts_of
 from agentv.judge.typed_shapes import MODES
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Check, reaches, weighted_mean
 from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricItem, RubricMode
 from agentv.model.values.formatting import shorten

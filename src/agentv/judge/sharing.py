@@ -6,9 +6,9 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from agentv.lazy_dataclass import dataclass
 from agentv.user_code.functions.deadline import LIMIT, Deadline
 
 T = TypeVar("T")

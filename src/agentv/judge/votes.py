@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.rubric import JudgeFailure, Verdict
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage

@@ -14,6 +14,7 @@ import posixpath
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -37,7 +38,6 @@ from referencing import Registry, Resource, Specification
 from referencing import jsonschema as specifications
 from referencing.exceptions import NoSuchResource, Unresolvable
 
-from agentv.lazy_dataclass import dataclass
 from agentv.matching.ecma import compiled_ecma
 from agentv.matching.formats import FORMATS
 from agentv.matching.patterns import TIMEOUT_S, PatternError, search

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.json_memory import MOST_MEMORY, needs_more, takes_too_much
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json

@@ -7,12 +7,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
 
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import ExamRow
 from agentv.prompts.disk import DISK, Disk, sync_directory, sync_file, write_all
 from agentv.prompts.reading import BOM, log_path

@@ -6,10 +6,10 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from stat import S_ISREG
 from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import DESCRIPTION, TARGET, ExamRow, normalised
 from agentv.model.suite.library import called
 

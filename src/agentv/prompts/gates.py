@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import STATUSES, ExamRow, PromptMeta, PromptStatus
 from agentv.model.values.formatting import plural
 from agentv.prompts.evidence import changes, is_current

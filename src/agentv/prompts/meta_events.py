@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeAlias
-
-from agentv.lazy_dataclass import dataclass
 
 STATUS = "status"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from agentv.errors import Diagnostic, StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.span import Span
 from agentv.prompts.order import in_time, time_at_begin

@@ -6,9 +6,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.formatting import shorten
 from agentv.model.values.json_lines import without_breaks

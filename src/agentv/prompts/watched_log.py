@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from stat import S_ISREG
 
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.formatting import plural
 from agentv.prompts.disk import DISK, put, write_all

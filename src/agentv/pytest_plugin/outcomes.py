@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 
 from agentv.cli.actions_log import without_commands
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import sample_of
 from agentv.model.run.trial import Status, Trial, TrialResult
 from agentv.reports.run.failure_lines import FailureWords

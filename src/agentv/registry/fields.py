@@ -8,10 +8,9 @@ tuples, mappings and nested dataclasses of them, `| None`, and the kinds below.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeAlias
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.values import EMPTY, Json, JsonObject
 

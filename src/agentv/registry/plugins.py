@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
-
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass, field
 
 ASSERTIONS = "agentv.assertions"
 TARGETS = "agentv.targets"

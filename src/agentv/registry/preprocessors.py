@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated
 
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Command, Declared, Doc, Issue, Nonempty, Seconds, Text
 
 MEDIA_TYPES = {

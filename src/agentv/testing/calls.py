@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
 
 _INNER = ("text", "content", "parts", "output")

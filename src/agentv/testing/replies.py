@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from urllib.parse import unquote
 
-from agentv.lazy_dataclass import dataclass
 from agentv.testing.anthropic_messages import ANTHROPIC, MESSAGES
 from agentv.testing.embeddings import EMBED, EMBED_MANY, EMBED_ONE
 from agentv.testing.gemini import GEMINI, GENERATE

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import ToolCall
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.acp import AcpToolNames, acp_tool_names
 from agentv.model.values.trace import ToolCallStep, ToolStatus
 from agentv.model.values.values import Json, JsonObject

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import astuple, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import (

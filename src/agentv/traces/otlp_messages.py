@@ -9,9 +9,9 @@ and so on, and `gen_ai.choice`. Before: `gen_ai.content.prompt` and `gen_ai.cont
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Role
 from agentv.model.values.values import JsonObject

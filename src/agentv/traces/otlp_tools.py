@@ -7,9 +7,9 @@ the arguments under `inputs`, the result as a serialized `ToolMessage`, and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import JsonObject
 from agentv.traces.json_text import parse
 from agentv.traces.otlp_spans import OtelSpan

@@ -8,11 +8,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-from agentv.lazy_dataclass import dataclass
 from agentv.user_code.processes.interrupts import SignalError
 
 SECONDS = 30.0

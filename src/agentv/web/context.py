@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from secrets import compare_digest, token_urlsafe
 from typing import Literal, get_args
 
@@ -19,7 +20,6 @@ from agentv.app.view.opened import OpenRuns
 from agentv.app.view.project import Project
 from agentv.app.view.rerunning import CaseRunner
 from agentv.app.view.runs import RunList
-from agentv.lazy_dataclass import dataclass
 
 TOKEN_HEADER = "X-Agentv-Token"  # noqa: S105  # the name of a header
 

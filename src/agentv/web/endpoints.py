@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from agentv.lazy_dataclass import dataclass
 from agentv.web.context import Permission, ViewContext, Viewer
 
 Method = Literal["GET", "POST", "DELETE"]

@@ -6,9 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from functools import cache
-
-from agentv.lazy_dataclass import dataclass
 
 _PROBE_S = 10.0
 _PROBE = ("--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")

@@ -6,10 +6,10 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
 from agentv.workspaces.changes.baseline import Baselines

@@ -10,10 +10,10 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceRepository
 from agentv.model.values.response import Failure
 from agentv.user_code.processes.processes import Finished

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from tempfile import gettempdir
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import Redactor
 
 

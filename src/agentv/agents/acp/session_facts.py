@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentv.agents.acp.trace_builder import TraceBuilder, usage_of
 from agentv.agents.acp.transport import AcpTransport
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.acp import usage_of_turn
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import Step, Trace, UsageStep

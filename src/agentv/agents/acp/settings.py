@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.agents.settings import AgentSettings
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Doc, Issue, Text
 from agentv.registry.gateway_options import UpstreamKey, UpstreamUrl

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.acp import AcpToolNames, acp_tool_names
 from agentv.model.values.trace import ToolCallStep, ToolStatus
 from agentv.model.values.values import Json, JsonObject

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from agentv.agents.failures import AGENT_STOPPED, API, LIMIT, REFUSED
@@ -14,7 +15,6 @@ from agentv.agents.native.provider import NativeProvider
 from agentv.agents.native.recorder import text_of
 from agentv.agents.native.stream import Directories, Ending, Launch, TraceRecorder
 from agentv.agents.settings import PermissionRule
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -12,7 +13,6 @@ from agentv.agents.native.events import count, items, mapping, text
 from agentv.agents.native.model_access import AnyModelSettings, model_access, native_tools, rules_issue
 from agentv.agents.native.programs import AgentProgram
 from agentv.agents.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader, TraceRecorder
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from agentv.agents.denials import did_nothing
 from agentv.agents.failures import AGENT_STOPPED, DENIED, NO_TOOLS
 from agentv.agents.native.recorder import AgentFacts
 from agentv.agents.native.stream import Ending
 from agentv.agents.settings import OnDenied
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import canonical_name

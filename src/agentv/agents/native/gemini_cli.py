@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from agentv.agents.failures import AGENT_STOPPED, API, LIMIT
@@ -12,7 +13,6 @@ from agentv.agents.native.model_access import model_access, native_tools, rules_
 from agentv.agents.native.programs import AgentProgram
 from agentv.agents.native.provider import NativeProvider
 from agentv.agents.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader, TraceRecorder
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure

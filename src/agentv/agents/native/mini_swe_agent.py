@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agentv.agents.failures import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS
@@ -11,7 +12,6 @@ from agentv.agents.native.events import count, items, mapping, number, text
 from agentv.agents.native.model_access import AnyModelSettings, model_access
 from agentv.agents.native.programs import AgentProgram
 from agentv.agents.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader, TraceRecorder
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.agents.native.provider import NativeProvider
 from agentv.agents.native.settings import NativeAgentSettings
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import API_URLS, ModelProtocol
 from agentv.model.values.tool_names import TOOLS
 from agentv.ports import TargetRequest

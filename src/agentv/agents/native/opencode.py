@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agentv.agents.failures import AGENT_STOPPED, API, DENIED, LIMIT
@@ -12,7 +13,6 @@ from agentv.agents.native.model_access import AnyModelSettings, model_access, na
 from agentv.agents.native.programs import AgentProgram
 from agentv.agents.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader, TraceRecorder
 from agentv.agents.settings import OnDenied
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.extras import install_hint
 from agentv.registry.fields import Issue
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, UsageStep

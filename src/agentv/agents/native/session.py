@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentv.agents.conversation import new_messages
@@ -19,7 +19,6 @@ from agentv.agents.native.recorder import Recording
 from agentv.agents.native.settings import NativeAgentSettings
 from agentv.agents.native.stream import Ending, Launch, StreamReader
 from agentv.agents.process import INTERRUPT_S, AgentProcess, argv_of, environment_of, start_argv
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from agentv.agents.native.programs import AgentProgram
 from agentv.agents.settings import ModelAgentSettings
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.workspace import Home
 from agentv.registry.fields import Command, Doc, Issue

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.suite.tools import ScriptedTool
 from agentv.model.values.response import Failure

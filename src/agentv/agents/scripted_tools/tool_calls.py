@@ -7,10 +7,10 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentv.agents.scripted_tools.functions import Returned, called
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolCallStep

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentv.app.results.finding import find_run
 from agentv.engine.draws import Bounds, CaseId
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.store.files.directory import INDEX, is_being_written
 from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.outcomes import OutcomeRow, read_outcomes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.app.against.base import Base, read_base
@@ -13,7 +13,6 @@ from agentv.app.settings import EvalSettings
 from agentv.engine.draws import Bounds, CaseId, Draws, Groups
 from agentv.engine.plan import Plan, compares
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.sampling import DEFAULT_ALPHA
 from agentv.model.run.sequential import SequentialComparison

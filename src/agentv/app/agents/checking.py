@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 
 from agentv.app.agents.substitutes import Act, CaseKey, NoAgent, SolutionAgent, substitute
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.case_check import CaseProblem, CheckReport, SuiteScore
 from agentv.model.run.events import Event, TrialFinished
 from agentv.model.run.trial import TrialResult

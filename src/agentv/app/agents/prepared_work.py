@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from agentv.app.agents.substitutes import PreparedWork, substitute
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
 from agentv.errors import AgentvError, Diagnostic, ExitStatus, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, Trace

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import Solution, WorkspaceCommand
 from agentv.model.values.response import Failure, TargetResponse

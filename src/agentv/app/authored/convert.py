@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +21,6 @@ from agentv.authoring.loading.sidecar import TESTS
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, plain
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import LoadError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Case, Suite
 from agentv.model.values.formatting import plural
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.app.authored.equivalence import meaning
@@ -13,7 +13,6 @@ from agentv.app.registries import registries
 from agentv.authoring.convert.fixes import Rename, rewritten
 from agentv.authoring.loading.load import Loaded, LoadRequest, load
 from agentv.errors import Diagnostic, LoadError
-from agentv.lazy_dataclass import dataclass
 
 _AUTHORED = (".yaml", ".yml", ".jsonl")
 

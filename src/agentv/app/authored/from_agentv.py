@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv.app.authored.equivalence import meaning
@@ -19,7 +19,6 @@ from agentv.authoring.fields.request import Registries
 from agentv.authoring.loading.check import check_file
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.lazy_dataclass import dataclass
 
 MOST_REWRITTEN = 10_000
 """Spellings that are rewritten one by one."""

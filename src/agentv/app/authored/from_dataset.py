@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TextIO
@@ -19,7 +20,6 @@ from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, node_of
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.formatting import plural
 
 SampleFormat = Literal["yaml", "jsonl"]

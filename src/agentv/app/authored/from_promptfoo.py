@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.authored.convert import written
@@ -19,7 +20,6 @@ from agentv.authoring.source.nodes import MapNode, Node
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.lazy_dataclass import dataclass
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.authored.schema import schema_text
 from agentv.authoring.source.files import is_file
-from agentv.lazy_dataclass import dataclass
 from agentv.user_code.os_errors import store_error
 
 _PROJECT = Path(__file__).parent / "project"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from agentv.app.registries import registries
 from agentv.authoring.fields.request import Registries
@@ -10,7 +11,6 @@ from agentv.authoring.loading.check import FileCheck, check_file, unused_in
 from agentv.authoring.loading.load import LoadRequest, eval_files
 from agentv.authoring.source.files import repository_root
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 from agentv.user_code.load_limit import within_limits
 

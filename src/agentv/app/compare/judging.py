@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from statistics import fmean
 
 from agentv.app.compare.measuring import Measurement, measured
 from agentv.app.compare.settings import Settings, same_rate, same_rule
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.comparison import (
     CaseOutcome,

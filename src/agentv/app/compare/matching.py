@@ -5,12 +5,12 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from agentv.app.compare.cases import KeyedCases
 from agentv.app.compare.pairs import Pairs, paired
 from agentv.app.compare.settings import Settings
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.comparison import CaseKey, CasePair, Change, Errored, LeftOut, Loss
 from agentv.model.run.matrix import Dimension
 

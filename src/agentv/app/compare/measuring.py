@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Measure
 from agentv.model.run.comparison import ComparisonSettings, MeasureResult
 from agentv.stats.comparison.difference import Differences

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.app.compare.cases import CaseScope, ChosenCases, KeyedCases, shared_names
@@ -16,7 +16,6 @@ from agentv.app.compare.gathering import cases_of
 from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match, without
 from agentv.app.compare.records import planned_names
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Measure
 from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, Loss, MeasureResult
 from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, Dimension, MatrixComparison, MatrixGroup, RunMatrix

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from agentv.app.judges.notation import NamedJudge
@@ -16,7 +16,6 @@ from agentv.engine.calls.circuit_breaker import STOPPED, UNAFFORDABLE
 from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.grading import grade_entries
 from agentv.errors import AgentvError, BudgetSpentError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, Judge, Services
 from agentv.model.run.grade import Grade
 from agentv.model.run.rubric import Choice, Rubric, Verdict

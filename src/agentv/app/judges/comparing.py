@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from agentv.app.judges.asking import (
@@ -24,7 +25,6 @@ from agentv.app.results.stored import StoredRun, open_run
 from agentv.app.stored_answers import prepared_again, stored_answers
 from agentv.app.wiring import Answers, redactor_for
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.stats.judges.compare_result import MOST_ERRORS, AssertionComparison, JudgeComparison
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.app.labels.answers import graded_answers
 from agentv.app.labels.labelling import latest
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import GradedAnswer, Label, LabelKey
 from agentv.model.values.formatting import plural
 from agentv.stats.judges.agreement import majority

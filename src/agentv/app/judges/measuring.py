@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import comb
 from statistics import fmean, median
 from typing import NamedTuple
 
 from agentv.app.judges.asking import NOT_ASKED, MeasuredVerdict
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.judges.agreement import ConfusionMatrix, LabelledUnit, mean_pairwise_agreement
 from agentv.stats.judges.compare_result import MOST_ERRORS, ComparedJudge, VoteCount, VotesOfJudge, majority_passes
 from agentv.stats.judges.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of, share_right

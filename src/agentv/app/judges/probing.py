@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from agentv.app.judges.asking import JudgeCaller, MeasuredVerdict, StoredAnswer, check_prompts, connected, in_parallel
@@ -19,7 +19,6 @@ from agentv.app.wiring import Answers, redactor_for
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.trial import AnsweredTrial, answered
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import GradedAnswer
 from agentv.model.run.rubric import Rubric
 from agentv.model.suite.suite import TargetSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.app.judges.asking import JudgeCaller, StoredAnswer
 from agentv.app.labels.answers import as_labelled
@@ -12,7 +12,6 @@ from agentv.app.planning.preparation import Prepared
 from agentv.app.stored_answers import left_out
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.judge.asked import asked_judge
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import GradedAnswer, LabelKey
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import LabelKey
 
 JudgeKey = tuple[str, str, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ from agentv.app.labels.checking import calibration_of, judge_of, judged_answer, 
 from agentv.app.labels.depending import RatedTrial
 from agentv.app.labels.labelling import latest
 from agentv.app.labels.left_out import left_out_elsewhere, left_out_of_run
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.corrected import AssertionRate, CorrectedRate, CorrectedRates
 from agentv.model.run.labelled.labels import Label
 from agentv.stats.judges.posterior import (

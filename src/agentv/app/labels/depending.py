@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentv.app.labels.answers import JUDGED, graded_answer
 from agentv.app.labels.checked_answers import CheckedAnswer
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.grade import TOLERANCE, Grade
 from agentv.model.run.trial import Score, TrialResult

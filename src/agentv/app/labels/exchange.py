@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.labels.answers import graded_answers
@@ -15,7 +16,6 @@ from agentv.app.labels.labelling import Draw, LabellingSession, latest
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem
 from agentv.model.values.json_lines import without_breaks
 from agentv.reports.export.csv_rows import guarded

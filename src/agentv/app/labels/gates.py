@@ -7,12 +7,12 @@ where the point estimate of its TPR or TNR is below the minimum; where only the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey
 from agentv.app.labels.checking import calibration_of, labelled_answers_of
 from agentv.app.labels.corrected_rates import RunLabels, counts_of, labelled_number, run_rate, unlabelled
 from agentv.app.labels.depending import NESTED, Part, RatedTrial
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.corrected import GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
 from agentv.reports.run.corrected import rate_words

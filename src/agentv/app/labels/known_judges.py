@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.app.labels.answers import as_labelled
 from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey
@@ -15,7 +15,6 @@ from agentv.assertions.judged.questions import Judged
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.engine.plan import Plan
 from agentv.judge.asked import asked_judge
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.labelled.labels import Label
 from agentv.model.run.rubric import Rubric

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.authoring.exams.prompt_library import library_reading
@@ -17,7 +17,6 @@ from agentv.authoring.source.files import is_directory, is_file, shown, upwards
 from agentv.authoring.source.nodes import ListNode, Node, span_of
 from agentv.authoring.source.patterns import climbs, literal_part, matched
 from agentv.errors import LoadError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.formatting import plural
 
 DIRECTORY = "evals"

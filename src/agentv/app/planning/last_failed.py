@@ -7,7 +7,7 @@ back, until each planned case has an outcome or a complete run of its suite is f
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from agentv.app.results.finding import runs_in
 from agentv.engine.failed_trials import FailedKey, FailedTrials
 from agentv.engine.plan import Plan
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.suite.suite import Case, Suite, TargetSpec

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Suite
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json, JsonObject

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from statistics import stdev
 from sys import intern
 from typing import Literal
 
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import TrialCluster, cluster_of
 from agentv.model.run.trial import TrialResult
 from agentv.stats.intervals.classification import MeasuredShare

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.prompts.library import Library
 from agentv.authoring.exams.detection import exam_of
 from agentv.authoring.source.files import shown
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from agentv.authoring.exams.prompt_text import prompt_file_of, read_prompt
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.ignores import MARK, without_ignored
 from agentv.errors import Diagnostic, StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import STATUSES, ExamRow, PromptStatus
 from agentv.model.values.span import Span
 from agentv.prompts.evidence import changes, digests

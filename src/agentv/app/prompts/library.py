@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.app.prompts.recorded_targets import RecordedTargets
@@ -14,7 +14,6 @@ from agentv.authoring.source.files import exists, is_directory, is_file, shown
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import PromptMeta
 
 _NO_LIBRARY = "no 'prompts' directory between here and the repository root"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +13,6 @@ from agentv.authoring.exams.prompt_files import PROMPT_FILES
 from agentv.authoring.exams.prompt_library import LIBRARY, prompt_directories
 from agentv.authoring.source.files import repository_root, shown
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 
 PromptFormat = Literal["xml", "md", "txt"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _BATCH_SHARE = 300
 """Between two batches of rows lies at least one part of so many of the time that the run took so far."""

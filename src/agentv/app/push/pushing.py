@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from agentv.app.push.artifacts import Artifacts
 from agentv.app.push.connection import ConflictError, Connection, PushError
 from agentv.authoring.source.masking import environment_secrets
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.pushed import Pushed
 from agentv.model.secrets.redaction import Redactor
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document

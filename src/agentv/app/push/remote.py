@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from agentv.authoring.header.results_server import TOKEN_VARIABLE, address_problem
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.reports.text.escaping import one_line
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

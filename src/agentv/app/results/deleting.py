@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from agentv.app.results.pins import pinned_runs
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.runs import ListedRun
 from agentv.store.files.directory import RUN, is_being_written, results_directory
 from agentv.store.index.deletion import check_removable, remove_run, size_of_run

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.app.results.finding import runs_in
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.totals import rows_of, totals_of, with_matrix
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.runs import ListedRun, RunState
 from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory

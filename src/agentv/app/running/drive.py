@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agentv.app.planning.preparation import max_errors_of, workers_of
@@ -17,7 +17,6 @@ from agentv.engine.run import Run, RunOptions
 from agentv.engine.run_state import RunLimits
 from agentv.engine.trial import not_run
 from agentv.engine.trial_queue import IndependentTrials, TrialQueue
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.events import AgentProgress, Event, RunFinished, TargetPaused, TargetStopped, TrialFinished
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import Trial

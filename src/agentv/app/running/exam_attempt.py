@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ from agentv.app.running.exam_eligibility import REUSED, asked, why_partial
 from agentv.authoring.source.files import is_directory, repository_root, upwards
 from agentv.engine.plan import Plan
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Status, Trial
 from agentv.model.suite.exam import Exam, ExamRow
 from agentv.model.suite.suite import Suite, TargetSpec

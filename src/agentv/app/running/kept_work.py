@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
 from agentv.model.run.work import AgentWork
 from agentv.model.secrets.redaction import Redactor

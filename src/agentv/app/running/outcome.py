@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.errors import ExitStatus
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import RunFinished
 from agentv.model.run.summary import Cut, Summary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,6 @@ from agentv.engine.conversation import first_request
 from agentv.engine.dependency_order import parted
 from agentv.engine.plan import without
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
 from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.run.trial import Trial, TrialResult

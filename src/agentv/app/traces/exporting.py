@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 from agentv.app.results.stored import StoredRun
 from agentv.app.traces.stored import TracedTrial, traced_trials
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.json_lines import without_breaks
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace

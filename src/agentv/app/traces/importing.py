@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agentv.app.traces.sessions import PROGRAMS, read_session
 from agentv.authoring.source.plaintext_secrets import mask_keys
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trace_summary import Spent, summary_of_trace
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, Trace
 from agentv.traces.records import LARGEST

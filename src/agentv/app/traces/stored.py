@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from agentv.app.results.stored import StoredRun
 from agentv.app.traces.artifact import artifact
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from agentv.app.view.indexing import indexed_trial
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import TrialResult
 from agentv.reports.run.failures import FailureGroups
 from agentv.store.files.appended import appended_lines

@@ -10,6 +10,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -20,7 +21,6 @@ from agentv.app.view.index_facts import IndexFacts, index_facts
 from agentv.app.view.keeping import failures_name, finish, kept_index, put_beside_rows
 from agentv.app.view.saved_failures import read_groups
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject

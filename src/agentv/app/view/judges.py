@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from agentv.app.labels.keeping import LabelStore
 from agentv.app.view.project import Project, check_files, stamp_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import Label
 from agentv.stats.judges.check_result import JudgeCheck
 from agentv.store.files.directory import is_being_written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -16,7 +17,6 @@ from agentv.app.labels.keeping import LabelStore
 from agentv.app.labels.labelling import LabellingSession, given_by, open_session
 from agentv.app.view.project import Project, check_files, stamp_of
 from agentv.errors import AgentvError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, PointScale
 from agentv.reports.text.paths import without_directories
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.results.finding import find_run, runs_in
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.errors import AgentvError, StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, RUN, SUMMARY, results_directory
 
 _OPENED = (RUN, INDEX, JOURNAL, SUMMARY, HISTORY)

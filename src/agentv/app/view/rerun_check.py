@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.authored.project_files import eval_files_in
@@ -19,7 +20,6 @@ from agentv.app.view.trial import RerunCommand
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.inventory import inventory
 from agentv.errors import AgentvError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Suite
 from agentv.model.values.values import JsonObject
 from agentv.reports.text.escaping import one_line

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from agentv.lazy_dataclass import dataclass
 from agentv.user_code.os_errors import store_error
 
 _AT_ONCE = 1 << 20

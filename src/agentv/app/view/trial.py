@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from agentv.app.traces.shown import shown_work
 from agentv.app.view.cases import NoSuchCaseError
 from agentv.app.view.growing import GrowingRun
 from agentv.errors import UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.reports.html.whole import whole

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
 from agentv.assertions.evidence import excerpt, listed
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import TOLERANCE, Check, Grade, weighted_mean
 from agentv.model.values.finish_reasons import canonical_reason

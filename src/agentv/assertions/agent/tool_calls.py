@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
 from agentv.assertions.agent.calls import called, in_any_order, in_order, is_tool, no_calls, output_of, share_of
 from agentv.assertions.evidence import excerpt, listed, quoted
 from agentv.assertions.json_compare import differences, same
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade, reaches
 from agentv.model.values.formatting import plural

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, ClassVar, Literal
 
 from agentv.assertions.evidence import excerpt
 from agentv.assertions.json_compare import differences, shown
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.values.json_path import Missing, parse, read

@@ -6,13 +6,13 @@ Tool names may contain `*` and `?`, and are compared case-insensitively, as in p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from agentv.assertions.agent.calls import all_or_nothing, called, fits, fits_call, in_order, no_calls
 from agentv.assertions.agent.skills import used_skills
 from agentv.assertions.evidence import excerpt, listed, quoted
 from agentv.assertions.json_compare import differences, same
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.message import ToolCall

@@ -7,6 +7,7 @@ cannot know: a required field that the reference lacks is an error here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import floor
@@ -17,7 +18,6 @@ from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.assertions.json_compare import differences, same, shown
 from agentv.assertions.numbers import number_in, within
-from agentv.lazy_dataclass import dataclass
 from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import TOLERANCE, Check, Grade, reaches, weighted_mean

@@ -7,12 +7,11 @@ closed where they have to be. Source: the HTML Living Standard, sections 4 and 1
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from agentv.assertions.evidence import NO_OUTPUT, around, excerpt
 from agentv.assertions.format.markup import MOST_TAGS, Tag, TooManyTagsError, place, tags
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.registry.fields import DeclaredAssertion

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt
-from agentv.lazy_dataclass import dataclass
 from agentv.matching.json_text import NotJson, UnsearchableError, containers, parse
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade

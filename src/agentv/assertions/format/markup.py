@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from typing import Literal
-
-from agentv.lazy_dataclass import dataclass
 
 Kind = Literal["open", "close", "alone", "doctype", "comment", "broken"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt
@@ -18,7 +19,6 @@ from agentv.assertions.format.sql_text import (
     dialects,
     parsed,
 )
-from agentv.lazy_dataclass import dataclass
 from agentv.matching.patterns import PatternError, compiled
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade

@@ -7,12 +7,11 @@ UPDATE, DELETE or MERGE, or a column after HAVING, and inside of LATERAL they ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.mysql import MySQL
-
-from agentv.lazy_dataclass import dataclass
 
 _READERS = (exp.Select, exp.Update, exp.Delete, exp.Merge)
 _ALIASES_IN = frozenset({"order", "group", "having"})

@@ -6,11 +6,11 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from agentv.assertions.evidence import excerpt
-from agentv.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from sqlglot import exp

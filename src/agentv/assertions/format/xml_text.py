@@ -7,11 +7,11 @@ declares one ("billion laughs") is not read any further.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.assertions.format.markup import TooManyTagsError, tags
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, FileTexts, Issue, Nonempty, Text

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentv.assertions.services_for_workers import ADAPTERS, services_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.context_wire import wire_of_context
 from agentv.model.run.rubric import WRITER_NAMES

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
 from agentv.assertions.judged.rubric import OWN_PROMPT, details_of, prompt_issues, prompt_of, unjudged
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade, reaches
 from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricMode, Verdict

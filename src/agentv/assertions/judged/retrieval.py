@@ -7,14 +7,13 @@ promptfoo names them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
 from agentv.assertions.judged.context_transform import transform_issues
 from agentv.assertions.judged.questions import Proportion
 from agentv.assertions.text.sentences import sentences_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.rubric import Rubric, RubricItem, RubricMode

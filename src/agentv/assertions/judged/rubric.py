@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -11,7 +12,6 @@ from agentv.assertions.judged.prompt_code import CodeWriter
 from agentv.assertions.judged.rubric_items import Entries, RubricEntry, item_issues, items_of, words_of
 from agentv.assertions.judged.scale import Authored as AuthoredScale
 from agentv.assertions.judged.scale import scale_issues, scale_of, threshold_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches
 from agentv.model.run.rubric import (

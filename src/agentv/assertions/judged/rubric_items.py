@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Annotated, Literal, TypeAlias
 
 from agentv.assertions.judged.score_ranges import MOST, range_issues, ranges_of
 from agentv.assertions.judged.score_ranges import Authored as AuthoredRanges
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import PLACES
 from agentv.model.run.rubric import RubricItem
 from agentv.registry.fields import Alias, Between, Declared, Doc, Issue, Nonempty, Text

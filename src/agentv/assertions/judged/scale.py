@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Declared, Doc, Issue, Text
 
 EVA = (1, 5)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, TypeAlias
 
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Alias, Declared, Doc, Issue, Nonempty, Text
 
 MOST = 10

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import LIMIT, NO_OUTPUT, excerpt
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.finish_reasons import is_cut

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from operator import mul
 from typing import Annotated, ClassVar, Literal
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, TOLERANCE, Check, Grade
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S

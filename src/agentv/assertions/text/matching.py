@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import eq
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import LIMIT, NO_OUTPUT, around, excerpt, listed, quoted
 from agentv.assertions.lookalikes import only_difference
-from agentv.lazy_dataclass import dataclass
 from agentv.matching.patterns import (
     FLAGS,
     TIMEOUT_S,

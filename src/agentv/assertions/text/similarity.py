@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Literal
 from unicodedata import normalize
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Grade, reaches
 from agentv.registry.extras import missing_extra

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json
 
 Accepts: TypeAlias = Callable[[Json], bool]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from agentv.assertions.user_code.custom_options import label_of, merge_config
 from agentv.assertions.user_code.grading_result import with_checks
 from agentv.assertions.user_code.result import grade_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, promptfoo_context
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +12,6 @@ from agentv.assertions.user_code.custom_options import at_their_place, label_of,
 from agentv.assertions.user_code.grading_result import from_python
 from agentv.assertions.user_code.result import grade_of
 from agentv.assertions.user_code.signature import BAD_FILE, Signature, read_signature
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S

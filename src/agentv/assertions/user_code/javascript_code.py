@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
 from agentv.assertions.user_code.grading_result import at_threshold, with_checks
 from agentv.assertions.user_code.result import grade_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext, promptfoo_context
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S

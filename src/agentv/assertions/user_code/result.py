@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.scored import AssertionScore
 from agentv.model.values.formatting import shorten

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.services_for_workers import ADAPTERS
@@ -14,7 +14,6 @@ from agentv.assertions.user_code.grading_result import at_threshold, from_python
 from agentv.assertions.user_code.inline import compile_inline
 from agentv.assertions.user_code.result import grade_of
 from agentv.assertions.user_code.script_output import read_output
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S

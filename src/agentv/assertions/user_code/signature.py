@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from agentv.assertions.user_code.annotations import Annotation, read_annotation
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionSettings
 from agentv.model.values.values import Json
 from agentv.registry.fields import Issue

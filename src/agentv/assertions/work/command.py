@@ -6,14 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from agentv.assertions.evidence import excerpt, listed, quoted
 from agentv.assertions.work.junit import ReportedTest, ReportError, read_report
 from agentv.assertions.work.workspace_files import NO_WORKSPACE, Unreadable, content
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade
 from agentv.model.suite.workspace import WorkspaceCommand

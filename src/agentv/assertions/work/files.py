@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -18,7 +19,6 @@ from agentv.assertions.work.workspace_files import (
     found,
     text_content,
 )
-from agentv.lazy_dataclass import dataclass
 from agentv.matching.json_text import NotJson, UnsearchableError
 from agentv.matching.json_text import parse as parse_json
 from agentv.matching.patterns import PatternError, compiled, search

@@ -6,10 +6,9 @@ There is no standard; read as pytest, Maven Surefire, Jest, Go and .NET write it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 from xml.parsers.expat import ExpatError, ParserCreate
-
-from agentv.lazy_dataclass import dataclass
 
 Outcome = Literal["passed", "failed", "errored", "skipped"]
 _OUTCOMES: Mapping[str, Outcome] = {"failure": "failed", "error": "errored", "skipped": "skipped"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
 from agentv.model.values.path_globs import glob_pattern, is_glob
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading, notes_of, sibling
@@ -15,7 +15,6 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TEMPLATE, translate
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 

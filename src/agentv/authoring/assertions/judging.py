@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentv.authoring.fields.decode import shape_of
@@ -12,7 +12,6 @@ from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic, Severity
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite, TargetSpec, embeds
 from agentv.model.values.span import Span

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from agentv.authoring.assertions.type_names import AssertionTypes, NamedType
 from agentv.authoring.assertions.typed_entries import EXTRA_KEYS, SETTING_KEYS, TypedForm, key_node
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import MapNode, Node, Scalar
-from agentv.lazy_dataclass import dataclass
 
 _OWN_FORMS = ("type", "include")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 from agentv.authoring.assertions.extra_option import with_extra_option
@@ -16,7 +16,6 @@ from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.spellings import ASSERTION_TYPES
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
 from agentv.registry.types import AssertionType, OpenAssertionType
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentv.authoring.assertions.graded import assertions_of, check_graded, counts_any
@@ -13,7 +13,6 @@ from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, holds_placeholder, is_empty
 from agentv.authoring.source.report import Result
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
 

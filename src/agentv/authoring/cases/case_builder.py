@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,7 +30,6 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.workspaces.keys import WorkspaceKeys
 from agentv.authoring.workspaces.solution import read_solution
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings, Transform
 from agentv.model.suite.conversation import PLAIN, Aggregation, Dependency, Flow, Turn
 from agentv.model.suite.grader_files import GraderFiles

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.matrix import Around
 from agentv.authoring.cases.messages import read_files, read_messages, with_files
 from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar, is_empty
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message
 
 

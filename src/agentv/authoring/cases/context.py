@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging, judges
@@ -14,7 +14,6 @@ from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.authoring.workspaces.suite_work import SuiteWork
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import search_paths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scal
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Case
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.replacement import varied

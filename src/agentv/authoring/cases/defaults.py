@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompts
 from agentv.authoring.fields.case_options import NO_OPTIONS, CaseOptions, read_options
@@ -14,7 +14,6 @@ from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, holds_placeholder, is_empty, kind_of, plain
 from agentv.authoring.source.spellings import DEFAULT_TEST, Translated, translate
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 _REFERENCE = "ref://"

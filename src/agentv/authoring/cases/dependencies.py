@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice, pairwise
 
@@ -11,7 +11,6 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.conversation import Dependency, Link
 from agentv.model.suite.suite import Case
 from agentv.model.values.span import Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from agentv.authoring.source.nodes import Scalar, node_of
 from agentv.authoring.source.python_values import AS_AUTHORED, as_authored, traced
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.cases.messages import read_messages
@@ -12,7 +12,6 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import LONGEST, Report
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Case
 from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message, prompt_text

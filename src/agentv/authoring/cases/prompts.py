@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from glob import has_magic
 from pathlib import Path
 from typing import NamedTuple
@@ -38,7 +38,6 @@ from agentv.authoring.source.nodes import (
 )
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.fields import FunctionRef, JavaScriptSource
 from agentv.templating import has_placeholder

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.source.nodes import MapNode, Node, span_of
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, Severity
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.span import Span
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.graded import reads_criteria
@@ -17,7 +17,6 @@ from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of
 from agentv.authoring.source.report import Result
 from agentv.authoring.source.spellings import TURN, Translated, translate
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import Block, Message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredCase
@@ -10,7 +12,6 @@ from agentv.authoring.source.nodes import MapNode, is_empty
 from agentv.authoring.source.other_programs import MEANT
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE, Translated, translate
-from agentv.lazy_dataclass import dataclass
 
 _SCHEMA = shape_of(AuthoredCase)
 _EXTRA_KEYS = ExtraKeys(hinted=tuple(CASE.known))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
@@ -23,7 +24,6 @@ from agentv.authoring.code.named_files import (
 from agentv.authoring.code.python_code import Loads, Module, loads_of, relative_to
 from agentv.authoring.code.script_imports import SCRIPTS, ScriptLoads, files_of_name, loads_of_script
 from agentv.authoring.source.files import is_directory, is_file, repository_root, upwards
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 MOST_FILES = 500

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import product
-
-from agentv.lazy_dataclass import dataclass
 
 _MOST = 64
 """Values of one expression."""

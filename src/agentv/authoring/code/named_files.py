@@ -8,8 +8,8 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 SHELL = (".sh", ".bash", ".zsh", ".ksh")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.authoring.code.code_paths import UNKNOWN, Expressions, is_search_path
 from agentv.authoring.code.named_files import places_in
 from agentv.authoring.fields.python_source import parsed
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 Module = tuple[int, str]

@@ -9,14 +9,13 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.authoring.cases.data_files.csv_expected import DOCUMENTS, LIST_TYPES
 from agentv.authoring.convert.emit import jsonl_text
 from agentv.authoring.convert.rebased_paths import messages_of
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, plain
 from agentv.authoring.source.spellings import CASE, SUITE
-from agentv.lazy_dataclass import dataclass
 
 _COLUMNS = ("__id", "__description", "__threshold", "__metric")
 _MARKS = ("threshold", "min_score")

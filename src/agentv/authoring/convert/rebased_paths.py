@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.source.spellings import CASE, SUITE
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _SCHEME = "file://"

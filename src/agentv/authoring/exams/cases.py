@@ -6,7 +6,7 @@ Every node keeps its place, and what is wrong is reported in the exam's own word
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentv.authoring.assertions.judging import judges
@@ -18,7 +18,6 @@ from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading
 from agentv.authoring.header.header import Header
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
 from agentv.model.values.values import Json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from agentv.authoring.header.header import Header
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import Exam, PromptMeta
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 

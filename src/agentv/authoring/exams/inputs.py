@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
@@ -12,7 +13,6 @@ from agentv.authoring.source.files import is_directory, is_file, shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 
 INPUT_FILES = ("inputs.yml", "inputs.yaml")
 

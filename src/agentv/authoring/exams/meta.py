@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from agentv.authoring.exams.prompt_files import META
@@ -16,7 +17,6 @@ from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import LONGEST_DESCRIPTION, STATUSES, PromptMeta, PromptStatus
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY

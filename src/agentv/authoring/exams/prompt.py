@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.authoring.exams.inputs import Inputs
 from agentv.authoring.exams.prompt_text import PromptText, Section
@@ -16,7 +16,6 @@ from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Scalar, children, plain, span_of
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 from agentv.templating import LITERAL_HINT, RenderError, Scope, has_placeholder, render_text, undeclared

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from agentv.authoring.fields.schema import AtLeastOne, Label, Unread
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.fields import Alias, Declared, Doc, Seconds, Verbatim
 

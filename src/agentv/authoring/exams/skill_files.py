@@ -14,7 +14,7 @@ Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/eval
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +41,6 @@ from agentv.authoring.source.nodes import (
     plain,
     span_of,
 )
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import Exam
 from agentv.model.suite.suite import Case, Suite
 from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Verbatim

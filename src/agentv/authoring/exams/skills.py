@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
@@ -14,7 +15,6 @@ from agentv.authoring.source.files import is_directory, is_file, shown, upwards
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.exam import PromptMeta
 from agentv.model.values.span import Span
 

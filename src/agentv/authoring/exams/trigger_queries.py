@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, TypeAlias
 
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -13,7 +13,6 @@ from agentv.authoring.source.files import shown
 from agentv.authoring.source.json_text import read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.values.values import Json
 from agentv.registry.fields import Declared, Doc, Fraction, Issue, Nonempty, Text, Verbatim

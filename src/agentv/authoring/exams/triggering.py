@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from agentv.authoring.exams.trigger_queries import FORMS, AuthoredTriggering, Query, check_twice, read_queries
 from agentv.authoring.exams.trigger_question import question_of
@@ -16,7 +17,6 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.header.header import Header
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import Node, node_of, span_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.exam import PromptMeta

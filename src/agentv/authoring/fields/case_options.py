@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading, RubricOptions
 from agentv.authoring.fields.schema import AuthoredOptions
 from agentv.authoring.source.nodes import MapNode, Node, is_empty, kind_of
 from agentv.authoring.source.spellings import OPTIONS, translate
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import Transform
 
 _SCHEMA = shape_of(AuthoredOptions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final
@@ -17,7 +18,6 @@ from agentv.authoring.source.git_files import GIT_URL
 from agentv.authoring.source.globs import files_of_globs
 from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
 from agentv.authoring.source.scalars import resolve
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
 from agentv.registry import fields as declared

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.authoring.source.nodes import MapNode, Node, Place
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Rate, Retry
 from agentv.registry.fields import Alias, Between, Declared, Doc, Issue
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from agentv.authoring.fields.code_kinds import (
@@ -19,7 +19,6 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.rubric import WRITER_NAMES
 from agentv.model.values.values import EMPTY, Json
 from agentv.registry.fields import Alias, Command, Declared, Doc, FunctionRef, PromptCode

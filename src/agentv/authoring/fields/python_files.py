@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from functools import lru_cache
 
 from agentv.authoring.fields.python_source import bindings, is_open, parsed
@@ -10,7 +11,6 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Place, Scalar, span_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _LISTED = 8

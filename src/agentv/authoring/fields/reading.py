@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place
 from agentv.authoring.source.other_programs import HINTS, MEANT
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.spellings import RUN
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.pictures import is_none
 from agentv.model.values.replacement import varied

@@ -6,12 +6,11 @@ Keys whose meaning depends on other keys are declared as `AsNode` and read elsew
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from agentv.authoring.fields.decode import AsNode
 from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import Gate, Until
 from agentv.model.values.values import EMPTY, JsonObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +19,6 @@ from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placehold
 from agentv.authoring.source.spellings import RUN, translate
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.catalog import places_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import DEFAULT_RETRY, RunSettings
 from agentv.model.values.span import Span
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text

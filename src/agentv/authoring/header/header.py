@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.authoring.assertions.entries import AssertionReader
@@ -34,7 +34,6 @@ from agentv.authoring.source.spellings import SUITE, Translated, translate
 from agentv.authoring.targets.suite_targets import SuiteTargets
 from agentv.authoring.workspaces.keys import Overrides, WorkspaceKeys, directory_of_agents
 from agentv.authoring.workspaces.suite_work import SuiteWork
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import RunSettings, Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredTrials
 from agentv.authoring.source.nodes import MapNode, Node
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Aggregate
 
 _KEYS = frozenset(shape_of(AuthoredTrials).rules)

@@ -7,6 +7,7 @@ what a schema cannot express, such as duplicate ids or a case that checks nothin
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from agentv.authoring.exams.meta import meta_schema
 from agentv.authoring.fields.json_kinds import (
@@ -38,7 +39,6 @@ from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
 from agentv.authoring.json_schema.workspaces import CASE_VALUES, SUITE_VALUES, workspace_defs
 from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
 from agentv.authoring.source.spellings import TARGET as TARGET_KEYS
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.authoring.assertions.unused import unused_templates
@@ -17,7 +18,6 @@ from agentv.authoring.source.files import is_directory, template_home
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 
 _YAML = (".yaml", ".yml")
 PROJECT_FILES = ("targets", "providers", "config", "config.local")

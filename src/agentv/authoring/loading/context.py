@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
@@ -11,7 +11,6 @@ from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary, O
 from agentv.authoring.source.files import DiskReader, Places, repository_root, shown, template_home
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.span import Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
@@ -16,7 +16,6 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.configured import KeyFact
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.span import Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import node_of
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
 from agentv.model.values.span import Span

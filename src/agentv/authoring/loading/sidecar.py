@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.authoring.loading.context import SuiteContext
@@ -10,7 +11,6 @@ from agentv.authoring.source.files import is_file
 from agentv.authoring.source.nodes import MapNode, kind_of
 from agentv.authoring.source.spellings import SUITE
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 TESTS = frozenset(SUITE.spelled("tests"))

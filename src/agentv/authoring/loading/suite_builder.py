@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.datasets import CaseSources
@@ -12,7 +12,6 @@ from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.targets.variables import report_missing
 from agentv.errors import Severity
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.suite.workspace import WorkspaceUse
 

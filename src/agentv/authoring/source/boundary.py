@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from errno import EACCES
 from typing import Final
 
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.repository import Checkout
 
 OUTSIDE: Final = "outside-repository"

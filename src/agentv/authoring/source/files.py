@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from errno import EINVAL
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import BinaryIO
 
 from agentv.authoring.source.boundary import Boundary
 from agentv.authoring.source.ignores import MARK
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
@@ -13,7 +14,6 @@ from agentv.authoring.source.masking import is_secret
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Scalar
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.formatting import plural
 from agentv.model.values.lazy_pattern import lazy_pattern

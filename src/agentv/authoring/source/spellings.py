@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import KeysView, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, is_empty, kind_of
 from agentv.authoring.source.other_programs import MEANT
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _SMART_QUOTES = re.compile(r"[:\-\[,]\s+[“„‘«]")
 _NO_SPACE_BEHIND_COLON = re.compile(r"\s*(?:- +)?[\w.-]+:(?=[^\s:/])")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentv.authoring.fields.reading import Reading
@@ -29,7 +29,6 @@ from agentv.authoring.targets.provider_names import (
 from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, read_target
 from agentv.authoring.targets.uses import as_unused, at_use
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider

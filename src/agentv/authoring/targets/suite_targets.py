@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv.authoring.fields.reading import Reading
@@ -15,7 +15,6 @@ from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.targets.references import entries_of
 from agentv.authoring.targets.registry import PASTE, TargetRegistry
 from agentv.authoring.targets.target import flattened, read_target
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json

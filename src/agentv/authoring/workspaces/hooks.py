@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.workspaces.parts import CopyReader, any_mapping, read_command, read_commands
 from agentv.authoring.workspaces.schema import AuthoredAgentRules, AuthoredHooks
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import WORKSPACE, CopiedFiles, Hooks, WorkspaceCommand
 
 NAMES = ("before_all", "before_each", "after_each", "after_all")

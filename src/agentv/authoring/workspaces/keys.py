@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentv.authoring.source.nodes import NOWHERE, Node, Scalar
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
 from agentv.registry.types import ChooseSandbox
 

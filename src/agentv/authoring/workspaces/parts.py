@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -13,7 +13,6 @@ from agentv.authoring.source.files import is_directory
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.workspaces.digests import FileDigests
 from agentv.authoring.workspaces.schema import AuthoredCommand
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import SETUP_TIMEOUT_S, CopiedFiles, WorkspaceCommand
 from agentv.model.values.path_globs import GlobError, check_glob
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +21,6 @@ from agentv.authoring.workspaces.keys import Overrides, WorkspaceKeys
 from agentv.authoring.workspaces.parts import CopyReader
 from agentv.authoring.workspaces.variants import VariantReader
 from agentv.authoring.workspaces.workspace import MappingReader, Parts
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import (
     WORKSPACE,
     Hooks,

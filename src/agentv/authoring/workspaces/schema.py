@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from agentv.authoring.fields.schema import Unread
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import DEFAULT_MAX_WORKSPACE_MB, Home, KeepWorkspaces, Network
 from agentv.model.values.values import Json
 from agentv.registry.fields import Alias, Between, Count, Declared, Doc, Nonempty, Seconds, Text, Texts

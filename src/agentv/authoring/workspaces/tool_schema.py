@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
 from agentv.authoring.fields.schema import AtLeastOne, Unread
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.tools import is_schema
 from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import Declared, Doc, FunctionRef, Issue, Nonempty, Text, Verbatim

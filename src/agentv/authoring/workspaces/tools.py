@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal
 
@@ -12,7 +12,6 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
 from agentv.authoring.workspaces.tool_schema import AuthoredServer, AuthoredTool
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import EMPTY, JsonObject

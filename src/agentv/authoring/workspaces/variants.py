@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -11,7 +12,6 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, is_empty, kin
 from agentv.authoring.workspaces.digests import FileDigests
 from agentv.authoring.workspaces.parts import CopyReader
 from agentv.authoring.workspaces.schema import AuthoredVariant
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import CopiedFiles, Variant
 
 

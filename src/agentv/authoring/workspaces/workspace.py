@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -17,7 +18,6 @@ from agentv.authoring.workspaces.hooks import read_hooks
 from agentv.authoring.workspaces.parts import CopyReader, check_globs, inner_path, read_commands
 from agentv.authoring.workspaces.schema import AuthoredDocker, AuthoredRepository, AuthoredWorkspace
 from agentv.authoring.workspaces.unmatched import report_unmatched
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import DockerImage, WorkspaceRepository
 
 Parts = dict[str, Any]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from shutil import get_terminal_size
 
 import click
 
 from agentv.app.labels.labelling import LabellingSession
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelVerdict, PointScale
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import cells, one_line, safe

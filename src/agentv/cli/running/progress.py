@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,7 +23,6 @@ from agentv.cli.printing import for_people, print_diagnostics, print_sample, tak
 from agentv.cli.redacted_stream import redacted
 from agentv.cli.running.pushing import Opened, pushing, remote_of
 from agentv.errors import ExitStatus, LoadError, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import (
     AgentProgress,

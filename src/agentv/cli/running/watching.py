@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from agentv.app.saved_files import WatchedFiles, differing, outputs
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.authoring.source.files import repository_root
 from agentv.errors import ExitStatus, UsageError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from

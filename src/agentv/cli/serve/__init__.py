@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import click
 from agentv.cli.lazy import Commands
 from agentv.cli.serve.members import member
 from agentv.errors import ExitStatus, UsageError
-from agentv.lazy_dataclass import dataclass
 
 PORT = 4290
 

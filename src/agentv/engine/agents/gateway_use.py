@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 
 from agentv.engine.agents.settings import limits_of
 from agentv.engine.run_context import RunContext
 from agentv.gateway_ports import GatewaySession, GatewayTrial, TrialExchanges
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import money, plural

@@ -9,10 +9,9 @@ Times are seconds of one monotonic clock.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from agentv.engine.calls.learned_rate import LearnedRate
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import RateLimits
 
 FALL = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from agentv.engine.calls.adaptive_concurrency import Permit
@@ -14,7 +14,6 @@ from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.retry_policy import PROBE_S, Again, GiveUp, Tries, decide, is_limited, patience_s
 from agentv.engine.calls.server_limiter import Waiter
 from agentv.engine.calls.target_channel import TargetChannel
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
 from agentv.user_code.functions.deadline import LIMIT, Deadline
 from agentv.user_code.functions.guard import attempt

@@ -13,11 +13,10 @@ been answered, no second one is made.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from math import inf
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import Amount, Ceiling
 from agentv.model.values.formatting import money
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse

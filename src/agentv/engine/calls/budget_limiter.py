@@ -7,13 +7,12 @@ so that the rest of the budget finishes trials that have started. Used from one 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.budget import Budget, Experience, exhausted
 from agentv.engine.calls.circuit_breaker import INTERRUPTED, UNAFFORDABLE
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import UNKNOWN, Amount, BudgetUse, Ceiling
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse

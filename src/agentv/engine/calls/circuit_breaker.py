@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import TargetSpec

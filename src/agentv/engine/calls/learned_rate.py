@@ -9,9 +9,7 @@ answers that arrived.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import field
-
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass, field
 
 FALL = 0.8
 """What is left of the rate."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
@@ -13,7 +13,6 @@ from agentv.engine.calls.circuit_breaker import UNAFFORDABLE
 from agentv.engine.calls.rate_limiter import CHARACTERS_A_TOKEN
 from agentv.engine.calls.server_limiter import Waiter
 from agentv.engine.calls.target_channel import TargetChannel
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import Ceiling
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import Rate
 
 BURST_S = 1.0

@@ -7,7 +7,8 @@ come back is not asked sooner.
 
 from __future__ import annotations
 
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
+
 from agentv.model.suite.suite import Retry
 from agentv.model.values.response import CallFailure, Failure
 

@@ -6,7 +6,7 @@ A thin shell around `adaptive_concurrency` and `rate_limiter`, which decide; her
 from __future__ import annotations
 
 import asyncio
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency, Permit
@@ -14,7 +14,6 @@ from agentv.engine.calls.admission_queue import AdmissionQueue, QueuePlace, Wait
 from agentv.engine.calls.circuit_breaker import INTERRUPTED
 from agentv.engine.calls.rate_limiter import RateLimiter
 from agentv.engine.calls.retry_policy import PROBE_S, is_limited
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.usage import TokenUsage
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _TESTS = re.compile(rb"(?:tests|evalcases|eval_cases|cases)[ ]*:[ \t]*(?:#.*)?$")
 

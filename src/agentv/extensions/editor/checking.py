@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentv.app.registries import registries
 from agentv.authoring.fields.request import LoadRequest, Registries
@@ -14,7 +14,6 @@ from agentv.extensions.editor.changed_case import Change, reduced
 from agentv.extensions.editor.disk import leave_deleted_directory
 from agentv.extensions.editor.file_kinds import FileKind
 from agentv.extensions.editor.index import FileIndex, index_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.span import Span
 from agentv.user_code.load_limit import within_limits

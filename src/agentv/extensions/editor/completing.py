@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,6 @@ from agentv.extensions.editor.cursor import Cursor, cursor_at
 from agentv.extensions.editor.file_kinds import FileKind
 from agentv.extensions.editor.index import TARGET_KEYS, FileIndex
 from agentv.extensions.editor.project import Project
-from agentv.lazy_dataclass import dataclass
 
 _MOST = 500
 """Names that are offered; an editor filters them by what is typed."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-from agentv.lazy_dataclass import dataclass
 
 _KEY = re.compile(
     r"""(?P<key>"[^"]*"|'[^']*'|[^\s#:{}\[\],'"&*!|>%@`-](?:[^#:{}\[\],]|:(?=\S))*?|-[^\s:]+)[ ]*:"""

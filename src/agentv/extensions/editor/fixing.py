@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.written_text import Quote
 from agentv.extensions.editor.written_text import written as in_yaml
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _MEANT = re.compile(r"did you mean '(?P<word>[^']+)'\?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from agentv.authoring.source.spellings import type_name
 from agentv.codes import CODES
@@ -12,7 +13,6 @@ from agentv.extensions.editor.cursor import cursor_at
 from agentv.extensions.editor.file_kinds import FileKind
 from agentv.extensions.editor.project import Project
 from agentv.extensions.editor.schema_view import Described, SchemaView
-from agentv.lazy_dataclass import dataclass
 
 _WORD = re.compile(r"[\w:./-]*[\w/-]")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, span_of
@@ -11,7 +12,6 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.editor.disk import bytes_of
 from agentv.extensions.editor.file_kinds import FileKind
 from agentv.extensions.editor.name_places import NamePlace, Places
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 NameKind = Literal["case", "target", "template"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of
 from agentv.extensions.editor.written_text import Quote
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _QUOTES: Final[tuple[Quote, ...]] = ("'", '"')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from errno import EFBIG
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +21,6 @@ from agentv.extensions.editor.disk import MOST_BYTES, bytes_of, leave_deleted_di
 from agentv.extensions.editor.file_kinds import FileKind, kind_of
 from agentv.extensions.editor.index import FileIndex, Name, index_of
 from agentv.extensions.editor.schema_view import SchemaView
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _SUFFIXES = (".yaml", ".yml")

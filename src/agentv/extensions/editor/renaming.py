@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.authoring.assertions.includes import NAME
@@ -11,7 +12,6 @@ from agentv.errors import UsageError
 from agentv.extensions.editor.index import FileIndex, Name
 from agentv.extensions.editor.project import Project, sources_of
 from agentv.extensions.editor.written_text import UNPRINTABLE, written
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _TEMPLATE = re.compile(r'[^./\\:*?"<>|][^/\\:*?"<>|]*(?<![. ])')

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
 from agentv.authoring.fields.json_kinds import Schema
 from agentv.extensions.editor.cursor import ITEM
-from agentv.lazy_dataclass import dataclass
 
 _DEPTH = 60
 """References followed one after the other; a schema that refers to itself ends here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from agentv.app.stored_answers import with_output
 from agentv.engine.agents.work import TrialWork
@@ -19,7 +19,6 @@ from agentv.extensions.mutate.operators.work import OF_WORK
 from agentv.extensions.mutate.originals import Graders, calls_model
 from agentv.extensions.mutate.rebuilding import RebuiltWork
 from agentv.extensions.mutate.result import OperatorCount
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score, Trial, TrialResult

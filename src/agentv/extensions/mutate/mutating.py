@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
@@ -23,7 +23,6 @@ from agentv.extensions.mutate.proposing import Proposer
 from agentv.extensions.mutate.rebuilding import NOT_REBUILT, RebuiltWork, rebuilt
 from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure
 from agentv.extensions.mutate.survivors import Survivors
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure, TargetResponse

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,6 @@ from agentv.extensions.mutate.operators.named import named_by
 from agentv.extensions.mutate.operators.patch import FilePatch, read_patch
 from agentv.extensions.mutate.operators.work import OF_WORK, Work, WorkFile, named_work
 from agentv.extensions.mutate.operators.workspaces import is_test_file
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial
 from agentv.model.run.work import AgentWork
 from agentv.model.values.changes import FileChange, WorkspaceChanges

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from agentv.errors import Diagnostic, ExitStatus
-from agentv.lazy_dataclass import dataclass
 
 Outcome = Literal["killed", "survived", "not_graded"]
 

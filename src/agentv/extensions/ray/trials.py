@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentv.app.wiring import Connections
 from agentv.engine.trial import AnsweredTrial, context_of, result_of
@@ -22,7 +22,6 @@ from agentv.extensions.ray.messages import (
 )
 from agentv.extensions.ray.serialization import NotSendableError, SharedObjects, unpacked_results
 from agentv.extensions.ray.worker_pool import NoWorkersError, UnfitError, WorkerHandle, WorkerLostError, WorkerPool
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from agentv.errors import Diagnostic, ExitStatus
-from agentv.lazy_dataclass import dataclass
 
 Problem = Literal["passes-untouched", "solution-fails", "grading-differs", "hidden-readable", "not-graded"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import reaches
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.suite.suite import Aggregate

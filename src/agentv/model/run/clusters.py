@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-
-from agentv.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agentv.model.run.trial import Trial

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import AskedJudge, Check
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass, field
 
 Interval = tuple[float, float]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from agentv.lazy_dataclass import dataclass
 
 DEFAULT_ALPHA = 0.05
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
+
 from agentv.model.run.trial import Status
 
 

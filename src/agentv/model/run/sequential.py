@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from agentv.lazy_dataclass import dataclass
 
 NOT_DRAWN = "not-drawn"
 """The code of trials that were not run since the comparison was decided before their case was drawn."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep
 from agentv.model.values.trace_messages import model_calls

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
 from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.work import AgentWork, StoredWork

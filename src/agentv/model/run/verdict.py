@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import PLACES, reaches, weighted_mean
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.trace import Trace

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 

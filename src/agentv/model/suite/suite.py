@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.conversation import PLAIN, Dependency, Flow, Link, OnDependencyFailure, Turn
 from agentv.model.suite.exam import Exam

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json, JsonObject
 

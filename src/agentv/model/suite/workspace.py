@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 SandboxName = Literal["none", "bwrap", "docker"]

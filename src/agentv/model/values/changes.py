@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from agentv.lazy_dataclass import dataclass
 
 ChangeKind = Literal["added", "modified", "deleted", "renamed"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
 

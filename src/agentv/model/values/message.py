@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.tool_names import names_of
 from agentv.model.values.values import Json, JsonObject
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.thoughts import split_thoughts

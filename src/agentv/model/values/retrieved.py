@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 TEXT_KEYS = ("text", "content", "page_content")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Literal, TypeAlias
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Role
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject

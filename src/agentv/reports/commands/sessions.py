@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.formatting import plural
 from agentv.reports.commands.columns import Cell, aligned
 from agentv.reports.text.escaping import one_line

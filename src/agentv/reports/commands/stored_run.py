@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
 from agentv.model.run.group_totals import Counts
 from agentv.model.run.runs import ListedRun

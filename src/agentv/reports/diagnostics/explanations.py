@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from textwrap import indent
-
-from agentv.lazy_dataclass import dataclass
 
 _INDENT = "    "
 

@@ -10,11 +10,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import get_args
 from xml.sax.saxutils import escape, quoteattr
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.corrected import GateResult
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import Status, TrialResult

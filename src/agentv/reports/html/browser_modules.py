@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from posixpath import dirname, normpath
-
-from agentv.lazy_dataclass import dataclass
 
 BROWSER = Path(__file__).parent / "browser"
 """The folder of modules, with the style and the library that reads Markdown."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.clusters import CASE, TrialCluster, cluster_of, key_of_cluster
 from agentv.model.run.trial import Score, Status, Trial, TrialResult

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import Summary

@@ -6,8 +6,8 @@ Names of tools come from agents, and names of cases from files: none of them ste
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import ELLIPSIS, money, plural

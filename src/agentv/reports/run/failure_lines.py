@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import plural
 from agentv.reports.run.failures import FailedTrial, FailureGroup, FailureStatus

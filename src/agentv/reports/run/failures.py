@@ -12,11 +12,10 @@ import re
 from array import array
 from bisect import insort
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Literal, NamedTuple
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.verdict import counts, passes_gate

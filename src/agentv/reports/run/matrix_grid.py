@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import GroupTotals
 from agentv.model.run.matrix import GroupUsage, MatrixCell, MatrixGroup, RunMatrix
 from agentv.model.values.formatting import duration, money, plural

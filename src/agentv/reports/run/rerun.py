@@ -6,10 +6,10 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from glob import escape
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
 from agentv.reports.run.failures import FailedTrial, FailureGroup
 from agentv.reports.text.escaping import safe

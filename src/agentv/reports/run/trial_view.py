@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isnan
 from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import NOT, Grade, reaches
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import passes_gate

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
+
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import percent
 from agentv.stats.intervals.classification import Classified, MeasuredShare

@@ -5,10 +5,9 @@ Only trials that did not pass, or passed with a failed check, are held, and of t
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, get_args
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import TrialResult

@@ -12,7 +12,8 @@ interval of F1 is the "Wilson indirect method".
 
 from __future__ import annotations
 
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
+
 from agentv.stats.intervals.proportion import USUAL, wilson_interval
 
 

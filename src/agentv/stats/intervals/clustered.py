@@ -7,9 +7,9 @@ is how much the clusters differ.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from math import inf, sqrt
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import USUAL
 from agentv.stats.intervals.student import t_quantile
 

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.bounded_mean import bounded_mean_interval
 from agentv.stats.intervals.proportion import USUAL, interval_at
 

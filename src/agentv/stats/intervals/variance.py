@@ -6,9 +6,8 @@ Plain Python. A vote is one judgement of one answer; an answer is one sample of 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
-
-from agentv.lazy_dataclass import dataclass
 
 Advice = Literal["more cases", "a steadier judge"]
 

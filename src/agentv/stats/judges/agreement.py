@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.judges.posterior import Estimated, JudgeCounts, JudgeDraws, estimated
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ justify replacing human annotators with LLMs", ACL 2025.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.student import t_tails
 
 FEWEST_PEOPLE = 3

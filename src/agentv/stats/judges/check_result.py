@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
+
 from agentv.model.run.labelled.labels import Label, LabelVerdict
 from agentv.stats.judges.agreement import ConfusionMatrix, JudgeAccuracy
 from agentv.stats.judges.annotators import AlternativeAnnotator

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Verdict
 from agentv.stats.judges.agreement import ConfusionMatrix, JudgeAccuracy
 from agentv.stats.judges.paired_accuracy import AccuracyDifference

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.judges.posterior import DRAWS, LEVEL, Counted, Estimated, JudgeCounts, JudgeDraws, estimated
 from agentv.stats.judges.strata import even_sizes
 

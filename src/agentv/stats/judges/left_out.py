@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, fsum, lgamma, log, log1p
-
-from agentv.lazy_dataclass import dataclass
 
 LEFT_OUT = 0.01
 """How likely it must be, at least, that labels of random answers leave out so much."""

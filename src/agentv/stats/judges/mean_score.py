@@ -13,9 +13,9 @@ the same do not show that people always do so: then, and in part always, the var
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.proportion import interval_at, quantile
 from agentv.stats.judges.posterior import LEVEL, Estimated, design_effect
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.compared.verdicts import Verdict
 from agentv.stats.judges.agreement import JudgeAccuracy, judge_accuracy
 from agentv.stats.judges.posterior import (

@@ -12,10 +12,10 @@ Clustered observations, and labels of unequal weights, count with their effectiv
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 
 

@@ -8,11 +8,10 @@ a judge's trials is the corrected one (`posterior`), or, by labels of other runs
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import fsum
 from typing import TYPE_CHECKING
 
-from agentv.lazy_dataclass import dataclass
 from agentv.stats.judges.corrected import transferred_draws
 from agentv.stats.judges.posterior import (
     DRAWS,

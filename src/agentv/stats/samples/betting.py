@@ -22,11 +22,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import exp, log
 from typing import Literal
-
-from agentv.lazy_dataclass import dataclass
 
 Claim = Literal["better", "worse", "non-inferior"]
 

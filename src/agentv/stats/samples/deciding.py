@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import Sample, case_verdict, gates_hold
 from agentv.model.run.grade import reaches
 from agentv.model.run.sampling import SamplingStop, Why

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import floor, fsum
-
-from agentv.lazy_dataclass import dataclass
 
 PERCENTILES = (50, 90, 95, 99)
 

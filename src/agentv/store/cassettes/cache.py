@@ -12,6 +12,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
@@ -19,7 +20,6 @@ from typing import Self
 import msgspec
 
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.response import TargetResponse

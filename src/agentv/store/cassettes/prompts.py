@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 import msgspec
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.exchange import ModelRequest
 from agentv.model.values.values import Json, JsonObject
 from agentv.store.cassettes.placeholders import Placeholders

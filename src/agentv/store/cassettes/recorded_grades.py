@@ -7,12 +7,12 @@ answer) and `grade`. A grade holds `score`, `pass`, `checks`, and of `reason`, `
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json

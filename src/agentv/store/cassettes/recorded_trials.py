@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -19,7 +20,6 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.exchange import ModelReply
 from agentv.model.values.message import portable
 from agentv.ports import Call

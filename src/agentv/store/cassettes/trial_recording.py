@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import portable
 from agentv.model.values.response import Failure

@@ -8,9 +8,9 @@ that is left, and is reported as different. So calls that agents make at once ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure

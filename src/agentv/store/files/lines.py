@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.store.files.private_files import Mark, mark, new_private, open_private
 from agentv.store.files.signatures import Signatures
 from agentv.user_code.os_errors import store_error

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.lines import read_lines

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentv.lazy_dataclass import dataclass
 from agentv.store.files.directory import HISTORY, REJECTED, RUN, SEARCHED, SUMMARY, VIEWED, write_private
 
 _ABSENT = (SUMMARY, SEARCHED, VIEWED)

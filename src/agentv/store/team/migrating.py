@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.resources import files
 
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.store.team.database import Database, Transaction, now
 
 _TABLE = """CREATE TABLE IF NOT EXISTS migrations (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -12,7 +13,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.runs import LONGEST_NAME
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.store.files.directory import ARTIFACTS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from math import ceil, floor, fsum
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
 from agentv.model.run.summary import CaseRule
 from agentv.model.run.trial import Status

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentv.errors import StoreError
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import GroupTotals
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject

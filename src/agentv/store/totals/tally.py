@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import NamedTuple, get_args
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
 from agentv.model.run.group_totals import Counts

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Command, Issue
 from agentv.targets.cli.shell import WORD, Placed, words_in_braces
 

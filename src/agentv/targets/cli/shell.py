@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal
-
-from agentv.lazy_dataclass import dataclass
 
 Where = Literal[
     "bare", "single quotes", "double quotes", "arithmetic", "${…}", "quoted ${…}", "a here-document", "a shell variable"

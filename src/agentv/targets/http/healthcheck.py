@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Alias, Command, Declared, DirectoryPath, Doc, Issue, Seconds, Text
 from agentv.user_code.excerpts import tail

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values import json_path

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import JsonObject
 from agentv.registry.fields import Doc, Nonempty, Text
 from agentv.targets.litellm.target import LiteLLM

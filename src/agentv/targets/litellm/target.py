@@ -6,10 +6,9 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject

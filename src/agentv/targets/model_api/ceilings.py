@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Message
 from agentv.model.values.usage import TokenUsage

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import DocumentBlock
 from agentv.model.values.response import Failure
 

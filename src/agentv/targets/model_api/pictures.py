@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import mimetypes
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import ImageBlock
 from agentv.model.values.pictures import is_none, media_type_in
 from agentv.model.values.response import Failure

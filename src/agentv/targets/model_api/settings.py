@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.budget import Ceiling
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
 
 TIERS: Mapping[str, float] = {"priority": 2.5, "fast": 6.0}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Issue

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.values import JsonObject
 from agentv.targets.http.answers import TOO_LARGE

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from agentv.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

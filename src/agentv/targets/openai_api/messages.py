@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Message, ToolCall
 from agentv.model.values.response import Failure
 from agentv.targets.model_api.documents import Attached, document_of, not_taken

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json
 from agentv.registry.fields import Between, Doc, NoSecrets, Text, Verbatim
 from agentv.targets.model_api.settings import ModelSettings

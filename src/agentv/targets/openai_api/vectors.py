@@ -6,9 +6,9 @@ import base64
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import CallFailure, Embeddings, Failure
 from agentv.model.values.values import JsonObject
 from agentv.targets.openai_api.replies import bad_answer, reported_error, usage_of_embeddings

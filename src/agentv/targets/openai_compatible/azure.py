@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated
 
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
 from agentv.targets.http.model_calls import other_server
 from agentv.targets.openai_api.dialect import Dialect

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect

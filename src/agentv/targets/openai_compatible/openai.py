@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from agentv.lazy_dataclass import dataclass
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
 from agentv.targets.http.model_calls import other_server
 from agentv.targets.openai_api.dialect import Dialect

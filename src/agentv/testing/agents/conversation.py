@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import takewhile
 
 import msgspec
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json, JsonObject
 from agentv.testing.agents.tool_mapping import SEARCH_ID
 from agentv.testing.calls import ModelCall, pieces_of

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema")

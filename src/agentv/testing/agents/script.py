@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import ToolCall
 from agentv.testing.agents.conversation import answers_in, history_of, turns_of
 from agentv.testing.agents.offered_tools import OfferedTool, offered_tools

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Any, TypeVar
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.user_code.functions.guard import ForeignError
 

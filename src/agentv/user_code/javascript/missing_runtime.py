@@ -6,9 +6,9 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
-from agentv.lazy_dataclass import dataclass
 from agentv.user_code.javascript.runtime import HOW_TO_GET, candidates, strips_types
 
 _PROBE_S = 10.0

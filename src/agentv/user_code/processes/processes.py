@@ -10,11 +10,11 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.processes.supervised import leftovers

@@ -6,10 +6,9 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure
 from agentv.user_code.processes.processes import Finished

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_type_hints
 
 import msgspec
@@ -15,7 +16,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentv.errors import AgentvError
-from agentv.lazy_dataclass import dataclass
 from agentv.store.team.database import DatabaseUnavailableError
 from agentv.store.team.tokens import Scope
 from agentv.store.team.uploaded import OtherTokenError, UploadConflictError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 
-from agentv.lazy_dataclass import dataclass
 from agentv.web.answers import RefusedError
 from agentv.web.team.identity import Identity
 

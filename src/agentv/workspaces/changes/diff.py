@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.changes import ChangeKind, FileChange, WorkspaceChanges
 from agentv.workspaces.changes.snapshot import Snapshot
 

@@ -11,10 +11,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import IO
 
-from agentv.lazy_dataclass import dataclass
 from agentv.workspaces.files.permissions import make_accessible
 
 REGULAR, EXECUTABLE, LINK = "100644", "100755", "120000"

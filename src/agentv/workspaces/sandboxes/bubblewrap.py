@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.user_code.processes.orphans import MARK as STARTED_BY
 from agentv.workspaces.environment import PROXIES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import DockerImage, Network, SandboxName, WorkspaceSpec
 from agentv.model.values.response import Failure
 from agentv.workspaces.capabilities import Capabilities

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import DockerImage, Network, SandboxName
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command

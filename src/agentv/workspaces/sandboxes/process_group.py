@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.user_code.processes.orphans import MARK as STARTED_BY
 from agentv.workspaces.environment import FOR_GRADERS, MARK, allowed, without_directories

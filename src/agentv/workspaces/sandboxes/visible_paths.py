@@ -11,10 +11,9 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-from agentv.lazy_dataclass import dataclass
 
 SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
 """Entries of `/` that hold the system; of the others nothing is visible."""

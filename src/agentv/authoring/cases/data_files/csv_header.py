@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentv.authoring.cases.data_files.csv_rows import Cell, CsvRow
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 _SPECIAL = re.compile(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 LARGEST = 10_000_000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 FORM = "hf://ORG/NAME/SPLIT, hf://ORG/NAME/CONFIG/SPLIT or hf://ORG/NAME@REVISION/SPLIT"

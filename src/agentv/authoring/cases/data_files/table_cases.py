@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentv.authoring.cases.data_files.csv_cases import Filling
 from agentv.authoring.cases.data_files.csv_expected import Expectations
@@ -14,7 +14,6 @@ from agentv.authoring.cases.data_files.rows import Table, TableRow, WrongValue
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, written
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 

@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
@@ -22,7 +23,6 @@ from xml.parsers import expat
 from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.span import Span
 
 if TYPE_CHECKING:

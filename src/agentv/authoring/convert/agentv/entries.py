@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-from agentv.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _WORD = re.compile(r"""(?P<quote>['"]?)(?P<name>[^'"{}\[\],:#\n]+)(?P=quote)[ \t]*:(?=[ \t\r\n]|$)[ \t]*""")
 _OPEN, _CLOSE = "{[", "}]"

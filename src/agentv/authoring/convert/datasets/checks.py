@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, TypeAlias
 
@@ -11,7 +12,6 @@ from agentv.authoring.convert.datasets.sample import DatasetSample, Findings, te
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, plain, span_of
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 
 Entry: TypeAlias = dict[str, Any]
 """One entry of `assert`, as plain data."""

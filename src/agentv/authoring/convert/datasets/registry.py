@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from agentv.authoring.source.files import repository_root, upwards
 from agentv.authoring.source.nodes import MapNode, plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 
 MOST_FILES = 2_000
 """Files of one registry that are read."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, node_of, span_of, written
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.lazy_dataclass import dataclass
 
 MOST_FINDINGS = 100
 """Different findings about one file that are kept; the rest are counted."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
-
-from agentv.lazy_dataclass import dataclass
 
 
 class CodeError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count
 
 from agentv.authoring.convert.promptfoo.cases import plain_name
@@ -12,7 +13,6 @@ from agentv.authoring.convert.promptfoo.prompts import Prompt, Prompts
 from agentv.authoring.convert.promptfoo.provider_prompts import matched_prompts, prompts_of_provider, without_prompts
 from agentv.authoring.convert.promptfoo.source import FILE, mapping, text_node
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
-from agentv.lazy_dataclass import dataclass
 
 _KEY = "prompts"
 _COMPARED = frozenset({"select-best", "max-score"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from glob import has_magic
 from typing import Literal
 
@@ -17,7 +17,6 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar
 from agentv.authoring.source.patterns import climbs, literal_part
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.lazy_dataclass import dataclass
 
 _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*(?:dump|tojson)(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from agentv.extensions.mutate.operators.mutant import MOST, Answer, Line, Mutant
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.values import Json
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from zlib import crc32
 
 from agentv.extensions.mutate.operators.named import NOTHING_NAMED, NamedWords
 from agentv.extensions.mutate.operators.work import Work
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.message import Message
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import Json

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
 from agentv.model.values.lazy_pattern import lazy_pattern

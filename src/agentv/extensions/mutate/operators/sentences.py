@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agentv.extensions.mutate.operators.mutant import MOST, Answer, Line, Mutant, quoted
 from agentv.extensions.mutate.operators.named import words_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 _SENTENCE = lazy_pattern(r"[^\s.!?][^.!?\n]*(?:[.!?](?=\w)[^.!?\n]*)*(?:[.!?]+[\"')\]]*)?")

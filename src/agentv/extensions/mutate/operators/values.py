@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 from agentv.extensions.mutate.operators.mutant import MOST, Answer, Line, Mutant, quoted
 from agentv.extensions.mutate.operators.named import words_of
-from agentv.lazy_dataclass import dataclass
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 _MONTHS = (

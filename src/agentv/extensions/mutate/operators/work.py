@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from agentv.extensions.mutate.operators.named import NOTHING_NAMED, NamedWords, all_entries, texts_in, words_of
 from agentv.extensions.mutate.operators.patch import Hunk
-from agentv.lazy_dataclass import dataclass
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
 from agentv.model.values.lazy_pattern import lazy_pattern

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.group_totals import Interval
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from agentv.lazy_dataclass import dataclass
 from agentv.model.run.clusters import ClusterId
 from agentv.model.run.grade import PLACES, AskedJudge
 

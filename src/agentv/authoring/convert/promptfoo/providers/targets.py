@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from agentv.authoring.convert.promptfoo.providers.provider_tables import (
@@ -32,7 +32,6 @@ from agentv.authoring.convert.promptfoo.tool_calls import with_calls_as_output
 from agentv.authoring.convert.promptfoo.transforms import response_path, response_transform
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
-from agentv.lazy_dataclass import dataclass
 
 _EXEC = "exec:"
 _MODEL = re.compile(
