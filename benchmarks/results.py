@@ -19,8 +19,9 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score, Trial, TrialResult

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from importlib import import_module
 from typing import Any, get_origin
+
+from msgspec import Struct
 
 LINE = 100
 """Characters of a call that stands in one line."""
@@ -49,7 +51,7 @@ def _entry(name: str, value: Any) -> str:
 
 
 def _class_parts(name: str, cls: type) -> Iterator[str]:
-    own = _dataclass_fields(cls)
+    own = _fields(cls)
     signature = _field_signature(name, own) if own else _signature(name, cls)
     bases = [base.__name__ for base in cls.__bases__ if issubclass(base, Exception)]
     if bases:
@@ -59,7 +61,7 @@ def _class_parts(name: str, cls: type) -> Iterator[str]:
     text, sections = split_docstring(inspect.getdoc(cls) or "")
     yield "" if text.startswith(f"{cls.__name__}(") else text
     said = {**sections.get("Args", {}), **sections.get("Attributes", {})}
-    rows = [[f"`{one.name}`", f"`{_annotation(one.type)}`", said.pop(one.name, "")] for one in own]
+    rows = [[f"`{one}`", f"`{_annotation(kind)}`", said.pop(one, "")] for one, kind, _ in own]
     rows += [[f"`{key}`", "", meaning] for key, meaning in said.items()]
     if issubclass(cls, Enum):
         rows = [[f"`{one.name}`", f"`{one.value!r}`", ""] for one in cls]
@@ -68,13 +70,21 @@ def _class_parts(name: str, cls: type) -> Iterator[str]:
     yield _table(["member", "meaning"], _members(cls))
 
 
-def _dataclass_fields(cls: type) -> list[Field[Any]]:
-    return [one for one in fields(cls) if not one.name.startswith("_")] if is_dataclass(cls) else []
+def _fields(cls: type) -> list[tuple[str, object, bool]]:
+    """The name and the type of each field of a Struct or a dataclass, and whether it must be given."""
+    found: list[tuple[str, object, bool]] = []
+    if issubclass(cls, Struct):
+        kinds = {name: kind for base in reversed(cls.__mro__) for name, kind in inspect.get_annotations(base).items()}
+        names = cls.__struct_fields__
+        required = names[: len(names) - len(cls.__struct_defaults__)]
+        found = [(name, kinds[name], name in required) for name in names]
+    elif is_dataclass(cls):
+        found = [(one.name, one.type, one.default is MISSING and one.default_factory is MISSING) for one in fields(cls)]
+    return [one for one in found if not one[0].startswith("_")]
 
 
-def _field_signature(name: str, own: Iterable[Field[Any]]) -> str:
-    required = {one.name for one in own if one.default is MISSING and one.default_factory is MISSING}
-    return _call(name, [one.name if one.name in required else f"{one.name}=…" for one in own])
+def _field_signature(name: str, own: Iterable[tuple[str, object, bool]]) -> str:
+    return _call(name, [one if required else f"{one}=…" for one, _, required in own])
 
 
 def _members(cls: type) -> Iterator[list[str]]:

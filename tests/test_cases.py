@@ -13,12 +13,12 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import chdir
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import asdict
 
 from agentv import sdk
 from agentv.app.registries import registries

@@ -343,8 +343,7 @@ class Returned:
     attempts: tuple[Attempt, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Raised(Failure):
+class Raised(Failure, frozen=True):
     """Why a call returned nothing. `cause`: text of the exception; `attempts`: those whose worker died."""
 
     cause: str = ""

@@ -262,7 +262,7 @@ def test_the_generated_parts_are_not_stale() -> None:
 
 def test_every_key_of_the_results_is_explained() -> None:
     text = (ROOT / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
-    keys = {*Row.__struct_encode_fields__, *ScoreRow.__struct_encode_fields__, *Summary.__dataclass_fields__}
+    keys = {*Row.__struct_encode_fields__, *ScoreRow.__struct_encode_fields__, *Summary.__struct_fields__}
     assert {key for key in keys if f"`{key}`" not in text} == set()
 
 

@@ -32,7 +32,6 @@ from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
 
-from agentv import lazy_dataclass
 from agentv.authoring.fields import decode
 
 AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
@@ -181,7 +180,7 @@ def _tell_status(process: int, pid: int, connection: socket.socket) -> None:
 
 
 def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
-    """Import what common commands import, and compile the methods of dataclasses and the patterns that they use.
+    """Import what common commands import, and compile the patterns that they use.
 
     More than that would cost more in each fork than it spares.
 
@@ -192,29 +191,19 @@ def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
     learning = os.fork()
     if learning == 0:
         with os.fdopen(writing, "w") as found:
-            json.dump(
-                [(imported or _imported_by_commands)(), _compiled_methods(), _compiled_patterns(), _shapes()], found
-            )
+            json.dump([(imported or _imported_by_commands)(), _compiled_patterns(), _shapes()], found)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as found:
-        names, methods, patterns, shapes = json.load(found)
+        names, patterns, shapes = json.load(found)
     os.waitpid(learning, 0)
     for name in names:
         with suppress(ImportError):  # parts of packages that only the package itself can import
             importlib.import_module(name)
-    for module, cls, name in methods:
-        with suppress(TypeError, AttributeError):  # called with nothing it compiles itself, and refuses
-            attrgetter(f"{cls}.{name}")(sys.modules[module])()
     for pattern, flags in patterns:
         re.compile(pattern, flags)
     for module, cls in shapes:
         decode.shape_of(attrgetter(cls)(sys.modules[module]))
-
-
-def _compiled_methods() -> list[tuple[str, str, str]]:
-    """The module, class and name of each method of a dataclass that was compiled here."""
-    return [(one.__module__, *one.__qualname__.rsplit(".", 1)) for one in lazy_dataclass._compiled]
 
 
 def _compiled_patterns() -> list[tuple[str, int]]:

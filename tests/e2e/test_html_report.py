@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.grade import Check
 from agentv.model.run.group_totals import Counts, GroupTotals
@@ -44,7 +45,7 @@ def opened(pages, tmp_path):
 
     def open_(results, against=None, *, at="", view=DESKTOP, dark=False, work=None, comparison=None, **given):
         path = tmp_path / "report.html"
-        told = replace(report(results, **given), work_of=lambda _: work)
+        told = dataclasses.replace(report(results, **given), work_of=lambda _: work)
         with path.open("w", encoding="utf-8") as file:
             earlier = None if against is None else report(against, run_id="the-run-before")
             file.writelines(render(told, earlier, comparison))

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from msgspec import structs
+
 from agentv.app.wiring import Connections
 from agentv.authoring.source.masking import environment_secrets
 from agentv.authoring.targets.variables import how_to_set
@@ -97,7 +99,7 @@ def with_fewest_tokens(spec: TargetSpec) -> TargetSpec:
     known = {one.name for one in fields(settings)}
     fewest = {"max_tokens": FEWEST_TOKENS, "thinking": None}
     cheapest = replace(settings, **{name: fewest[name] for name in fewest.keys() & known})
-    return replace(spec, settings=cheapest, retry=Retry(max_retries=0))
+    return structs.replace(spec, settings=cheapest, retry=Retry(max_retries=0))
 
 
 def _fix(failure: Failure, called: CheckedTarget) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+from msgspec import structs
 
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.source.files import without_home
@@ -46,9 +47,9 @@ class RecordedCode:
         """The trials with assertions that look in the cassette before they run code."""
         for trial in trials:
             case = trial.case
-            turns = tuple(replace(turn, assertions=self._around(turn.assertions, trial)) for turn in case.turns)
-            graded = replace(case, assertions=self._around(case.assertions, trial), turns=turns)
-            yield replace(trial, case=graded)
+            turns = tuple(structs.replace(turn, assertions=self._around(turn.assertions, trial)) for turn in case.turns)
+            graded = structs.replace(case, assertions=self._around(case.assertions, trial), turns=turns)
+            yield structs.replace(trial, case=graded)
 
     def _around(self, entries: Iterable[AssertionEntry], trial: Trial) -> tuple[AssertionEntry, ...]:
         return tuple(self._entry(entry, trial) for entry in entries)
@@ -56,8 +57,8 @@ class RecordedCode:
     def _entry(self, entry: AssertionEntry, trial: Trial) -> AssertionEntry:
         assertion: Any = entry.assertion
         if entry.inner:
-            return replace(entry, assertion=replace(assertion, assert_=self._around(entry.inner, trial)))
-        return replace(entry, assertion=_Recorded(entry, trial, self)) if runs_code(assertion) else entry
+            return structs.replace(entry, assertion=replace(assertion, assert_=self._around(entry.inner, trial)))
+        return structs.replace(entry, assertion=_Recorded(entry, trial, self)) if runs_code(assertion) else entry
 
     def key(self, entry: AssertionEntry, trial: Trial, context: AssertionContext) -> str:
         """The sha256 of what determines a grade, in hex."""
@@ -66,7 +67,7 @@ class RecordedCode:
         facts = (
             (suite.name, suite.env_sha256, trial.case.id, trial.case.prompt_id, trial.target.name, trial.sample)
             + ((trial.variant.sha256,) if trial.variant is not None else ()),
-            fingerprint(replace(entry, settings=DEFAULTS), suite.graders),
+            fingerprint(structs.replace(entry, settings=DEFAULTS), suite.graders),
             (judge.name, judge.fingerprint) if judge is not None else None,
             _seen(context),
         )
@@ -139,7 +140,7 @@ class _Recorded:
         )
         found = cassette.grade(grading)
         if found is not None:
-            return replace(found, token_usage=None, cost_usd=None if found.cost_usd is None else 0.0)
+            return structs.replace(found, token_usage=None, cost_usd=None if found.cost_usd is None else 0.0)
         if not self._code.asks:
             missing = cassette.ungraded(grading)
             return Grade.errored(missing.code, missing.message)

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from agentv.app.planning.preparation import Prepared, prepare, results_of
 from agentv.app.planning.resume import as_begun, recorded_settings
 from agentv.app.results.stored import StoredRun
@@ -17,7 +19,6 @@ from agentv.engine.calls.recorded_call import no_answer
 from agentv.engine.conversation import is_conversation
 from agentv.errors import UsageError
 from agentv.model.run.trial import Trial
-from agentv.model.values.replacement import varied
 from agentv.model.values.response import TargetResponse
 from agentv.ports import AnswerArchive, Call
 from agentv.store.files.directory import JOURNAL
@@ -49,7 +50,7 @@ class ReadOnlyAnswers:
         found = self._earlier.stored_answer(call)
         if found is None and self._cache is not None:
             found = self._cache.stored_answer(call)
-        return None if found is None else replace(found, earlier=True)
+        return None if found is None else structs.replace(found, earlier=True)
 
 
 def prepared_again(
@@ -163,5 +164,5 @@ def with_output(answer: TargetResponse, output: str | None) -> TargetResponse:
     """The answer with another text, also at the end of its transcript where that ended with the answer."""
     messages = answer.messages
     if messages and messages[-1].role == "assistant" and messages[-1].text == answer.output:
-        messages = (*messages[:-1], varied(messages[-1], content=output or ""))
-    return varied(answer, output=output, messages=messages)
+        messages = (*messages[:-1], structs.replace(messages[-1], content=output or ""))
+    return structs.replace(answer, output=output, messages=messages)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv.app.checking import CheckedTarget, check_all
 from agentv.app.registries import registries

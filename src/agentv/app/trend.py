@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
 from agentv.app.compare.gathering import cases_of

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from agentv.assertions.judged.rubric import details_of, is_criteria, prompt_issues, unjudged
 from agentv.assertions.user_code.script_and_python import script_payload

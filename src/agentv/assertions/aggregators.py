@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
+from msgspec import structs
+
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, reaches
 from agentv.model.run.trial import Score
@@ -115,7 +117,7 @@ class Aggregator(Declared):
         if self.type == "code" and self.command is not None:
             from agentv.assertions.aggregating import CodeAggregator
 
-            command = self.command if self.cwd is None else replace(self.command, cwd=self.cwd)
+            command = self.command if self.cwd is None else structs.replace(self.command, cwd=self.cwd)
             return _entry(CodeAggregator(command, self.config, self.fingerprint), self.timeout_s)
         if self.type == "llm":
             from agentv.assertions.aggregating import JudgeAggregator
@@ -126,14 +128,16 @@ class Aggregator(Declared):
     def weighed(self, entry: AssertionEntry) -> AssertionEntry:
         """An assertion of the set with the weight that counts here."""
         weight = (self.weights or {}).get(entry.name)
-        return entry if weight is None else replace(entry, settings=replace(entry.settings, weight=weight))
+        return (
+            entry if weight is None else structs.replace(entry, settings=structs.replace(entry.settings, weight=weight))
+        )
 
     def count(self, scores: Sequence[Score], threshold: float) -> tuple[Combined, Check | None]:
         """The verdict that weighing or counting the grades gives, and the check that says so.
 
         Assertions of weight 0 are not counted. A required one that falls makes the verdict fall.
         """
-        weighed = [replace(score, entry=self.weighed(score.entry)) for score in scores]
+        weighed = [structs.replace(score, entry=self.weighed(score.entry)) for score in scores]
         whole = combined(weighed, threshold)
         counted = [score for score in weighed if score.entry.settings.weight]
         if whole.error is not None or self.type == "weighted_average" or not counted:

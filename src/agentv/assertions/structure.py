@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec.structs import replace
 
 from agentv.assertions.aggregators import AGGREGATOR, Aggregator, with_results
 from agentv.model.run.context import AssertionContext

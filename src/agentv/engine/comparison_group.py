@@ -7,8 +7,10 @@ another, however few there are, and no more answers are held than those of runni
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.engine.grading import GraderCheck, grade_entries, graded_in_time, limit_of
 from agentv.engine.run_context import RunContext
@@ -21,8 +23,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import Failure
 
 
-@dataclass(frozen=True, slots=True)
-class _GivenGrade:
+class _GivenGrade(Struct, frozen=True):
     """An assertion whose grade was found by comparing."""
 
     entry: AssertionEntry

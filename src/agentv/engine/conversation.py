@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import structs
+
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import (
@@ -143,7 +145,7 @@ class _Conversation:
             return _in_turn(answer, number) if self._several else answer
         self.retries += attempts_of(answer)
         if answer.duration_ms is None:
-            answer = replace(answer, duration_ms=measured)
+            answer = structs.replace(answer, duration_ms=measured)
         self.answers.append(answer)
         if is_empty(answer, trial, self.work):
             failure = no_answer(answer)
@@ -212,7 +214,7 @@ class _Conversation:
     def _summed(self) -> TargetResponse:
         """The last answer, with what all of them took."""
         answers = self.answers
-        return replace(
+        return structs.replace(
             answers[-1],
             token_usage=_usage(one.token_usage for one in answers),
             cost_usd=_sum(one.cost_usd for one in answers),
@@ -223,21 +225,21 @@ class _Conversation:
         """The result of the trial. An errored one keeps its earlier grades."""
         answer = self._summed() if self.answers else None
         took = ((answer.duration_ms if answer else None) or 0.0) + self._unanswered_ms
-        answer = answer and replace(answer, duration_ms=took)
+        answer = answer and structs.replace(answer, duration_ms=took)
         if answer is not None and len(self.answers) < self.calls:
-            answer = replace(
+            answer = structs.replace(
                 answer, output=None, messages=(), context=(), metadata=NO_METADATA
             )  # the call that counts gave no answer
         if answer is not None and any(one.earlier for one in self.answers):
             fresh = [one for one in self.answers if not one.earlier]
             paid = fresh or self.answers  # what was paid for before is reported where nothing else was
             cost, usage = _sum(one.cost_usd for one in paid), _usage(one.token_usage for one in paid)
-            answer = replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
+            answer = structs.replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
         scores = tuple(score for part in self.parts for score in part)
         made = result_of(self.trial, self.run_context, took, answer, scores, error=error)
         made = self._aggregated(made)
         attempts, retries = self.calls + len(self.retries), tuple(self.retries)
-        return replace(made, input=self.sent, turns=tuple(self.answers), attempts=attempts, retries=retries)
+        return structs.replace(made, input=self.sent, turns=tuple(self.answers), attempts=attempts, retries=retries)
 
     def _aggregated(self, made: TrialResult) -> TrialResult:
         """The result with the score that the case makes of those of its turns."""
@@ -245,11 +247,11 @@ class _Conversation:
         if aggregation is None or made.status == "errored":
             return made
         verdict = combined_parts(self.parts, self.trial.threshold, aggregation)
-        return replace(made, score=verdict.score, status="passed" if verdict.passed else "failed")
+        return structs.replace(made, score=verdict.score, status="passed" if verdict.passed else "failed")
 
 
 def _in_turn(failure: Failure, number: int) -> Failure:
-    return replace(failure, message=f"turn {number}: {failure.message}")
+    return structs.replace(failure, message=f"turn {number}: {failure.message}")
 
 
 def _usage(usages: Iterable[TokenUsage | None]) -> TokenUsage | None:

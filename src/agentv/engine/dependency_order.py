@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.engine.conversation import transcript_of
 from agentv.engine.plan import Plan
@@ -256,8 +258,7 @@ def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
     return found
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     """A trial that was put aside. `missing`: how many things it still waits for; `over`: it will not run."""
 
     trial: Trial
@@ -265,8 +266,7 @@ class _Waiting:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
+class _Ended(Struct, frozen=True):
     """A trial that ran, or will not. `answers`: those to its turns."""
 
     trial: Trial
@@ -274,8 +274,7 @@ class _Ended:
     answers: tuple[TargetResponse, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Linked:
+class _Linked(Struct, frozen=True):
     """Data on a suite whose cases depend on each other.
 
     Attributes:

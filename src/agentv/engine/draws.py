@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.stats.samples.betting import PairedBets
@@ -19,8 +20,7 @@ CaseId = tuple[str, str, str | None]
 Bounds = tuple[float, float]
 
 
-@dataclass(slots=True)
-class _Case:
+class _Case(Struct):
     """One case that is drawn.
 
     Attributes:
@@ -43,8 +43,7 @@ class _Case:
         return self.low / self.samples - self.base[1], self.high / self.samples - self.base[0]
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """Cases that are drawn together."""
 
     number: bytes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant
@@ -12,8 +13,7 @@ FailedKey = tuple[str, str, str, str | None, str, str | None]
 """Path and name of the suite, id and prompt of the case, names of the target and of the variant."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailedTrials:
+class FailedTrials(Struct, frozen=True):
     """Trials that did not pass when they last ran. Paths are absolute."""
 
     keys: frozenset[FailedKey]

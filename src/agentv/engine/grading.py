@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import asdict, replace
 from typing import Protocol, TypeVar, cast
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.plugin_grades import grade_of_plugin
@@ -164,5 +166,5 @@ async def _in_time(entry: AssertionEntry, given: Awaitable[Grade], context: Asse
 
 def _with_retries(grade: Grade, attempts: Sequence[Attempt]) -> Grade:
     """The grade with the calls of its judge that gave no answer and were made again."""
-    retries: list[Json] = [asdict(one) for one in attempts]
+    retries: list[Json] = [to_builtins(one) for one in attempts]
     return replace(grade, details={**grade.details, "judge_retries": retries})

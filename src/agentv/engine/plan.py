@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.model.run.sampling import DEFAULT_ALPHA
 from agentv.model.run.trial import Trial
@@ -31,8 +33,7 @@ def everyone(_case: Case) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSettings:
+class PlanSettings(Struct, frozen=True):
     """Options of the command line that override every file. None: the files decide.
 
     Attributes:
@@ -57,8 +58,7 @@ class PlanSettings:
     failed: FailedTrials | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The trials of a run, in order: suite, target, variant, case, sample."""
 
     suites: Sequence[Suite]

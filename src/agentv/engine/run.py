@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.engine.executor import LocalExecutor, TrialExecutor
 from agentv.engine.run_context import RunContext
@@ -25,8 +26,7 @@ from agentv.model.run.events import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """Options of a run.
 
     Attributes:

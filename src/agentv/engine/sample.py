@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from heapq import heappush, heappushpop
+
+from msgspec import Struct
 
 from agentv.model.suite.suite import Case, Suite
 
@@ -17,8 +18,7 @@ DIGEST = 16
 """Bytes of a case's number: two cases never have the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnCases:
+class DrawnCases(Struct, frozen=True):
     """The drawn cases.
 
     Attributes:

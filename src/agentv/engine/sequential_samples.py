@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import groupby
+
+from msgspec.structs import replace
 
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.trial import Trial, TrialResult

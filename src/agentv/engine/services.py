@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
@@ -17,8 +18,7 @@ from agentv.model.values.values import Json
 from agentv.ports import Embedder, Executor, JavaScriptHost
 
 
-@dataclass(frozen=True, slots=True)
-class TrialServices:
+class TrialServices(Struct, frozen=True):
     """The Services of one trial."""
 
     run_context: RunContext

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 from agentv.model.run.context import AssertionContext, promptfoo_context
 from agentv.model.run.context_wire import wire_of_context
@@ -183,5 +185,5 @@ async def _called(transform: Transform, context: AssertionContext) -> Any | Fail
     )
     found = await context.services.executor.python(call)
     if isinstance(found, Raised):
-        return replace(found, code="transform-failed") if found.code == "bad-result" else found
+        return structs.replace(found, code="transform-failed") if found.code == "bad-result" else found
     return found.value

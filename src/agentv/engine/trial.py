@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.recorded_call import RecordedCall
@@ -38,8 +40,7 @@ _ONLY_THOUGHTS = Failure(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredTrial:
+class AnsweredTrial(Struct, frozen=True):
     """A trial whose answer is there and not graded yet.
 
     Attributes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.engine.calls.circuit_breaker import is_interrupted, is_stopped, is_unaffordable
 from agentv.engine.executor import TrialExecutor

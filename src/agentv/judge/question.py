@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+from msgspec import structs
+
 from agentv.judge.delimiter import Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
 from agentv.judge.material import delimited, is_shown, material_of, transcript_of
@@ -122,7 +124,7 @@ def _with_last(messages: tuple[Message, ...], instruction: str) -> tuple[Message
     last = messages[-1] if messages else None
     if last is None or last.role != "user" or not isinstance(last.content, str):
         return (*messages, Message("user", instruction))
-    return (*messages[:-1], replace(last, content=f"{last.content}\n\n{instruction}"))
+    return (*messages[:-1], structs.replace(last, content=f"{last.content}\n\n{instruction}"))
 
 
 _AUTHORED = frozenset({"criteria", "expected_outcome", "rubrics", "rubrics_json", "env", "token"})

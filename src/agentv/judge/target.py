@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from agentv.judge.asked import asked_judge
 from agentv.judge.choice import ChoiceQuestion, OrderedChoice, choice_questions, joined

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from agentv.model.run.rubric import JudgeFailure, Verdict
 from agentv.model.values.response import TargetResponse

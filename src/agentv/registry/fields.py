@@ -8,89 +8,76 @@ tuples, mappings and nested dataclasses of them, `| None`, and the kinds below.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeAlias
+
+from msgspec import Struct, field
 
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Doc:
+class Doc(Struct, frozen=True):
     """Short description of an option for the reference page and the schema."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(Struct, frozen=True):
     """Inclusive bounds of a number."""
 
     low: float | None = None
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Nonempty:
+class Nonempty(Struct, frozen=True):
     """Text, lists or objects that must not be empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Struct, frozen=True):
     """Older spellings of one option."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ValueAlias:
+class ValueAlias(Struct, frozen=True):
     """Older spellings of the values of one option: older value → canonical value."""
 
     values: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class AsWritten:
+class AsWritten(Struct, frozen=True):
     """Marks text for which a number or boolean of the file counts as its YAML text."""
 
 
-@dataclass(frozen=True, slots=True)
-class FromFile:
+class FromFile(Struct, frozen=True):
     """Marks text that may be a file: `file://words.txt` is what the file contains; in a list, each of its lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExistingFile:
+class ExistingFile(Struct, frozen=True):
     """Marks a path that is resolved as SPEC section 5 says and must exist; the value is absolute."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExistingDirectory:
+class ExistingDirectory(Struct, frozen=True):
     """Marks a directory that is resolved as SPEC section 5 says and must exist; the value is absolute."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExistingPath:
+class ExistingPath(Struct, frozen=True):
     """Marks a path of a file or a directory that is resolved as SPEC section 5 says; the value is absolute."""
 
 
-@dataclass(frozen=True, slots=True)
-class NameOrDirectory:
+class NameOrDirectory(Struct, frozen=True):
     """Marks text that is a name, unless it begins with `./`, `../`, `/` or `~/`: then it is an ExistingDirectory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Struct, frozen=True):
     """Marks text that must never be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoSecrets:
+class NoSecrets(Struct, frozen=True):
     """Marks data without secrets, whatever its keys are called: answers by case id, the names in a schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class FromEnvironment:
+class FromEnvironment(Struct, frozen=True):
     """Marks text that an environment variable gives where the author gives none: the first of `names` that is set.
 
     Attributes:
@@ -101,34 +88,29 @@ class FromEnvironment:
     required: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class CallTimeTemplate:
+class CallTimeTemplate(Struct, frozen=True):
     """Marks values whose placeholders are rendered with the case when it runs, not when the file is loaded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verbatim:
+class Verbatim(Struct, frozen=True):
     """Marks values that are data: placeholders in them are never rendered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """Text given inline or by a path: `path` is None when inline."""
 
     text: str
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedJson:
+class LoadedJson(Struct, frozen=True):
     """JSON data given inline or by a path: `path` is None when inline."""
 
     value: Json
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSchema(LoadedJson):
+class LoadedSchema(LoadedJson, frozen=True):
     """A JSON Schema given inline or by a path, with all that it refers to.
 
     Attributes:
@@ -140,8 +122,7 @@ class LoadedSchema(LoadedJson):
     files: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionRef:
+class FunctionRef(Struct, frozen=True):
     """A function of the user's: `name` in the file `path`, or in the importable `module`."""
 
     name: str
@@ -153,8 +134,7 @@ class FunctionRef:
         return f"{self.path or self.module}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class PythonSource:
+class PythonSource(Struct, frozen=True):
     """Python to call: `code` given inline, or a `function` of a file. Exactly one of them is set."""
 
     code: str | None = None
@@ -165,8 +145,7 @@ class PythonSource:
         return self.code if self.code is not None else str(self.function)
 
 
-@dataclass(frozen=True, slots=True)
-class JavaScriptSource:
+class JavaScriptSource(Struct, frozen=True):
     """JavaScript to call: `code` given inline, or a function of a file: its default export, or the one called `name`.
 
     Exactly one of `code` and `path` is set.
@@ -183,8 +162,7 @@ class JavaScriptSource:
         return f"{self.path}:{self.name}" if self.name else str(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A program with its arguments, or a line for the shell. Exactly one of them is set."""
 
     argv: tuple[str, ...] = ()
@@ -196,8 +174,7 @@ class Command:
         return self.shell if self.shell is not None else " ".join(self.argv)
 
 
-@dataclass(frozen=True, slots=True)
-class FileGlobs:
+class FileGlobs(Struct, frozen=True):
     """Files of the project by their paths, with `*`, `?` and `**`, seen from the directory `cwd`."""
 
     patterns: tuple[str, ...]
@@ -208,8 +185,7 @@ class FileGlobs:
         return ", ".join(self.patterns)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptCode:
+class PromptCode(Struct, frozen=True):
     """Code that writes a judge prompt: a Python function, a JavaScript or TypeScript file, or a command that prints it.
 
     Exactly one of the three is set; `config` reaches it.
@@ -243,8 +219,7 @@ Seconds: TypeAlias = Annotated[float, Between(0.001)]
 Entries: TypeAlias = tuple[AssertionEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(Struct, frozen=True):
     """A problem with options that are each valid on their own. `path` leads to the option: ("fields", 0, "match").
 
     Attributes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 ASSERTIONS = "agentv.assertions"
 TARGETS = "agentv.targets"
@@ -18,8 +19,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(?:[.-][a-z0-9]+)*")
 """A name as it can be written everywhere. ASCII alone: no letter of another script passes for one of these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(Struct, frozen=True):
     """One entry point of an installed package: `name = value` in a group.
 
     Attributes:
@@ -49,8 +49,7 @@ class Plugin:
         return f"{KINDS[self.group]} {shown} of {self.owner}"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Why a plugin is not used.
 
     Attributes:
@@ -64,8 +63,7 @@ class Problem:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class PluginCode:
+class PluginCode(Struct, frozen=True):
     """The code of a plugin that was loaded; keys of answers and grades know it.
 
     Attributes:
@@ -78,16 +76,14 @@ class PluginCode:
     identity: str
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPlugin:
+class LoadedPlugin(Struct, frozen=True):
     """The checked object of an entry point, and the plugin that it belongs to."""
 
     value: object
     code: PluginCode
 
 
-@dataclass(frozen=True, slots=True)
-class NameRules:
+class NameRules(Struct, frozen=True):
     """Rules for the names of plugins in one group.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from msgspec import Struct
 
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from agentv.ports import Executor, Target, TargetRequest
 
 
-@dataclass(frozen=True, slots=True)
-class AssertionType:
+class AssertionType(Struct, frozen=True):
     """An assertion type: its canonical name, and the dataclass that declares its options and grades.
 
     Attributes:
@@ -143,8 +143,7 @@ class ProviderSettings(Declared):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """A provider of targets: its canonical name, and the dataclass that declares its settings and connects.
 
     Attributes:
@@ -177,8 +176,7 @@ def summary_of(declared: object) -> str:
     return "" if text.startswith(f"{getattr(declared, '__name__', '')}(") else text
 
 
-@dataclass(frozen=True, slots=True)
-class RunData:
+class RunData(Struct, frozen=True):
     """A run as a report of a plugin gets it. The keys are those of `docs/reference/results.md`; secrets are redacted.
 
     Attributes:
@@ -194,8 +192,7 @@ class RunData:
     rows: Iterable[Mapping[str, Json]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFormat:
+class ReportFormat(Struct, frozen=True):
     """A format that a plugin writes runs in: what turns a run into the text of a file, whole or in pieces."""
 
     name: str
@@ -212,8 +209,7 @@ CustomTypes = Callable[[str, str], "Discovered"]
 """(directory of the eval file, repository root) → the custom assertion types in reach."""
 
 
-@dataclass(frozen=True, slots=True)
-class Discovered:
+class Discovered(Struct, frozen=True):
     """Custom assertion types found for one directory, where was looked, and what is wrong there."""
 
     types: Mapping[str, OpenAssertionType]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
+
+from msgspec import structs
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import messages_from_json
@@ -87,7 +89,7 @@ class _InWorker:
         if isinstance(answer, Failure):
             return answer
         took_ms = found.duration_ms if answer.duration_ms is None else answer.duration_ms
-        return replace(answer, duration_ms=took_ms, attempts=found.attempts)
+        return structs.replace(answer, duration_ms=took_ms, attempts=found.attempts)
 
     async def close(self) -> None:
         """Nothing: the worker ends with the run."""

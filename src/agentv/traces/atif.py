@@ -6,9 +6,10 @@ Source: https://harborframework.com/docs/trajectory-format.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Role

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
@@ -276,13 +277,13 @@ _ROWS: Mapping[type, type[msgspec.Struct]] = {
 
 
 def _plain_step(step: Step) -> msgspec.Struct:
-    values = {one.name: _plain_value(getattr(step, one.name)) for one in fields(step)}
+    values = {name: _plain_value(one) for name, one in msgspec.structs.asdict(step).items()}
     return _ROWS[type(step)](**values)
 
 
 def _plain_value(value: Any) -> Any:
     if isinstance(value, TokenUsage):
-        return _Tokens(*map(plain, astuple(value)))
+        return _Tokens(*map(plain, msgspec.structs.astuple(value)))
     return plain(value, cut=True)
 
 

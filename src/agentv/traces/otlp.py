@@ -6,8 +6,9 @@ Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/. One trace of OpenTe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from math import isfinite
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.values.trace import Step, ToolCallStep
 from agentv.model.values.usage import TokenUsage

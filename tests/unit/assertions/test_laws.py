@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from agentv.assertions.agent.cost import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
 from agentv.assertions.agent.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
@@ -219,7 +220,7 @@ def test_not_x_is_exactly_the_complement_of_x(name, data, context):
     grade = graded(data.draw(OPTIONS[name]), context)
     negated = grade.negated()
     needs = grade.needs if grade.needs is None or grade.error is not None else round(grade.needs, PLACES)
-    assert negated.negated() == replace(grade, needs=needs)
+    assert negated.negated() == structs.replace(grade, needs=needs)
     if grade.error is not None:
         assert negated is grade
         return

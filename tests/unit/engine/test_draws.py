@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.engine.draws import Draws, Groups
 from agentv.stats.samples.betting import PairedBets

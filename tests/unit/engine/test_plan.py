@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.engine.plan import Plan, PlanSettings, judge_of, trial_key
 from agentv.model.suite.conversation import Link

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.engine.calls.circuit_breaker import INTERRUPTED, UNAFFORDABLE
 from agentv.engine.run_state import RunState

@@ -1,4 +1,4 @@
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv.judge.asked import asked_judge
 from agentv.model.run.rubric import Rubric, RubricItem

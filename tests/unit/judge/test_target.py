@@ -1,8 +1,8 @@
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.judge.target import REMEMBERED, TargetJudge
 from agentv.model.run.grade import Check

@@ -7,13 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.suite.exam import ExamRow

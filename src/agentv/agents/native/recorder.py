@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, UsageStep
@@ -128,7 +130,9 @@ class Recording:
         if isinstance(step, ToolCallStep):
             native = native_name or step.native_name
             merged = {**step.arguments, **arguments}
-            self._steps[place] = replace(step, name=canonical_name(native), native_name=native, arguments=merged)
+            self._steps[place] = structs.replace(
+                step, name=canonical_name(native), native_name=native, arguments=merged
+            )
 
     def tool_result(
         self, call_id: str, result: Json, *, error: str | None = None, status: ToolStatus | str = ""
@@ -142,7 +146,7 @@ class Recording:
         if step.status == "denied" and error is not None:
             ended = "denied"
         started = step.started_ms
-        self._steps[place] = replace(
+        self._steps[place] = structs.replace(
             step,
             result=result,
             error=error,
@@ -167,7 +171,7 @@ class Recording:
         parent = None
         if place is not None and isinstance(step, ToolCallStep):
             parent = step.parent
-            self._steps[place] = replace(step, status="denied")
+            self._steps[place] = structs.replace(step, status="denied")
         self._steps.append(PermissionStep(canonical_name(native_name), False, reason or None, self.now_ms, parent))
         self._progress()
 
@@ -198,9 +202,9 @@ class Recording:
     def _finished(self, place: int, step: Step, cancelled: bool) -> Step:
         if isinstance(step, MessageStep) and place in self._texts:
             said = self._texts[place]
-            return replace(step, text="".join(said.text), reasoning="".join(said.reasoning) or None)
+            return structs.replace(step, text="".join(said.text), reasoning="".join(said.reasoning) or None)
         if cancelled and isinstance(step, ToolCallStep) and step.status == "unknown":
-            return replace(step, status="cancelled")
+            return structs.replace(step, status="cancelled")
         return step
 
     @property

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from agentv.agents.conversation import new_messages
 from agentv.agents.failures import API, failed
 from agentv.agents.limits import SessionLimits
@@ -188,7 +190,7 @@ class NativeSession:
         ending = replace(running.reader.ending(), complete=False)
         failure = ending.failure
         if failure is not None and failure.code == API and not self._limits.is_interrupted:
-            return self._failure(replace(failure, message=f"{failure.message}; {why}"), running, ending)
+            return self._failure(structs.replace(failure, message=f"{failure.message}; {why}"), running, ending)
         return self._failure(Failure(self._limits.code, why), running, ending)
 
     def _judged(self, running: _Running, request: TargetRequest, status: int | None) -> TargetResponse | Failure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from agentv.agents.native.programs import AgentProgram
@@ -34,7 +34,7 @@ class NativeAgentSettings(ModelAgentSettings):
     protocol: ClassVar[ModelProtocol | None] = None
     unsupported: ClassVar[Mapping[str, str]] = {}
 
-    command: Annotated[Command, Doc("the agent's program; default: the installed one")] = Command()
+    command: Annotated[Command, Doc("the agent's program; default: the installed one")] = field(default_factory=Command)
     home: Annotated[
         Home | None,
         Doc("`fresh`: each trial has a new HOME; `host`: the agent uses yours; default: as the workspace says"),

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from agentv.app.agents.substitutes import PreparedWork, substitute
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
@@ -128,7 +130,7 @@ def read_any_trace(path: str) -> Trace:
 
 
 def _settings(settings: EvalSettings, test_id: str, work: PreparedWork) -> EvalSettings:
-    target = replace(substitute(TARGET, work.act), allow_empty=True)  # checks of a missing answer are errored
+    target = structs.replace(substitute(TARGET, work.act), allow_empty=True)  # checks of a missing answer are errored
     return replace(settings, filter=test_id, targets=(), given_target=target, repeat=1, until=None, cache=False)
 
 

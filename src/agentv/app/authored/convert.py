@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from msgspec import structs
+
 from agentv.app.authored.data_trust import needs_trust, trusting
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
@@ -71,9 +73,9 @@ def convert(
     )
     if to == "csv" and _runs_code(authored, source, out, request):
         authored = replace(authored, head=trusting(authored.head))
-        before = replace(before, run=replace(before.run, trust_data=True))
+        before = structs.replace(before, run=structs.replace(before.run, trust_data=True))
     with written(_WRITERS[to](authored, _stem(source, out), out)) as files:
-        after = _loaded_again(replace(request, paths=(str(files[0]),)), to)
+        after = _loaded_again(structs.replace(request, paths=(str(files[0]),)), to)
         _refuse_changes(before, after, to)
     return files
 
@@ -118,7 +120,7 @@ def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPat
         key = next((key for key in CASE.spelled("id") if key in case.items), "")
         cases[str(plain(case.items[key])) if key else ""] = case
 
-    watched = replace(request, on_case=keep, on_header=heads.append, on_path=paths.add)
+    watched = structs.replace(request, on_case=keep, on_header=heads.append, on_path=paths.add)
     (suite,) = load(watched, registries()).suites
     if suite.exam is not None:
         raise UsageError(f"{source} is an exam of '{suite.exam.prompt}'; exams cannot be converted to another format")
@@ -209,7 +211,7 @@ def _no_bytecode() -> Iterator[None]:
 
 def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
     if to == "csv":
-        after = replace(after, cases=tuple(_without_added(case, before) for case in after.cases))
+        after = structs.replace(after, cases=tuple(_without_added(case, before) for case in after.cases))
     (head, cases), (other_head, others) = meaning(before), meaning(after)
     changed = [name for name in {**cases, **others} if cases.get(name) != others.get(name)]
     if changed:
@@ -223,4 +225,4 @@ def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
 def _without_added(case: Case, before: Suite) -> Case:
     """The case without the variable that holds its input, which was not there before."""
     own = next((one.vars for one in before.cases if one.id == case.id), {})
-    return replace(case, vars={key: value for key, value in case.vars.items() if key in own})
+    return structs.replace(case, vars={key: value for key, value in case.vars.items() if key in own})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct, structs
 
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.model.suite.assertion import AssertionEntry
@@ -19,7 +19,7 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
     """The head of a suite and its cases by their ids, without their places: equal where two texts say the same."""
-    head = replace(
+    head = structs.replace(
         suite,
         cases=(),
         path="",
@@ -28,7 +28,7 @@ def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
         default_judge=_placeless(suite.default_judge),
         judges={name: _placeless(judge) for name, judge in suite.judges.items()},
         files={},
-        exam=suite.exam and replace(suite.exam, texts={}),
+        exam=suite.exam and structs.replace(suite.exam, texts={}),
         links={},
         generators=(),
         tally=None,
@@ -50,13 +50,13 @@ def _placeless_case(case: Case) -> tuple[Any, ...]:
     messages, reference = _pathless(case.input), _pathless(case.expected_output)
     turns = [_turn_facts(turn) for turn in case.turns]
     facts = (messages, reference, case.vars, case.metadata, _graded(case.assertions), turns)
-    bare = replace(
+    bare = structs.replace(
         case,
         input=messages,
         expected_output=reference,
         assertions=(),
         turns=(),
-        depends_on=tuple(replace(one, span=None) for one in case.depends_on),
+        depends_on=tuple(structs.replace(one, span=None) for one in case.depends_on),
         sha256="",
         span=None,
         target=_placeless(case.target),
@@ -79,7 +79,7 @@ def _pathless(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(
         message
         if isinstance(message.content, str) or not isinstance(message.content, tuple)
-        else replace(message, content=tuple(_found(block) for block in message.content))
+        else structs.replace(message, content=tuple(_found(block) for block in message.content))
         for message in messages
     )
 
@@ -87,18 +87,18 @@ def _pathless(messages: Iterable[Message]) -> tuple[Message, ...]:
 def _found(block: Any) -> Any:
     """A block under the path of its file, where it has one."""
     path = block.path if isinstance(block, FileBlock | ImageBlock | DocumentBlock) else None
-    return block if path is None else replace(block, value=path)
+    return block if path is None else structs.replace(block, value=path)
 
 
 def _spanless(value: Any) -> Any:
     """A workspace, tools or variants without the places of what they are made of."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple(map(_spanless, value))
-    if not is_dataclass(value) or isinstance(value, type):
+    if not isinstance(value, Struct):
         return value
-    found = {one.name: _spanless(getattr(value, one.name)) for one in fields(value) if one.name != "span"}
-    return replace(value, **found, **({"span": None} if hasattr(value, "span") else {}))
+    found = {name: None if name == "span" else _spanless(one) for name, one in structs.asdict(value).items()}
+    return structs.replace(value, **found)
 
 
 def _placeless(target: TargetSpec | None) -> Any:
-    return replace(target, span=None) if target is not None else None
+    return structs.replace(target, span=None) if target is not None else None

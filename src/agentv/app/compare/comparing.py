@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
 
+from msgspec import structs
+
 from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
 from agentv.app.compare.evidence import moved_cases, worst_first
 from agentv.app.compare.gathering import cases_of
@@ -145,7 +147,7 @@ def _with_corrected(found: Comparison, base: StoredRun, candidate: StoredRun, ra
         return found
 
     targets = (found.base.targets, found.candidate.targets)
-    return replace(found, corrected=compared_rates((base, candidate), targets, rates))
+    return structs.replace(found, corrected=compared_rates((base, candidate), targets, rates))
 
 
 def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:
@@ -160,7 +162,7 @@ def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Com
     if len(names) == 1 and (len(parts) == 2 or question.by is not None):
         parts_of = Parts(run.cases)
         runs = [replace(run, cases=parts_of.part(by, name), missing=0, part=(by, name), within=by) for name in parts]
-        question, shared = replace(question, by=None), shared_names([run.cases.places])
+        question, shared = structs.replace(question, by=None), shared_names([run.cases.places])
         return _compared(runs[0], runs[1], question, shared) if len(runs) == 2 else _matrix(runs, question, shared)
     if len(request.targets) > 1:
         run = replace(run, cases=run.cases.among("target", names["target"]))
@@ -265,11 +267,11 @@ def _compared(base: _Run, candidate: _Run, question: ComparisonSettings, shared:
     matched = _matched(base, candidate, question, (base.keyed(shared), candidate.keyed(shared)))
     found = _described(base, candidate, question, matched)
     (found,) = _judged([found], [matched])
-    found = replace(found, groups=_groups(matched, question))
+    found = structs.replace(found, groups=_groups(matched, question))
     shown = list(islice((pair for pair in found.pairs if pair.moved), question.limit))
     if not shown:
         return found
-    return replace(found, moved=moved_cases(shown, base.trials, candidate.trials))
+    return structs.replace(found, moved=moved_cases(shown, base.trials, candidate.trials))
 
 
 def _matched(
@@ -292,7 +294,9 @@ def _judged(found: Sequence[Comparison], matched: Sequence[Matched]) -> list[Com
             parts = [Part(matched[place].pairs, matched[place].errored) for place in places]
             wholes.update(zip(places, judge_parts(parts, found[places[0]].question), strict=True))
     return [
-        replace(one, whole=replace(whole, verdict="equivalent") if one.same else whole) if whole else one
+        structs.replace(one, whole=structs.replace(whole, verdict="equivalent") if one.same else whole)
+        if whole
+        else one
         for place, one in enumerate(found)
         for whole in [wholes.get(place)]
     ]

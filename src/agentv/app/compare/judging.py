@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from statistics import fmean
+
+from msgspec.structs import replace
 
 from agentv.app.compare.measuring import Measurement, measured
 from agentv.app.compare.settings import Settings, same_rate, same_rule

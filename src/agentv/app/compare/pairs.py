@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import overload
+
+from msgspec.structs import replace
 
 from agentv.app.compare.cases import KeyedCases
 from agentv.model.run.comparison import CaseOutcome, CasePair

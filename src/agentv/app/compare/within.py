@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv.app.compare.cases import CaseScope, ChosenCases, KeyedCases, shared_names
 from agentv.app.compare.gathering import cases_of

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.rubric import Rubric
@@ -41,7 +43,7 @@ class NamedJudge:
             changed |= {"prompt": self.prompt.text, "prompt_path": self.prompt.path, "writer": None}
         if self.temperature is not None:
             changed["temperature"] = self.temperature
-        return replace(rubric, **changed)
+        return structs.replace(rubric, **changed)
 
     def votes_for(self, rubric: Rubric) -> int:
         """How often it votes on an answer."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from msgspec import structs
+
 from agentv.app.judges.asking import JudgeCaller, MeasuredVerdict, StoredAnswer, check_prompts, connected, in_parallel
 from agentv.app.judges.notation import NamedJudge, named_judge
 from agentv.app.judges.probes import PROBES, Probe
@@ -88,7 +90,7 @@ class _Probing:
 
     def as_named(self, rubric: Rubric) -> Rubric:
         """The rubric as the judge is asked it, for one vote."""
-        return replace(rubric, votes=1) if self.named is None else self.named.rubric(rubric)
+        return structs.replace(rubric, votes=1) if self.named is None else self.named.rubric(rubric)
 
 
 def chosen_probes(names: Sequence[str]) -> tuple[Probe, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from agentv.app.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
 from agentv.app.labels.checking import calibration_of, judge_of, judged_answer, labelled_answers_of, same_runs
 from agentv.app.labels.depending import RatedTrial
@@ -131,7 +133,7 @@ def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: R
     drawn = None if part is None else run_rate_draws(RunParts([part], always_judged=True))
     if drawn is None:
         return rate
-    return replace(rate, corrected=_rate(by_judge, estimated(drawn), number, transferred=transferred))
+    return structs.replace(rate, corrected=_rate(by_judge, estimated(drawn), number, transferred=transferred))
 
 
 def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> DrawnRate | str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from agentv.app.labels.answers import JUDGED, graded_answer
 from agentv.app.labels.checked_answers import CheckedAnswer
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
@@ -131,9 +133,9 @@ def _labelled(scores: Sequence[Score], labelled: Sequence[int], verdict: bool) -
     for place in labelled:
         grade = found[place].grade
         if grade.passed is not verdict:
-            found[place] = _with_grade(found[place], replace(grade, score=float(verdict), passed=verdict))
+            found[place] = _with_grade(found[place], structs.replace(grade, score=float(verdict), passed=verdict))
     return found
 
 
 def _with_grade(score: Score, grade: Grade) -> Score:
-    return replace(score, grade=grade)
+    return structs.replace(score, grade=grade)

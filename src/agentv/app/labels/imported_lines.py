@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.app.labels.answers import draw
 from agentv.app.labels.labelling import Draw, Said, label_of, now

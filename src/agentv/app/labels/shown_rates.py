@@ -8,6 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from agentv.errors import StoreError
 from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.labelled.labels import ReadLabels
@@ -47,10 +49,10 @@ def with_corrected_rates(summary: Summary, run: StoredRun) -> Summary:
     """
     read = run.labels if run.labels is not None else labels_of_suites(summary.by_suite, run.project)
     if read.problem is not None and summary.judges:
-        return replace(summary, corrected=CorrectedRates(reason=f"labels cannot be read: {read.problem}"))
+        return structs.replace(summary, corrected=CorrectedRates(reason=f"labels cannot be read: {read.problem}"))
     if not read.labels:
         unchecked = CorrectedRates(unchecked=summary.judges)
-        return replace(summary, corrected=unchecked) if summary.judges else summary
+        return structs.replace(summary, corrected=unchecked) if summary.judges else summary
     from agentv.app.labels.corrected_rates import RunLabels, corrected_rates  # imports numpy, for runs with labels
 
     trials = rated_trials(run)
@@ -58,8 +60,8 @@ def with_corrected_rates(summary: Summary, run: StoredRun) -> Summary:
         return summary
     found = corrected_rates(trials, RunLabels.of(trials, read.labels, run.run_id))
     if (summary.cut is not None or summary.early_stops is not None) and len(found.unchecked) < len(summary.judges):
-        found = replace(found, run=None, reason=ENDED_EARLY)
-    return replace(summary, corrected=found)
+        found = structs.replace(found, run=None, reason=ENDED_EARLY)
+    return structs.replace(summary, corrected=found)
 
 
 def shown_run(run: StoredRun) -> ListedRun:
@@ -71,7 +73,7 @@ def shown_run(run: StoredRun) -> ListedRun:
     from agentv.app.results.listing import compared_run  # reads indexes, which a run that ends does not
 
     found = compared_run(run.path)
-    return found if found.summary is None else replace(found, summary=with_corrected_rates(found.summary, run))
+    return found if found.summary is None else structs.replace(found, summary=with_corrected_rates(found.summary, run))
 
 
 def rated_trials(run: StoredRun) -> list[RatedTrial]:
@@ -107,4 +109,4 @@ def with_gates(summary: Summary, run: StoredRun, suites: Sequence[Suite], *, cha
     if summary.cut is not None or summary.early_stops is not None:
         problem = f"there is no corrected pass rate: {ENDED_EARLY}"
     graded = GradedRun(trials, RunLabels.of(trials, labels, run.run_id), f"agentv label {run.run_id}", problem)
-    return replace(summary, gates=gate_results(suites, graded))
+    return structs.replace(summary, gates=gate_results(suites, graded))

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from agentv.app.push.remote import Remote
 from agentv.app.results.finding import find_run, runs_in
 from agentv.app.results.place import RESULTS, place_holding
@@ -81,7 +83,7 @@ class _Configured:
         else:
             dotenv = dotenv_of(directory, places.root, reader, report)
         self.env = merged(env, {}, dotenv)
-        self._reading: Reading = replace(library_reading(directory, self.env), strict_env=True)
+        self._reading: Reading = structs.replace(library_reading(directory, self.env), strict_env=True)
         self._directory = directory
         self._or_else = or_else
 

@@ -7,13 +7,13 @@ that it lacks. Each step starts from the files and from what the server has now:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.push.connection import Connection, PushError
 from agentv.model.run.labelled.labels import Label, time_problem

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -72,7 +74,7 @@ def checked_index(run: StoredRun, selection: Selection) -> Iterator[RowIndex]:
     with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
         _check_names(index, selection, run.run_id)
         named = _named_options(selection)
-        if named and not index.counts(replace(selection, statuses=())).total:
+        if named and not index.counts(structs.replace(selection, statuses=())).total:
             described = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in named)
             raise UsageError(f"no trial of the run {run.run_id} matches {described}", _nearest(index, selection))
         yield index

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from msgspec import structs
+
 from agentv.app.compare.records import planned_names
 from agentv.app.results.selecting import checked_index
 from agentv.app.results.stored import StoredRun
@@ -27,7 +29,7 @@ def side_by_side(run: StoredRun, selection: Selection, limit: int | None = None)
     with checked_index(run, selection) as index:
         matching = list(index.case_names(selection))
         wanted = set(matching[:limit])
-        named = replace(selection, statuses=(), cases=tuple(dict.fromkeys(case_id for case_id, _ in wanted)))
+        named = structs.replace(selection, statuses=(), cases=tuple(dict.fromkeys(case_id for case_id, _ in wanted)))
         places = sorted(index.places(named)) if wanted else []
     found: dict[tuple[str, str, str], dict[Place, list[TrialResult]]] = {}
     for result in replace(run, places=places).results():

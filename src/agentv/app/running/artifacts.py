@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, structs
 
 from agentv.app.running.kept_work import DIFF, WORK, KeptParts, document
 from agentv.model.run.trial import Trial, TrialResult
@@ -46,7 +48,7 @@ class Artifacts:
             if work.changes is not None and work.changes.files:
                 patch = work.changes.patch.encode(errors="replace")
                 written = self._write(place / DIFF, patch)
-                stored = replace(stored, diff_path=self._shown(str(place / DIFF)))
+                stored = structs.replace(stored, diff_path=self._shown(str(place / DIFF)))
                 whole = replace(whole, patch=sha256(written).hexdigest() if written == patch else None)
             for name, data in work.logs.items():
                 self._write(place / name, data)
@@ -56,7 +58,7 @@ class Artifacts:
             stored = self._with_work(work, whole, place, stored)
         except OSError as error:
             raise store_error("write", Path(error.filename or place), error) from error
-        return replace(result, work=None, stored=stored)
+        return structs.replace(result, work=None, stored=stored)
 
     def _with_trace(self, trace: Trace, place: Path, stored: StoredWork) -> tuple[StoredWork, str | None]:
         """Write a trace; the hash of its file, None where a secret was taken out of it."""
@@ -64,8 +66,10 @@ class Artifacts:
 
         self._make(place)
         clean = self._redacted(trace)
-        files = write(replace(clean, native=self._bytes(trace.native)), place)
-        named = replace(stored, trace_path=self._shown(files.trace_path), native_path=self._shown(files.native_path))
+        files = write(structs.replace(clean, native=self._bytes(trace.native)), place)
+        named = structs.replace(
+            stored, trace_path=self._shown(files.trace_path), native_path=self._shown(files.native_path)
+        )
         return named, files.sha256 if clean is trace or clean == trace else None
 
     def _with_work(self, work: AgentWork, whole: KeptParts, place: Path, stored: StoredWork) -> StoredWork:
@@ -76,7 +80,7 @@ class Artifacts:
         self._make(place)
         with os.fdopen(new_private(place / WORK), "wb") as file:
             file.write(data)
-        return replace(stored, work_path=self._shown(str(place / WORK)), work_sha256=sha256(data).hexdigest())
+        return structs.replace(stored, work_path=self._shown(str(place / WORK)), work_sha256=sha256(data).hexdigest())
 
     def _write(self, path: Path, data: bytes) -> bytes:
         """Write a file without secrets; what was written."""
@@ -107,9 +111,8 @@ class Artifacts:
         redactor = self._directory.redactor
         if not redactor:
             return value
-        if is_dataclass(value) and not isinstance(value, type):
-            found = {one.name: self._redacted(getattr(value, one.name)) for one in fields(value)}
-            return replace(value, **found)
+        if isinstance(value, Struct):
+            return structs.replace(value, **{name: self._redacted(one) for name, one in structs.asdict(value).items()})
         if isinstance(value, tuple):
             return tuple(map(self._redacted, value))
         return redactor.redact_json(value) if isinstance(value, str | list | Mapping) else value

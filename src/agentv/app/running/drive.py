@@ -6,8 +6,10 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import max_errors_of, workers_of
 from agentv.app.running.artifacts import Artifacts

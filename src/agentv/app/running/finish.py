@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from agentv.app.labels.before_run import has_gate
 from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.planned import planned_counts
@@ -103,13 +105,13 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
         duration_ms=run.previous.duration_ms + finished.duration_ms,
         processes=run.previous.processes + 1,
     )
-    summary = replace(summary, budget=budget) if budget is not None else summary
-    summary = replace(summary, selected=selected_cases(run.prepared), judges=tuple(run.totals.judges))
+    summary = structs.replace(summary, budget=budget) if budget is not None else summary
+    summary = structs.replace(summary, selected=selected_cases(run.prepared), judges=tuple(run.totals.judges))
     draws = run.prepared.draws
     if draws is not None:
         from agentv.app.against.drawing import comparison_of
 
-        summary = replace(summary, against=comparison_of(draws))
+        summary = structs.replace(summary, against=comparison_of(draws))
     cut = cut_by(finished, summary, draws)
     summary = summary if cut is None else summary.cut_short(cut)
     if summary.matrix is None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import to_builtins
 
 from agentv.model.run.trial import Trial
 from agentv.model.run.work import AgentWork
@@ -98,7 +99,7 @@ def _changes_of(changes: WorkspaceChanges | None) -> dict[str, Any] | None:
     if changes is None:
         return None
     return {
-        "files": [asdict(one) for one in changes.files],
+        "files": [to_builtins(one) for one in changes.files],
         "protected": list(changes.protected),
         "test_config": list(changes.test_config),
         "cut": changes.cut,

@@ -6,9 +6,11 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun
@@ -46,7 +48,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "platform": platform_name(),
         "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
-        **({"selected": asdict(selected)} if (selected := selected_cases(prepared)) is not None else {}),
+        **({"selected": to_builtins(selected)} if (selected := selected_cases(prepared)) is not None else {}),
         "settings": {**_settings_record(prepared, before.settings, seed), **_failed_record(prepared)},
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
         **_sandboxes_record(prepared),

@@ -63,7 +63,7 @@ class OpenRun:
     previous: PreviousRun
     totals: RunTotals
     budget_limiter: BudgetLimiter | None
-    labels: ReadLabels = ReadLabels()
+    labels: ReadLabels = field(default_factory=ReadLabels)
 
     def journal(self) -> Journal:
         """The journal of the run, to be closed."""

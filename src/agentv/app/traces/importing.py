@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from agentv.app.traces.sessions import PROGRAMS, read_session
 from agentv.authoring.source.plaintext_secrets import mask_keys
 from agentv.errors import UsageError
@@ -37,10 +39,10 @@ class ImportedSession:
             "test_id": self.test_id,
             "output": said[-1] if said else None,
             "target": trace.agent or None,
-            "token_usage": None if tokens is None else {key: getattr(tokens, key) for key in tokens.__slots__},
+            "token_usage": None if tokens is None else structs.asdict(tokens),
             "cost_usd": summary.cost_usd,
             "duration_ms": summary.duration_ms,
-            "trace": json.loads(document(replace(trace, native=b"", native_name=""))),
+            "trace": json.loads(document(structs.replace(trace, native=b"", native_name=""))),
         }
         if trace.unanswered:
             row["error"] = {"code": "agent-stopped", "message": trace.unanswered}
@@ -92,7 +94,7 @@ def import_session(program: str, path: Path, test_id: str | None = None) -> Impo
         raise UsageError(f"cannot read {path}: {error.strerror}", _beside(path)) from None
     if isinstance(trace, Failure):
         raise UsageError(f"{path}: {trace.message}", _other_form(program, path))
-    trace = replace(trace, native=b"")  # the file is there, and may be large
+    trace = structs.replace(trace, native=b"")  # the file is there, and may be large
     return ImportedSession(test_id or trace.session_id or path.name.partition(".")[0], trace, str(path))
 
 

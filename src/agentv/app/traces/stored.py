@@ -96,7 +96,7 @@ def trace_of_row(directory: Path, row: Mapping[str, Any]) -> Trace | Failure:
 
 def _of_row(row: Mapping[str, Any]) -> Trace | Failure:
     """What a row says of a trial without a trace: its messages, and what they took."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from agentv.model.values.trace import UsageStep
     from agentv.traces.transcripts import trace_of_messages

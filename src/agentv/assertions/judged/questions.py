@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
+from msgspec import structs
+
 from agentv.assertions.evidence import quoted
 from agentv.assertions.judged.rubric import OWN_PROMPT, details_of, prompt_issues, prompt_of, unjudged
 from agentv.model.run.context import AssertionContext
@@ -98,7 +100,7 @@ class Judged(DeclaredAssertion):
 
     def build_rubric(self, **question: object) -> Rubric:
         """A rubric of this type's mode, by this entry's prompt."""
-        return replace(Rubric(self.mode, temperature=self.temperature, **prompt_of(self.prompt)), **question)  # type: ignore[arg-type]  # checked by the dataclass of the callers' keywords
+        return structs.replace(Rubric(self.mode, temperature=self.temperature, **prompt_of(self.prompt)), **question)
 
 
 def grade_of_verdict(verdict: Verdict, passed: bool, *, has_own_threshold: bool) -> Grade:
@@ -243,7 +245,7 @@ class Proportion(Judged):
     def graded(self, verdict: Verdict) -> Grade:
         """The grade of a verdict, by the threshold."""
         grade = grade_of_verdict(verdict, reaches(verdict.score, self.threshold), has_own_threshold=True)
-        return replace(grade, needs=self.threshold)
+        return structs.replace(grade, needs=self.threshold)
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
         """With the question in the place of the input, where one is given: as an option, else as a variable."""

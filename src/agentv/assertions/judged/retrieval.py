@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
+from msgspec import structs
+
 from agentv.assertions.evidence import quoted
 from agentv.assertions.judged.context_transform import transform_issues
 from agentv.assertions.judged.questions import Proportion
@@ -142,7 +144,7 @@ class ContextRecall(_OfContext):
         if isinstance(question, Grade):
             return question
         found = await self._retrieved(context)
-        return found if isinstance(found, Grade) else replace(question, context=found)
+        return found if isinstance(found, Grade) else structs.replace(question, context=found)
 
 
 @dataclass(frozen=True, slots=True)

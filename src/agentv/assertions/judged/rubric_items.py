@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Literal, TypeAlias
+
+from msgspec.structs import replace
 
 from agentv.assertions.judged.score_ranges import MOST, range_issues, ranges_of
 from agentv.assertions.judged.score_ranges import Authored as AuthoredRanges

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec.structs import replace
 
 from agentv.assertions.evidence import excerpt, quoted
 from agentv.assertions.judged.rubric import unjudged

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.model.values.formatting import shorten
 from agentv.model.values.values import Json, JsonObject

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, is_dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.run.grade import Grade, reaches
 from agentv.model.run.scored import AssertionScore

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import structs
+
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.scored import AssertionScore
 from agentv.model.values.formatting import shorten
@@ -105,7 +107,7 @@ def _settle(value: object) -> Settled:
         score = _score(value, "a number")
         return Settled(score >= PASS_MARK, score, needs=PASS_MARK)
     if isinstance(value, AssertionScore):
-        return _settle_fields({name: getattr(value, name) for name in AssertionScore.__slots__})
+        return _settle_fields(structs.asdict(value))
     if isinstance(value, Mapping):
         return _settle_fields(value)
     found = "nothing" if value is None else f"{type(value).__name__} {_short(value)}"

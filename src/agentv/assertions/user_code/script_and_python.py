@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
+
+from msgspec.structs import replace
 
 from agentv.assertions.services_for_workers import ADAPTERS
 from agentv.assertions.user_code.calling import grade_in_worker

@@ -6,9 +6,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from agentv.assertions.user_code.result import BAD_RESULT, grade_of, settle
 from agentv.model.run.grade import Grade, reaches

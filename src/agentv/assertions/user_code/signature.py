@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from agentv.assertions.user_code.annotations import Annotation, read_annotation
 from agentv.model.suite.assertion import AssertionSettings
@@ -21,7 +21,7 @@ PROMPTFOO_NAME = "get_assert"
 PROMPTFOO_PARAMETERS = ("output", "context")
 """Names of the first two parameters by which a function of promptfoo is recognized."""
 
-RESERVED = frozenset(one.name for one in fields(AssertionSettings)) | {"type", "metric"}
+RESERVED = frozenset(AssertionSettings.__struct_fields__) | {"type", "metric"}
 """Keys that every assertion takes (SPEC section 7.1), so no parameter can be filled by them."""
 
 BAD_FILE = "bad-assertion-file"

@@ -6,9 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
+
+from msgspec.structs import replace
 
 from agentv.assertions.evidence import excerpt, listed, quoted
 from agentv.assertions.work.junit import ReportedTest, ReportError, read_report

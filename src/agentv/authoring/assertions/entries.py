@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.includes import Templates
 from agentv.authoring.assertions.short_forms import ShortForms

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading, notes_of, sibling
 from agentv.authoring.source.files import exists, is_file, shown, templates_in, upwards
@@ -29,8 +31,7 @@ NAME = lazy_pattern(r"[^./\\][^/\\]*|(?:[^./\\][^/\\]*/)+[^./\\][^/\\]*(?<!\.yam
 _URL = lazy_pattern(r"\w[\w+.-]*://")
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A template file: its entries, and whether they contain placeholders."""
 
     path: str
@@ -38,8 +39,7 @@ class Template:
     placeholders: bool
 
 
-@dataclass(slots=True)
-class Templates:
+class Templates(Struct):
     """The template files of one suite, each read once.
 
     Attributes:

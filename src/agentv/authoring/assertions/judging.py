@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct, field, structs
 
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import Reading
@@ -46,8 +48,7 @@ def judges(entry: AssertionEntry) -> bool:
     return any(judges(child) for child in entry.inner)
 
 
-@dataclass(frozen=True, slots=True)
-class _Unnamed:
+class _Unnamed(Struct, frozen=True):
     """An entry that needs an embedder and names none, and what its case says of itself."""
 
     span: Span | None
@@ -55,8 +56,7 @@ class _Unnamed:
     judge: TargetSpec | None
 
 
-@dataclass(slots=True)
-class Judging:
+class Judging(Struct):
     """Judges and embedders that entries name, and entries that need one but name none.
 
     Attributes:
@@ -102,7 +102,7 @@ class Judging:
             return
         inner = entry.inner
         for child in inner:
-            child = child if child.span is not None else replace(child, span=entry.span)  # noqa: PLW2901  # an aggregator
+            child = child if child.span is not None else structs.replace(child, span=entry.span)  # noqa: PLW2901  # an aggregator
             self.look(child, target=target, judge=judge, alone=alone or "inside an assert-set")
         if inner:
             return
@@ -277,8 +277,7 @@ class Judging:
             reading.report.error("bad-value", wanted.get(name) or suite.span, message)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyedModels:
+class KeyedModels(Struct, frozen=True):
     """Small models of providers with an API key.
 
     Attributes:

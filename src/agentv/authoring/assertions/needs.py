@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.source.report import Report
 from agentv.model.suite.assertion import AssertionEntry
@@ -16,8 +18,7 @@ _modest: set[type] = set()
 """Types that need nothing, so that they are seen at a glance: this is asked for every assertion of every case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Data of a case that assertions may need; for a case with turns, of the last turn.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.type_names import AssertionTypes, NamedType
 from agentv.authoring.assertions.typed_entries import EXTRA_KEYS, SETTING_KEYS, TypedForm, key_node
@@ -13,8 +14,7 @@ from agentv.authoring.source.nodes import MapNode, Node, Scalar
 _OWN_FORMS = ("type", "include")
 
 
-@dataclass(frozen=True, slots=True)
-class ShortForms:
+class ShortForms(Struct, frozen=True):
     """Writes out the one-key form of the types of one suite."""
 
     types: AssertionTypes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -124,8 +125,7 @@ class NamedType(NamedTuple):
     schema: OptionsSchema | None
 
 
-@dataclass(frozen=True, slots=True)
-class AssertionTypes:
+class AssertionTypes(Struct, frozen=True):
     """The assertion types of one suite.
 
     Attributes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
+
+from msgspec import Struct, structs
 
 from agentv.authoring.assertions.extra_option import with_extra_option
 from agentv.authoring.assertions.plugins import made_by_plugin, warn_of_loser
@@ -62,8 +64,7 @@ def key_node(key: str, item: MapNode) -> Scalar:
     return Scalar(key, key, item.keys.get(key, item.at))
 
 
-@dataclass(frozen=True, slots=True)
-class TypedEntryReader:
+class TypedEntryReader(Struct, frozen=True):
     """Reads entries whose type is written out."""
 
     types: AssertionTypes
@@ -87,7 +88,7 @@ class TypedEntryReader:
             settings = _settings(pairs, form.item, schema, reading)
             options = pairs if schema is None else _options(form, schema, reading)
         if inverted and settings is not None:
-            settings = _INVERTED if settings is DEFAULTS else replace(settings, negate=not settings.negate)
+            settings = _INVERTED if settings is DEFAULTS else structs.replace(settings, negate=not settings.negate)
         if options is None:
             return None
         plugin = kind.plugin if isinstance(kind, AssertionType) else None
@@ -147,7 +148,7 @@ def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, rea
     given = {key: value for key, (value, _) in reading.rubric.items() if key not in form.pairs}
     places = {key: at for key, (_, at) in reading.rubric.items()}
     item = MapNode(form.item.items, {**places, **form.item.keys}, form.item.at)
-    return form._replace(item=item, extra=replace(form.extra, given={**form.extra.given, **given}))
+    return form._replace(item=item, extra=structs.replace(form.extra, given={**form.extra.given, **given}))
 
 
 def _joined(assertion: Any, reading: Reading) -> Any:

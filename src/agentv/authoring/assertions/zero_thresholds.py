@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.authoring.source.nodes import MapNode, Place
 from agentv.authoring.source.report import Report
@@ -12,8 +13,7 @@ from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.suite.assertion import AssertionEntry
 
 
-@dataclass(slots=True)
-class ZeroThresholds:
+class ZeroThresholds(Struct):
     """Checks the thresholds of one suite.
 
     Attributes:

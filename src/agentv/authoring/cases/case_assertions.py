@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct, structs
 
 from agentv.authoring.assertions.graded import assertions_of, check_graded, counts_any
 from agentv.authoring.cases.context import CaseContext
@@ -36,7 +38,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
     if any(holds_placeholder(node) for node in nodes):
         return None
     own = reading.report.beside()
-    found = _lists(context, nodes, replace(reading, report=own, renders=False))
+    found = _lists(context, nodes, structs.replace(reading, report=own, renders=False))
     if context.assertions.templates.rendered:
         return None  # a template holds placeholders: what was found says nothing about any case
     for one in own.diagnostics:
@@ -44,8 +46,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
     return found._replace(valid=not own.failed)
 
 
-@dataclass(frozen=True, slots=True)
-class CaseAssertions:
+class CaseAssertions(Struct, frozen=True):
     """Reads the assertions of the cases of one suite.
 
     Attributes:
@@ -149,8 +150,8 @@ def _as_gate(entry: AssertionEntry) -> AssertionEntry:
     inner: tuple[AssertionEntry, ...] = entry.inner
     if inner and not getattr(entry.assertion, "threshold", None):
         whole: Any = entry.assertion
-        entry = replace(entry, assertion=replace(whole, assert_=tuple(map(_as_gate, inner))))
+        entry = structs.replace(entry, assertion=replace(whole, assert_=tuple(map(_as_gate, inner))))
     settings = entry.settings
     if settings.required or settings.weight == 0:
         return entry
-    return replace(entry, settings=replace(settings, required=True))
+    return structs.replace(entry, settings=structs.replace(settings, required=True))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.graded import assertions_of, counts_any, turn_facts
 from agentv.authoring.assertions.needs import Facts, check_needs, need_nothing
@@ -265,8 +266,7 @@ class CaseBuilder:
         return replace(made, cluster_key=clusters.key, cluster=clusters.value(made.id, node, made.metadata, made.vars))
 
 
-@dataclass(frozen=True, slots=True)
-class _Digest:
+class _Digest(Struct, frozen=True):
     """Hashes all that was authored for a case. Paths count from the repository's root, wherever that is."""
 
     root: bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.matrix import Around
@@ -13,8 +13,7 @@ from agentv.authoring.source.nodes import Node, Scalar, is_empty
 from agentv.model.values.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class InputReader:
+class InputReader(Struct, frozen=True):
     """Reads the inputs of the cases of one suite. Returns None for an invalid one, which is reported."""
 
     defaults: CaseDefaults

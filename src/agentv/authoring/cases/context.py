@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging, judges
@@ -22,8 +23,7 @@ from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.span import Span
 
 
-@dataclass(frozen=True, slots=True)
-class CaseContext:
+class CaseContext(Struct, frozen=True):
     """Context in which all cases of one suite are read.
 
     Attributes:
@@ -55,8 +55,7 @@ class CaseContext:
     budgets: TrialBudgets | None = None
 
 
-@dataclass(slots=True)
-class CaseNotes:
+class CaseNotes(Struct):
     """Notes about the cases read so far: what they need from their suite, and which are invalid.
 
     Attributes:

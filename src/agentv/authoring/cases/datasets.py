@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_files import cases_in, in_directory, matching
@@ -25,7 +27,6 @@ from agentv.authoring.source.spellings import CASE
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import Case
 from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.replacement import varied
 from agentv.model.values.span import Span
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ STREAMED = (".jsonl", ".csv", *TABLES)
 """Suffixes of files that hold one case after the other, which are read again when they run."""
 
 
-@dataclass(slots=True)
-class CaseSources:
+class CaseSources(Struct):
     """Finds the cases of one suite, wherever `tests:` says they are.
 
     Attributes:
@@ -132,7 +132,7 @@ class CaseSources:
         alone = source.unit != "row"
 
         def read_case(node: Node, report: Report, renders: bool) -> tuple[Case, ...]:
-            own = varied(reading, report=report, renders=renders or reading.renders)
+            own = replace(reading, report=report, renders=renders or reading.renders)
             return self.reader.read(node, own, alone=alone)
 
         cases = StreamedCases(source, read_case)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompts
 from agentv.authoring.fields.case_options import NO_OPTIONS, CaseOptions, read_options
@@ -21,8 +23,7 @@ _ELSEWHERE = ("file://", _REFERENCE)
 """What a `default_test` begins with that stands in another place."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseDefaults:
+class CaseDefaults(Struct, frozen=True):
     """Defaults of all cases, as nodes where a case's variables may still change them.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice, pairwise
+
+from msgspec import Struct, field
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean
@@ -39,8 +40,7 @@ def read_dependencies(node: Node, reading: Reading) -> tuple[Dependency, ...]:
     return tuple(found.values())
 
 
-@dataclass(slots=True)
-class Links:
+class Links(Struct):
     """Collects the links between the cases of a suite. Only cases with links are held.
 
     Attributes:
@@ -125,8 +125,7 @@ class Links:
         return next((one for one in self._depends_on.get(case, ()) if one.id == needed), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     """What all cases of a conversation must have in common, and the hash of those up to this one."""
 
     id: str

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, structs
 
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.streamed import SHOWN
@@ -35,8 +37,7 @@ WAIT_S = CODE_TIMEOUT_S
 """Seconds that one case may take."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFunction:
+class CaseFunction(Struct, frozen=True):
     """A function that generates cases.
 
     Attributes:
@@ -189,7 +190,7 @@ class _Made:
             words = (Path(self._function.path).stem, self._function.name, str(number))
             value = {"id": "-".join(filter(None, words)), **value}  # promptfoo's cases have none
         at, own = self._function.at, Report(hints=self._reading.report.hints)
-        cases = self._reader.read(node_of(value, at), replace(self._reading, report=own))
+        cases = self._reader.read(node_of(value, at), structs.replace(self._reading, report=own))
         if own.count:
             self.wrong += 1
             if self.wrong <= SHOWN:
@@ -198,7 +199,7 @@ class _Made:
 
     def _report(self, number: int, value: Any, found: Report) -> None:
         exact, (node, paths) = Report(hints=found.hints), traced(value, self._function.at.file)
-        self._reader.read(node, replace(self._reading, report=exact))
+        self._reader.read(node, structs.replace(self._reading, report=exact))
         for one in (exact if exact.agrees_with(found) else found).diagnostics:
             path = paths.get(one.span)
             at = self._function.at if path is not None else one.span

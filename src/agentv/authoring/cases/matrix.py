@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field, structs
 
 from agentv.authoring.cases.messages import read_messages
 from agentv.authoring.cases.prompts import SuitePrompt
@@ -69,11 +71,15 @@ class PromptMatrix:
 
     def _case(self, case: Case, prompt: SuitePrompt, reading: Reading, around: Around) -> Case | None:
         own = Report()
-        prompted = prompt.node if prompt.function is None else self._written(prompt, case, replace(reading, report=own))
+        prompted = (
+            prompt.node
+            if prompt.function is None
+            else self._written(prompt, case, structs.replace(reading, report=own))
+        )
         if prompted is None:
             self._issues.add(own.diagnostics, case.id)
             return None
-        messages = read_messages(prompted, "user", replace(reading, report=own, renders=prompt.templated))
+        messages = read_messages(prompted, "user", structs.replace(reading, report=own, renders=prompt.templated))
         if messages is not None and not any(message.content or message.tool_calls for message in messages):
             own.error("missing-input", prompt.node, "this prompt is empty after its placeholders are filled in")
         if case.input and not prompt.shows_input:
@@ -85,7 +91,7 @@ class PromptMatrix:
             self._issues.add(own.diagnostics, case.id)
         if whole is None or digest is None:
             return None
-        return replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
+        return structs.replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
 
     def _written(self, prompt: SuitePrompt, case: Case, reading: Reading) -> Node | None:
         """What the function of a prompt says; the place where it is named where nothing runs, as in `validate`."""
@@ -106,16 +112,14 @@ class PromptMatrix:
             return None
 
 
-@dataclass(slots=True)
-class _PromptIssue:
+class _PromptIssue(Struct):
     found: Diagnostic
     cases: int
     first: str
     last: str
 
 
-@dataclass(slots=True)
-class PromptIssues:
+class PromptIssues(Struct):
     """Problems of prompts, with the number of cases for each."""
 
     _issues: dict[tuple[object, ...], _PromptIssue] = field(default_factory=dict)

@@ -9,10 +9,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from glob import has_magic
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from agentv.authoring.cases.case_files import selected
 from agentv.authoring.cases.messages import read_messages
@@ -67,8 +68,7 @@ PromptFunction = FunctionRef | JavaScriptSource
 """The function that writes a prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuitePrompt:
+class SuitePrompt(Struct, frozen=True):
     """One prompt of a suite.
 
     Attributes:
@@ -115,16 +115,14 @@ class _Point(NamedTuple):
     column: int
 
 
-@dataclass(slots=True)
-class _Lines:
+class _Lines(Struct):
     """The place of some lines of a file, so that a placeholder in them can be found."""
 
     start_mark: _Point
     end_mark: _Point
 
 
-@dataclass(slots=True)
-class _PromptReader:
+class _PromptReader(Struct):
     reading: Reading
     found: list[SuitePrompt] = field(default_factory=list)
     _taken: dict[str, Place] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.source.nodes import MapNode, Node, span_of
@@ -16,8 +17,7 @@ _HINT = "send its calls through the gateway ('gateway: …' of the target), or l
 _NO_KEY = "set its API key, by which the gateway knows where to send its calls"
 
 
-@dataclass(slots=True)
-class TrialBudgets:
+class TrialBudgets(Struct):
     """Checks the budgets of the cases of one suite. Each place is reported once for each target.
 
     Attributes:

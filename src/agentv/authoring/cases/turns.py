@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.graded import reads_criteria
@@ -24,8 +26,7 @@ from agentv.model.values.message import Block, Message
 _EXTRA_KEYS = ExtraKeys(hinted=tuple(TURN.known))
 
 
-@dataclass(frozen=True, slots=True)
-class TurnReader:
+class TurnReader(Struct, frozen=True):
     """Reads the turns of the cases of one suite.
 
     Attributes:

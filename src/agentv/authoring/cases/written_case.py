@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
@@ -17,8 +17,7 @@ _SCHEMA = shape_of(AuthoredCase)
 _EXTRA_KEYS = ExtraKeys(hinted=tuple(CASE.known))
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCase:
+class WrittenCase(Struct, frozen=True):
     """A case as authored.
 
     Attributes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+
+from msgspec import Struct
 
 from agentv.authoring.code.named_files import (
     ScriptPlaces,
@@ -47,8 +48,7 @@ _INSTALLED = lazy_pattern(r"[/\\](?:site-packages|dist-packages|node_modules)[/\
 _State = tuple[int, int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Closure:
+class _Closure(Struct, frozen=True):
     """The files that one imports, and the state of all that it was read from: directories change with their names.
 
     `unknown`: one of them loads or starts what cannot be told from its text.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
+
+from msgspec import Struct
 
 _MOST = 64
 """Values of one expression."""
@@ -23,8 +24,7 @@ _NAMED = {"pardir": "..", "curdir": ".", "sep": "/"}
 _OF_PACKAGES = frozenset({"__path__", "submodule_search_locations"})
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Struct, frozen=True):
     """Possible values of an expression.
 
     Attributes:

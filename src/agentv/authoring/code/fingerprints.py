@@ -6,11 +6,14 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.code.code_imports import files_of_module, is_installed, loads_unknown, with_imports
 from agentv.authoring.code.command_files import (
@@ -231,11 +234,14 @@ def _bearing(cls: type) -> tuple[str, ...]:
 
 def _looked_up(cls: type) -> tuple[str, ...]:
     own = ("path",) if hasattr(cls, "path") and not issubclass(cls, DeclaredAssertion) else ()  # of a custom one's code
-    if not is_dataclass(cls):
+    if issubclass(cls, Struct):  # the settings that every assertion takes
+        written = cls.__annotations__
+    elif is_dataclass(cls):
+        written = {one.name: one.type for one in fields(cls)}
+        with suppress(NameError):  # of a name for type checkers alone
+            written |= hints_of(cls)  # an annotation may be an alias, whose name says nothing
+    else:
         return own
-    written = {one.name: one.type for one in fields(cls) if one.name != "path"}
-    with suppress(NameError):  # of a name for type checkers alone
-        written |= hints_of(cls)  # an annotation may be an alias, whose name says nothing
     return own + tuple(name for name, annotation in written.items() if name != "path" and _may_bear(annotation))
 
 

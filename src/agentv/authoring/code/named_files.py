@@ -8,7 +8,8 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.model.values.lazy_pattern import lazy_pattern
 
@@ -43,8 +44,7 @@ def words_of_script(path: str, data: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for line in lines for word in _words(line)))
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptPlaces:
+class ScriptPlaces(Struct, frozen=True):
     """Search paths in a shell script or a Makefile.
 
     Attributes:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from agentv.authoring.code.code_paths import UNKNOWN, Expressions, is_search_path
 from agentv.authoring.code.named_files import places_in
 from agentv.authoring.fields.python_source import parsed
@@ -30,8 +32,7 @@ _LOADERS = _IMPORTERS | _OF_FILES.keys() | _RUNS | _WALKS
 _OWN = frozenset({"__name__", "__package__"})
 
 
-@dataclass(frozen=True, slots=True)
-class Loads:
+class Loads(Struct, frozen=True):
     """Modules and files that one file loads.
 
     Attributes:

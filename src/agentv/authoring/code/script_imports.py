@@ -6,10 +6,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentv.authoring.source.files import is_directory, is_file, upwards
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -46,8 +47,7 @@ _LARGEST = 1 << 20
 _MOST_CONFIGS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptLoads:
+class ScriptLoads(Struct, frozen=True):
     """Names and directories that one file loads.
 
     Attributes:

@@ -9,7 +9,8 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.authoring.cases.data_files.csv_expected import DOCUMENTS, LIST_TYPES
 from agentv.authoring.convert.emit import jsonl_text
@@ -25,8 +26,7 @@ _HELD = frozenset({"id", "description", "threshold", "vars", "metadata", "assert
 _VARIABLES = ("input", "question", "prompt", "asked")
 
 
-@dataclass(frozen=True, slots=True)
-class UnsupportedValue:
+class UnsupportedValue(Struct, frozen=True):
     """A value that a row cannot represent.
 
     Attributes:
@@ -40,8 +40,7 @@ class UnsupportedValue:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Cases as rows.
 
     Attributes:
@@ -79,8 +78,7 @@ def _place(name: str) -> tuple[bool, int]:
     return name.startswith("__metadata"), int(number[1]) if number else 0
 
 
-@dataclass(slots=True)
-class _Row:
+class _Row(Struct):
     case: MapNode
     cells: dict[str, str] = field(default_factory=dict)
     unsaid: list[UnsupportedValue] = field(default_factory=list)
@@ -162,8 +160,7 @@ class _Row:
             self.cells["__metric"] = str(metrics.pop())
 
 
-@dataclass(frozen=True, slots=True)
-class _Unfit:
+class _Unfit(Struct, frozen=True):
     reason: str
 
 

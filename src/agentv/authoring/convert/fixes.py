@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, dropwhile
+
+from msgspec import Struct, field
 
 from agentv.model.values.span import Span
 
@@ -20,8 +21,7 @@ _INDENT = re.compile(r"[ ]*")
 _HEADER = re.compile(r"(?P<key>[\w-]+):[ \t]*(?P<comment>#[^\r\n]*)?(?P<end>[\r\n]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
+class Rename(Struct, frozen=True):
     """A key or name as authored, with the canonical one; both with a dot if it is in a container."""
 
     span: Span
@@ -96,8 +96,7 @@ def _end_of(lines: Sequence[str], start: int) -> int:
     return stop
 
 
-@dataclass(slots=True)
-class _Child:
+class _Child(Struct):
     """One key of a container: the lines of its comments, of itself and of its value."""
 
     lines: list[str] = field(default_factory=list)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.source.spellings import CASE, SUITE
@@ -18,8 +19,7 @@ from agentv.model.values.span import Span
 _SCHEME = "file://"
 
 
-@dataclass(slots=True)
-class FoundPaths:
+class FoundPaths(Struct):
     """The paths that a suite was found to mention, with the files that they mean.
 
     Attributes:

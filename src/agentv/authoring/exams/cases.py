@@ -6,8 +6,10 @@ Every node keeps its place, and what is wrong is reported in the exam's own word
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.judging import judges
 from agentv.authoring.exams.inputs import Inputs, read_inputs
@@ -55,8 +57,7 @@ _MOVED = {
 """Key of an exam's case → what an eval file calls it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExamJudge:
+class ExamJudge(Struct, frozen=True):
     """The `judge:` of an exam: the model and its settings, each a node with its own position."""
 
     items: Mapping[str, Node] = field(default_factory=dict)
@@ -67,8 +68,7 @@ class ExamJudge:
         return ExamJudge({**defaults.items, **self.items}, {**defaults.keys, **self.keys})
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """One case as it is written, and what it came to."""
 
     node: MapNode
@@ -78,8 +78,7 @@ class _Written:
     own_judge: ExamJudge
 
 
-@dataclass(slots=True)
-class ExamCases:
+class ExamCases(Struct):
     """Reads the cases of one exam.
 
     Attributes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.authoring.exams.cases import ExamCases, ExamJudge, check_model, names_model, read_exam_keys, read_judge
 from agentv.authoring.exams.detection import EXAM_FILES

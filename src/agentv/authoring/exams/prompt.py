@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.authoring.exams.inputs import Inputs
 from agentv.authoring.exams.prompt_text import PromptText, Section
@@ -27,8 +28,7 @@ _OF_ALL = re.compile(r"\bvars\s*(?:\.\s*(\w+)|\[\s*[\"']([^\"']+)[\"']\s*\])?")
 """An input as one of `vars`, where that is said by name."""
 
 
-@dataclass(slots=True)
-class ExamPrompt:
+class ExamPrompt(Struct):
     """Fills in one prompt for all cases of its exam.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec import Struct
 
 from agentv.authoring.exams.prompt_files import PROMPT_FILES
 from agentv.authoring.fields.reading import Reading
@@ -25,16 +26,14 @@ _BLANK_LINES = lazy_pattern(r"(?:[^\S\n]*\n)*")
 _BLANK_END = lazy_pattern(r"(?:\n[^\S\n]*)+\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """Content of one message, with its position in the prompt's file; placeholders are not filled in."""
 
     role: Role
     text: Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class PromptText:
+class PromptText(Struct, frozen=True):
     """A prompt as authored, with line feeds as line ends.
 
     Attributes:

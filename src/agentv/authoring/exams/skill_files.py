@@ -14,9 +14,12 @@ Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/eval
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import JUDGED
 from agentv.authoring.assertions.judging import PASTE_BESIDE
@@ -88,8 +91,7 @@ def _without_file(root: MapNode, directory: Path, reading: Reading) -> Skill:
     return without_file(name or home.name, str(home), root)
 
 
-@dataclass(frozen=True, slots=True)
-class SkillExam:
+class SkillExam(Struct, frozen=True):
     """Reads the tests of a skill.
 
     Attributes:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import is_directory, is_file, shown, upwards
@@ -23,8 +24,7 @@ SKILL = "SKILL.md"
 _FRONT = re.compile(r"---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     """One skill.
 
     Attributes:

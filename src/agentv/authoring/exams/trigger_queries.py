@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
+
+from msgspec import Struct, field
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -56,8 +58,7 @@ class AuthoredQuery(Declared):
     should_trigger: Annotated[bool, Verbatim(), Doc("true: the query should load the prompt")]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A query.
 
     Attributes:

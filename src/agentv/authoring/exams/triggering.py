@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.authoring.exams.trigger_queries import FORMS, AuthoredTriggering, Query, check_twice, read_queries
 from agentv.authoring.exams.trigger_question import question_of
@@ -69,8 +70,7 @@ def cases_of(
     return tuple(case for query in queries if (case := made.case(query)) is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
+class _Maker(Struct, frozen=True):
     """Makes the cases of one prompt."""
 
     prompt: PromptMeta

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading, RubricOptions
@@ -15,8 +15,7 @@ _SCHEMA = shape_of(AuthoredOptions)
 _EXTRA_KEYS = ExtraKeys(hinted=tuple(OPTIONS.known))
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOptions:
+class CaseOptions(Struct, frozen=True):
     """The options of a case. None: not set.
 
     Attributes:

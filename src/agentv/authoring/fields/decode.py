@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass
 from itertools import islice
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.fields.code_kinds import CODE
 from agentv.authoring.fields.kinds import (
@@ -45,8 +48,7 @@ from agentv.registry.fields import Declared, Issue
 __all__ = ["INVALID", "AsNode", "FieldType", "OptionRule", "OptionsSchema", "kind_for", "report_issue", "shape_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class OptionRule:
+class OptionRule(Struct, frozen=True):
     """One option: its field's name, and how it is read."""
 
     name: str
@@ -56,8 +58,7 @@ class OptionRule:
     unread: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OptionsSchema:
+class OptionsSchema(Struct, frozen=True):
     """The compiled declaration of one options class.
 
     Attributes:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuses_template
@@ -34,8 +35,7 @@ def _no_hint(_node: Node) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(Struct, frozen=True):
     """Reader of one kind of value.
 
     Attributes:
@@ -54,8 +54,7 @@ class FieldType:
     from_file: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AsNode:
+class AsNode(Struct, frozen=True):
     """Marks a key whose node is handed on unread: its meaning depends on more than itself."""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from agentv.authoring.fields.python_source import bindings, is_open, parsed
 from agentv.authoring.fields.reading import Reading
@@ -17,8 +18,7 @@ _LISTED = 8
 """Functions that a message lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Defined:
+class Defined(Struct, frozen=True):
     """The names that a file binds at its top level.
 
     Attributes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.authoring.source.report import Report
 from agentv.model.values.span import Span
@@ -15,8 +16,7 @@ _OPAQUE = frozenset({"exec", "globals", "locals"})
 """Functions by which a name can be defined that no syntax tree shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definitions:
+class Definitions(Struct, frozen=True):
     """The names of a module, and where they are defined.
 
     Attributes:

@@ -6,9 +6,11 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field, structs
 
 from agentv.authoring.fields.trust import ALLOW_DATA, UNTRUSTED
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
@@ -30,7 +32,6 @@ from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.spellings import RUN
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.pictures import is_none
-from agentv.model.values.replacement import varied
 from agentv.model.values.span import Span
 from agentv.ports import Reader
 from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
@@ -60,8 +61,7 @@ _LOCATED = 100
 """Errors of rendering whose placeholder is looked for in the source; beyond, the text that holds it is named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """The includes that led to a list, outermost first.
 
     Attributes:
@@ -80,8 +80,7 @@ class Chain:
         return Chain(self.origin or node, (*self.paths, path), (*self.names, node.text), self.alone)
 
 
-@dataclass(frozen=True, slots=True)
-class ExtraKeys:
+class ExtraKeys(Struct, frozen=True):
     """Keys that are allowed in a mapping besides the options of its schema.
 
     Attributes:
@@ -115,8 +114,7 @@ def _none_yet(_node: Node, _reading: Reading) -> Result[tuple[AssertionEntry, ..
     raise RuntimeError("assertions are read before their types are known")  # a bug
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """Context that every part of the loader needs.
 
     Attributes:
@@ -173,31 +171,31 @@ class Reading:
 
     def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""
-        return varied(self, scope=scope)
+        return structs.replace(self, scope=scope)
 
     def with_rubric(self, options: RubricOptions) -> Reading:
         """The same, with further options for the rubrics that have none of their own."""
-        return replace(self, rubric={**self.rubric, **options}) if options else self
+        return structs.replace(self, rubric={**self.rubric, **options}) if options else self
 
     def of_suite(self) -> Reading:
         """The same, for what the suite says: no data, though the variables in reach may be."""
-        return replace(self, data=False) if self.data else self
+        return structs.replace(self, data=False) if self.data else self
 
     def of_variables(self) -> Reading:
         """The same, for a text that was filled in with the variables in reach: data, if they are."""
-        return replace(self, data=True) if self.fed and not self.data else self
+        return structs.replace(self, data=True) if self.fed and not self.data else self
 
     def reporting_to(self, report: Report) -> Reading:
         """The same, with mistakes reported to another report."""
-        return replace(self, report=report)
+        return structs.replace(self, report=report)
 
     def part(self) -> Reading:
         """The same, for one part of the suite: its report says whether that part is valid."""
-        return varied(self, report=self.report.section())
+        return structs.replace(self, report=self.report.section())
 
     def rendering(self, renders: bool) -> Reading:
         """The same context for a file or part with placeholders, or without."""
-        return self if renders == self.renders else replace(self, renders=renders)
+        return self if renders == self.renders else structs.replace(self, renders=renders)
 
     def unknown_key(
         self, key: str, mapping: MapNode, allowed: Iterable[str], what: str, extra: ExtraKeys = NO_EXTRA_KEYS

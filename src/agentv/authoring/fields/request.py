@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.authoring.source.nodes import MapNode
 from agentv.errors import Diagnostic
@@ -15,8 +16,7 @@ from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Checkouts, ChooseSandbox, CustomTypes, Provider
 
 
-@dataclass(frozen=True, slots=True)
-class Registries:
+class Registries(Struct, frozen=True):
     """Meaning of names: assertion types, providers, custom types of a directory, and files on git hosts.
 
     Attributes:
@@ -32,8 +32,7 @@ class Registries:
     sandbox: ChooseSandbox | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoadRequest:
+class LoadRequest(Struct, frozen=True):
     """What to load, with the options of the command line.
 
     Attributes:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
@@ -46,8 +49,7 @@ class AuthoredConfig(Declared):
     results: Annotated[Unread, Doc("the team's server that runs are pushed to")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """A project's defaults. None: not set.
 
     Attributes:
@@ -213,5 +215,5 @@ def over(first: RunSettings, second: RunSettings) -> RunSettings:
     """The first settings, and the second ones where the first say nothing."""
     if first.repeat is not None:  # it says all of how samples are made
         second = replace(second, until=None, alpha=None, cost_limit_usd=None)
-    values = {one.name: getattr(first, one.name) for one in fields(RunSettings)}
+    values = asdict(first)
     return replace(second, **{name: value for name, value in values.items() if value is not None})

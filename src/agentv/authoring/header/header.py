@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import PASTE_IN_EXAM
@@ -41,8 +43,7 @@ from agentv.registry.preprocessors import Preprocessor
 from agentv.templating import Scope, has_placeholder
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """Context for the rest of an eval file.
 
     Attributes:
@@ -62,8 +63,7 @@ class Header:
     threshold: tuple[float | None, Place | None]
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderReader:
+class HeaderReader(Struct, frozen=True):
     """Reads the header of the eval file `path`."""
 
     path: str

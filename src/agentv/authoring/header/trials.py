@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -23,8 +24,7 @@ _AGGREGATES: Mapping[str, Aggregate] = {
 """AgentV's strategies, and how samples are combined here."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialSettings:
+class TrialSettings(Struct, frozen=True):
     """Settings from a `trials` mapping; `aggregate`: None if the block sets it itself."""
 
     repeat: int

@@ -7,7 +7,8 @@ what a schema cannot express, such as duplicate ids or a case that checks nothin
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.authoring.exams.meta import meta_schema
 from agentv.authoring.fields.json_kinds import (
@@ -47,8 +48,7 @@ FAMILIES = ("provider.", "type.")
 """What the definitions of mappings begin with that have many properties in common."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True):
     """Names that files may use.
 
     Attributes:

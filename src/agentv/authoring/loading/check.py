@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv.authoring.assertions.unused import unused_templates
 from agentv.authoring.exams.detection import exam_above
@@ -26,8 +27,7 @@ _OF_PROMPTS = frozenset({META, *INPUT_FILES})
 """Files that the exam of a prompt reads; what is wrong with them shows there."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileCheck:
+class FileCheck(Struct, frozen=True):
     """Diagnostics of a file, sorted by position, and the absolute paths of all files that were read for it."""
 
     diagnostics: tuple[Diagnostic, ...]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
@@ -18,8 +20,7 @@ from agentv.model.values.values import EMPTY
 from agentv.templating import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteContext:
+class SuiteContext(Struct, frozen=True):
     """Context in which one eval file is read.
 
     Attributes:

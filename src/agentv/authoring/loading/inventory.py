@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
@@ -26,8 +28,7 @@ _LACKS = frozenset({"missing-extra", "unset-environment", "no-api-key"})
 """What is wrong with the machine and not with the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class InventoryEntry:
+class InventoryEntry(Struct, frozen=True):
     """One target: its spec, or what it lacks to be one.
 
     Attributes:
@@ -51,8 +52,7 @@ class InventoryEntry:
     problems: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """The targets of a directory.
 
     Attributes:

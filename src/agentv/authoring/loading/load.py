@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from agentv.authoring.assertions.unused import unused_templates
 from agentv.authoring.cases.data_files.files import TABLES, split_sheet
@@ -36,8 +38,7 @@ PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".ven
 """Directories that are not searched: no project keeps its eval files there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """Suites that are right, and the warnings of their files; for `validate` hints too."""
 
     suites: tuple[Suite, ...]
@@ -71,7 +72,7 @@ def _load(request: LoadRequest, registries: Registries) -> Loaded:
         reader = SuiteReader(path, request, registries, own)
         suites += _add_findings(reader.read(), reader.diagnostics, report)
         read |= reader.files.keys()
-    made = replace(request, allow_outside=True)  # by a program, which reads what it likes
+    made = structs.replace(request, allow_outside=True)  # by a program, which reads what it likes
     for number, document in enumerate(request.documents, 1):
         own = Report(hints=not request.for_run)
         path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.files import is_file
@@ -21,8 +22,7 @@ _TESTS_KEY = lazy_pattern(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sidecar:
+class Sidecar(Struct, frozen=True):
     """Content of a sidecar.
 
     Attributes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.datasets import CaseSources
 from agentv.authoring.header.header import Header
@@ -70,7 +72,7 @@ class SuiteBuilder:
         unset = judged and (request.for_run or not request.process_env.get("AGENTV_JUDGE"))
         severity: Severity = "error" if request.for_run else "warning"
         if unset and (by_key := judging.judge_by_key(suite, registry, reading)) is not None:
-            suite = replace(suite, default_judge=by_key)
+            suite = structs.replace(suite, default_judge=by_key)
         judges = judging.resolve(suite, registry, reading, nameless=severity if unset else None)
         if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
             judging.need_embedder(suite, judges, reading, severity)
@@ -84,7 +86,7 @@ class SuiteBuilder:
             self._check_unused()
         if report.failed:
             return None
-        return replace(
+        return structs.replace(
             suite,
             cases=self.collector.cases,
             tally=None if self.collector.asks_judge else self.collector.tally,

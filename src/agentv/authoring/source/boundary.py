@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from errno import EACCES
 from typing import Final
+
+from msgspec import Struct, field
 
 from agentv.errors import Diagnostic
 from agentv.model.suite.repository import Checkout
@@ -28,8 +30,7 @@ class OutsideError(PermissionError):
         super().__init__(EACCES, REASON, path)
 
 
-@dataclass(slots=True)
-class Boundary:
+class Boundary(Struct):
     """The repository of one suite, symlinks followed.
 
     Attributes:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from errno import EINVAL
 from io import BytesIO
 from pathlib import Path
 from stat import S_ISREG
 from types import MappingProxyType
 from typing import BinaryIO
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.source.boundary import Boundary
 from agentv.authoring.source.ignores import MARK
@@ -175,8 +177,7 @@ def template_home(path: str) -> str | None:
 _DOTTED = ("./", "../")
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """Base directories for the relative and absolute paths of one suite.
 
     Attributes:
@@ -200,7 +201,7 @@ class Places:
     boundary: Boundary | None = None
     confined: bool = False
     beside: str | None = None
-    _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
+    _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict)
 
     def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
         """The file or directory that a written path means, and every path that was tried (SPEC section 5)."""

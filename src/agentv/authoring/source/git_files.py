@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
+
+from msgspec import Struct
 
 from agentv.authoring.source.boundary import Boundary
 from agentv.authoring.source.masking import is_secret
@@ -111,8 +112,7 @@ def _parts(written: str, form: str) -> tuple[str, ...]:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class GitFiles:
+class GitFiles(Struct, frozen=True):
     """Finds files of git hosts on disk, and reports why it cannot."""
 
     checkout: FindCheckout

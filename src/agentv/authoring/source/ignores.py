@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import Diagnostic
@@ -28,8 +29,7 @@ _LINE_END = lazy_pattern(r"\r\n|\r|\n")
 _ONLY_COMMENT = lazy_pattern(r"[ \t]*#")
 
 
-@dataclass(slots=True)
-class Ignore:
+class Ignore(Struct):
     """One comment.
 
     Attributes:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import KeysView, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, is_empty, kind_of
 from agentv.authoring.source.other_programs import MEANT
 from agentv.authoring.source.report import Report
 
 
-@dataclass(frozen=True, slots=True)
-class Spellings:
+class Spellings(Struct, frozen=True):
     """The keys of one kind of mapping.
 
     Attributes:
@@ -393,8 +393,7 @@ ASSERTION_TYPES = {
 """Older names of assertion types, in kebab-case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(Struct, frozen=True):
     """A mapping with canonical keys.
 
     Attributes:

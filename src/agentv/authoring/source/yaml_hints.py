@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _SMART_QUOTES = re.compile(r"[:\-\[,]\s+[“„‘«]")
 _NO_SPACE_BEHIND_COLON = re.compile(r"\s*(?:- +)?[\w.-]+:(?=[^\s:/])")
@@ -13,8 +14,7 @@ _BLOCK_TEXT = re.compile(r"[|>][+-]?\d?\s*$")
 _FIRST_KEY = re.compile(r"\s*(?:- +)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Position where the parser stopped.
 
     Attributes:

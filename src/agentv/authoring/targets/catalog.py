@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import Places, is_file, shown, upwards

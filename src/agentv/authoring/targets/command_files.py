@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.authoring.code.command_files import paths_of_command
 from agentv.authoring.code.fingerprints import commands_of

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuse_data, refuses_provider, refuses_target
@@ -46,8 +48,7 @@ DEFAULT = "default"
 """The name that means the project's default target where no target is called so."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadTarget:
+class _ReadTarget(Struct, frozen=True):
     """What became of one target of a file, all that was found wrong with it, and the target that it refers to."""
 
     spec: TargetSpec | None
@@ -56,8 +57,7 @@ class _ReadTarget:
     means: str | None = None
 
 
-@dataclass(slots=True)
-class TargetRegistry:
+class TargetRegistry(Struct):
     """The targets that one directory can name.
 
     A target of a file is read when something names it. What is wrong with it is an error there; a target that nothing

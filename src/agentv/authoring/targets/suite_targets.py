@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
@@ -25,8 +27,7 @@ PASTE_IN_EXAM = """name one in the exam
 or on the command line: --target anthropic:claude-opus-4-7"""
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteTargets:
+class SuiteTargets(Struct, frozen=True):
     """The targets and judges of one suite.
 
     Attributes:

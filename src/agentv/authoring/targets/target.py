@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from agentv.authoring.code.fingerprints import digest_of, files_behind, is_unfollowed
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, shape_of
 from agentv.authoring.fields.kinds import FILE
@@ -71,15 +73,15 @@ def read_target(
         return _read(node, providers, reading, retry)
     own, scope = Report(hints=reading.report.hints), reading.scope
     env = {**scope.env, **{name: f"unset-{name}" for name in first.unset}}
-    spec = _read(node, providers, replace(reading, report=own, scope=replace(scope, env=env)), retry)
+    spec = _read(node, providers, structs.replace(reading, report=own, scope=replace(scope, env=env)), retry)
     for one in first.diagnostics if spec is None else own.diagnostics:
         reading.report.add(one)
     unset = (one for one in first.diagnostics if one.code == "unset-environment")
-    return None if spec is None else replace(spec, unset=tuple(unset))
+    return None if spec is None else structs.replace(spec, unset=tuple(unset))
 
 
 def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
-    reading = replace(reading.part(), javascript={})
+    reading = structs.replace(reading.part(), javascript={})
     reading = reading.rendering(reading.renders or "settings" in node.items)
     flat = gathered(flattened(node, providers, reading.report), reading.report)
     translated = translate(flat, TARGET, reading.report)
@@ -100,7 +102,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     own = without_blanks(_settings(items, at, provider, reading), shape, reading)
     env = {} if authored is INVALID else authored.env
     variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
-    others = replace(_EXTRA_KEYS, given=drawn) if drawn else _EXTRA_KEYS
+    others = structs.replace(_EXTRA_KEYS, given=drawn) if drawn else _EXTRA_KEYS
     settings = _decoded(provider, own, at, reading, others)
     if settings is INVALID or authored is INVALID or reading.report.failed:
         return None

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from msgspec import structs
+
 from agentv.authoring.fields.decode import OptionsSchema
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, is_empty
@@ -58,7 +60,7 @@ def from_environment(
 def still_missing(variables: Iterable[Variable], settings: ProviderSettings) -> tuple[Variable, ...]:
     """The variables, of which none is missing that these settings can do without."""
     spared = settings.spares()
-    return tuple(replace(one, missing=False) if one.setting in spared else one for one in variables)
+    return tuple(structs.replace(one, missing=False) if one.setting in spared else one for one in variables)
 
 
 def report_missing(specs: Iterable[TargetSpec], reading: Reading, *, asks: bool) -> None:

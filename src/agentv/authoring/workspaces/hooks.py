@@ -6,10 +6,12 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -68,8 +70,7 @@ def facts_text(hook: str, reading: Reading) -> str:
     return json.dumps({"hook_name": hook, "workspace_path": WORKSPACE, "eval_dir": reading.places.suite, "test_id": ""})
 
 
-@dataclass(frozen=True, slots=True)
-class Extensions:
+class Extensions(Struct, frozen=True):
     """What `extensions` add to a workspace."""
 
     hooks: Hooks = Hooks()

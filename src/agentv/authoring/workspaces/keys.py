@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agentv.authoring.source.nodes import NOWHERE, Node, Scalar
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from agentv.model.suite.suite import TargetSpec
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceKeys:
+class WorkspaceKeys(Struct, frozen=True):
     """What one place says of workspaces: the suite, or a case."""
 
     workspace: Node | None = None
@@ -48,8 +48,7 @@ def directory_of_agents(targets: Iterable[TargetSpec], reading: Reading) -> Node
     return Scalar(path, path, at)
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """What the command line says over all files, and this machine of sandboxes.
 
     Attributes:

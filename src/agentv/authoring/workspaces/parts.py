@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.kinds import TEXT, refuse
@@ -51,8 +53,7 @@ def _is_torn(glob: str) -> bool:
     return begin >= 0 and "]" not in glob[begin + 2 :]
 
 
-@dataclass(frozen=True, slots=True)
-class CopyReader:
+class CopyReader(Struct, frozen=True):
     """Reads what is copied into a workspace.
 
     Attributes:

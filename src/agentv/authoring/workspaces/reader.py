@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, kind_for
@@ -220,8 +222,7 @@ def _digest(spec: WorkspaceSpec, root: str) -> str:
     return sha256(written.encode(errors="surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """A command, for the files that it names."""
 
     command: Command

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
+
+from msgspec.structs import replace
 
 from agentv.authoring.fields.schema import AtLeastOne, Unread
 from agentv.model.suite.tools import is_schema

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -23,8 +25,7 @@ _NAME = lazy_pattern(r"[A-Za-z0-9_-]{1,64}")
 _TOOLS = "tools"
 
 
-@dataclass(frozen=True, slots=True)
-class _Server:
+class _Server(Struct, frozen=True):
     """What one place says of a server."""
 
     tools: Mapping[str, ScriptedTool]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -15,8 +16,7 @@ from agentv.authoring.workspaces.schema import AuthoredVariant
 from agentv.model.suite.workspace import CopiedFiles, Variant
 
 
-@dataclass(frozen=True, slots=True)
-class VariantReader:
+class VariantReader(Struct, frozen=True):
     """Reads the variants of a suite; what is wrong is reported."""
 
     digests: FileDigests

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -34,8 +35,7 @@ _SHORT = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 _URL = re.compile(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:")
 
 
-@dataclass(frozen=True, slots=True)
-class MappingReader:
+class MappingReader(Struct, frozen=True):
     """Reads `workspace` mappings; what is wrong is reported.
 
     Attributes:

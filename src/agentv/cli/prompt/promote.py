@@ -22,7 +22,7 @@ def command(names: tuple[str, ...], *, to: PromptStatus | None, dry_run: bool, e
 
     A prompt that already has the status, or a later one, keeps it. Exit status: 1 if a promotion is refused.
     """
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
+
+from msgspec import Struct, field, structs
 
 from agentv.engine.agents.settings import limits_of
 from agentv.engine.run_context import RunContext
@@ -32,8 +34,7 @@ _GRADED = frozenset({"passed", "failed", "shown"})
 Answer = TargetResponse | Failure
 
 
-@dataclass(slots=True)
-class GatewayUse:
+class GatewayUse(Struct):
     """The gateway's session of one trial.
 
     Attributes:
@@ -72,7 +73,7 @@ class GatewayUse:
         if tokens is None:
             return activity
         total = tokens.total if tokens.total is not None else (tokens.input or 0) + (tokens.output or 0)
-        return replace(activity, turns=max(activity.turns, len(steps)), tokens=total, cost_usd=cost)
+        return structs.replace(activity, turns=max(activity.turns, len(steps)), tokens=total, cost_usd=cost)
 
     async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
         """The answer with what it took by our count; why it cannot count."""
@@ -88,7 +89,7 @@ class GatewayUse:
         if not isinstance(found, Failure) or not isinstance(response, TargetResponse):
             return found
         if isinstance(found, CallFailure):
-            return replace(found, response=response)
+            return structs.replace(found, response=response)
         return CallFailure(found.code, found.message, found.retryable, response=response)
 
     def _failure(self, own: Failure | None) -> Failure | None:
@@ -126,19 +127,19 @@ class GatewayUse:
             if cost is not None:
                 said["cost_usd"] = cost
             metadata = {**trace.metadata, REPORTED: said} if said else trace.metadata
-            trace = replace(trace, steps=_merged(trace.steps, steps), metadata=metadata)
+            trace = structs.replace(trace, steps=_merged(trace.steps, steps), metadata=metadata)
         else:
             self._untraced += steps
         used, paid = totals_of(steps)
         earlier = response.earlier or self.replays
-        return replace(response, trace=trace, token_usage=used, cost_usd=paid, metered=True, earlier=earlier)
+        return structs.replace(response, trace=trace, token_usage=used, cost_usd=paid, metered=True, earlier=earlier)
 
     def _new_steps(self) -> tuple[UsageStep, ...]:
         """The calls since the last answer; their times count from when it was asked for."""
         steps = self.session.usages()
         new, self._counted = steps[self._counted :], len(steps)
         offset_ms = (self._asked_s - self.opened_s) * 1000
-        return tuple(replace(one, started_ms=max(0.0, (one.started_ms or 0.0) - offset_ms)) for one in new)
+        return tuple(structs.replace(one, started_ms=max(0.0, (one.started_ms or 0.0) - offset_ms)) for one in new)
 
     def completed(self, trace: Trace | None) -> Trace | None:
         """The trace with the calls that no answer's trace has; one of them alone where there is no other."""
@@ -147,20 +148,20 @@ class GatewayUse:
         if not steps:
             return trace
         trace = trace or Trace(source="gateway")
-        return replace(trace, steps=_merged(trace.steps, steps))
+        return structs.replace(trace, steps=_merged(trace.steps, steps))
 
     def settled(self, result: TrialResult, *, grades_at_limits: bool) -> TrialResult:
         """The result with what all its model calls took, and without a verdict where they were refused."""
         steps = self.session.usages()
         tokens, cost = totals_of(steps)
         notes = (*self.session.notes(), *_unknown_costs(steps), *self._differences(tokens, cost))
-        result = replace(result, token_usage=tokens, cost_usd=cost, notes=(*result.notes, *notes))
+        result = structs.replace(result, token_usage=tokens, cost_usd=cost, notes=(*result.notes, *notes))
         if self.replays:
-            result = replace(result, reused=True)
+            result = structs.replace(result, reused=True)
         failure = self._recorded(result) or self._failure(result.error)
         if failure is None or (failure.code == "agent-limit" and grades_at_limits):
             return result
-        return replace(result, status="errored", score=None, error=failure)
+        return structs.replace(result, status="errored", score=None, error=failure)
 
     def _recorded(self, result: TrialResult) -> Failure | None:
         """Keep the recording of a trial whose agent's answer is graded; why a replay of it does not count."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv.engine.agents.gateway_use import open_use
 from agentv.engine.agents.recorded_trial import exchanges_of, placeholders_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from agentv.model.run.trial import Trial
 from agentv.model.suite.workspace import Hooks, WorkLimits, WorkspaceCommand, WorkspaceSpec

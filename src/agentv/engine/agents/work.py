@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field, structs
 
 from agentv.engine.agents.denials import denied
 from agentv.engine.agents.limits import exceeded, limited
@@ -45,8 +47,7 @@ NO_WORKSPACE = Failure(
 _NOTHING_KEPT = AgentWork()
 
 
-@dataclass(slots=True)
-class TrialWork:
+class TrialWork(Struct):
     """The workspace and the tools of one trial.
 
     Attributes:
@@ -229,12 +230,12 @@ class TrialWork:
         spec = self.trial.case.workspace
         unknown = self.is_recorded and self.changes is None
         if spec is not None and spec.protected and unknown and result.status in ("passed", "failed"):
-            return replace(result, status="errored", score=None, error=NO_WORKSPACE)
+            return structs.replace(result, status="errored", score=None, error=NO_WORKSPACE)
         changed = self.changes.protected if self.changes is not None else ()
         if not changed:
             return result
         score = _protected_score(changed)
-        return replace(result, status="failed", score=0.0, error=None, scores=(*result.scores, score))
+        return structs.replace(result, status="failed", score=0.0, error=None, scores=(*result.scores, score))
 
     async def close(self, result: TrialResult) -> TrialResult:
         """End the tools, and remove the workspace or keep it; the result with the work."""
@@ -252,9 +253,9 @@ class TrialWork:
             self.trial.case.workspace.ignore if self.trial.case.workspace is not None else (),
             self._tool_state(),
         )
-        result = replace(result, work=work)
+        result = structs.replace(result, work=work)
         if isinstance(kept, Failure):
-            return replace(result, status="errored", score=None, error=result.error or kept)
+            return structs.replace(result, status="errored", score=None, error=result.error or kept)
         return result
 
     @property
@@ -301,10 +302,10 @@ def _joined(first: Trace, second: Trace) -> Trace:
     known = [one for one in (first.duration_ms, second.duration_ms) if one is not None]
     begun = first.duration_ms or max((step.started_ms or 0.0 for step in first.steps), default=0.0)
     later = (
-        step if step.started_ms is None else replace(step, started_ms=round(step.started_ms + begun, 3))
+        step if step.started_ms is None else structs.replace(step, started_ms=round(step.started_ms + begun, 3))
         for step in second.steps
     )
-    return replace(
+    return structs.replace(
         second,
         steps=(*first.steps, *later),
         native=first.native + second.native,
@@ -312,8 +313,7 @@ def _joined(first: Trace, second: Trace) -> Trace:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _ProtectedFiles:
+class _ProtectedFiles(Struct, frozen=True):
     """What a changed protected file is graded by."""
 
     def label(self) -> str:

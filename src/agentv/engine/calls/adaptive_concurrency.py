@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from agentv.engine.calls.learned_rate import LearnedRate
 from agentv.model.values.response import RateLimits
 
@@ -23,15 +25,13 @@ LONGEST_HINT_S = 60.0
 _LONG_AGO = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(Struct, frozen=True):
     """Permit of a call. `epoch`: number of reductions of the concurrency before it."""
 
     epoch: int
 
 
-@dataclass(slots=True)
-class Allowance:
+class Allowance(Struct):
     """Remaining amount of one of a provider's limits, requests or tokens, and when it refills.
 
     Providers report the remaining amount and the time until the limit is full. Of the two kinds of limits, one refills

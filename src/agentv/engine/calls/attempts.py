@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.engine.calls.adaptive_concurrency import Permit
 from agentv.engine.calls.circuit_breaker import INTERRUPTED
@@ -48,8 +50,7 @@ class AttemptAllowance(NamedTuple):
     seconds: float
 
 
-@dataclass(slots=True)
-class RetriedCall(Generic[A]):
+class RetriedCall(Struct, Generic[A]):
     """One call.
 
     Attributes:

@@ -13,9 +13,10 @@ been answered, no second one is made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from math import inf
+
+from msgspec import Struct, field
 
 from agentv.model.run.budget import Amount, Ceiling
 from agentv.model.values.formatting import money
@@ -28,8 +29,7 @@ _UNASKED = frozenset({"connection", "missing-key", "target-stopped", "interrupte
 _ROUNDING = 1e-12
 
 
-@dataclass(slots=True)
-class Budget:
+class Budget(Struct):
     """Budget of a run. None: not limited.
 
     Attributes:
@@ -68,8 +68,7 @@ class Budget:
         self.spent += taken
 
 
-@dataclass(slots=True)
-class Experience:
+class Experience(Struct):
     """Observed cost of the calls of one target whose settings do not report a ceiling.
 
     Attributes:

@@ -7,8 +7,9 @@ so that the rest of the budget finishes trials that have started. Used from one 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.budget import Budget, Experience, exhausted
@@ -20,8 +21,7 @@ from agentv.model.values.response import Embeddings, Failure, TargetResponse
 Kind = Literal["answers", "vectors"]
 
 
-@dataclass(slots=True)
-class TargetSpend:
+class TargetSpend(Struct):
     """The calls of one kind to one target, as the budget sees them. `limited`: it has a setting `max_tokens`."""
 
     budget_limiter: BudgetLimiter
@@ -34,8 +34,7 @@ class TargetSpend:
         return Reservation(self, ceiling)
 
 
-@dataclass(slots=True)
-class Reservation:
+class Reservation(Struct):
     """Reservation of one call: empty, or the amount for its running attempt."""
 
     target_spend: TargetSpend

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from agentv.engine.calls.circuit_breaker import CircuitBreaker
 from agentv.engine.calls.interruptible_sleep import InterruptibleSleep
 from agentv.engine.calls.running_agents import RunningAgents
@@ -220,7 +222,7 @@ class ThrottledTarget:
         if self._at_once and not call.attempts:
             return found
         took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
-        return replace(found, duration_ms=took_ms, attempts=(*found.attempts, *call.attempts))
+        return structs.replace(found, duration_ms=took_ms, attempts=(*found.attempts, *call.attempts))
 
 
 class ThrottledEmbedder(ThrottledTarget):
@@ -249,7 +251,7 @@ async def _once(given: TargetResponse | Failure | Awaitable[TargetResponse | Fai
     found = given if isinstance(given, TargetResponse | Failure) else await given
     if isinstance(found, TargetResponse) or found.code == "cannot-start" or is_limited(found):
         return found
-    return replace(found, retryable=False)
+    return structs.replace(found, retryable=False)
 
 
 def _noted(failure: Failure, channel: TargetChannel) -> Failure:

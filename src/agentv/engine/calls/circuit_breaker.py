@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry
@@ -16,8 +17,7 @@ INTERRUPTED = Failure("interrupted", "the run was interrupted while a call waite
 UNAFFORDABLE: Final = "budget-spent"
 
 
-@dataclass(slots=True)
-class TargetStop:
+class TargetStop(Struct):
     """Whether a target is stopped, and why. Shared by all that reach the same system with the same key."""
 
     failure: CallFailure | None = None

@@ -9,7 +9,8 @@ answers that arrived.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 FALL = 0.8
 """What is left of the rate."""
@@ -27,8 +28,7 @@ LEAST = 5
 """Answers without which nothing can be said."""
 
 
-@dataclass(slots=True)
-class LearnedRate:
+class LearnedRate(Struct):
     """The rate in calls per second; None before the server was at capacity."""
 
     _answers: deque[float] = field(default_factory=lambda: deque(maxlen=1000))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
 from agentv.engine.calls.budget import is_free
@@ -23,8 +25,7 @@ LIMIT_REACHED: Final = "agent-limit"
 """Code of a call that the trial's own budget does not allow."""
 
 
-@dataclass(slots=True)
-class JointReservation:
+class JointReservation(Struct):
     """Reservation of one call in several budgets: in all of them or in none. It comes before calls of new trials."""
 
     parts: tuple[tuple[Reservation, Literal["budget-spent", "agent-limit"]], ...]

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from time import monotonic
 
 import msgspec
+from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import portable
-from agentv.model.values.replacement import varied
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace_messages import completed
 from agentv.ports import AnswerLookup, Call, Target, TargetRequest
@@ -108,7 +107,7 @@ class RecordedCall:
                 answer = completed(answer)
             call, timed = self._call, answer
             if answer.duration_ms is None:
-                timed = varied(answer, duration_ms=(monotonic() - self._began) * 1000)
+                timed = replace(answer, duration_ms=(monotonic() - self._began) * 1000)
             self._store.keep(call, _written(timed, call.key, call.request))
         return answer
 

@@ -7,7 +7,7 @@ come back is not asked sooner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agentv.model.suite.suite import Retry
 from agentv.model.values.response import CallFailure, Failure
@@ -25,8 +25,7 @@ SHORTEST_PATIENCE_S = 120.0
 """Seconds that a call has beyond its first attempt, however short attempts may be: rate limits are by the minute."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tries:
+class Tries(Struct, frozen=True):
     """Attempts of one call so far: failed ones, and those at which the server was at capacity."""
 
     failed: int = 0
@@ -44,15 +43,13 @@ class Tries:
         return Tries(self.failed + 1, self.limited)
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Struct, frozen=True):
     """Retry the call after this many seconds."""
 
     after_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(Struct, frozen=True):
     """Make no further call. `why` ends the message of the failure; empty where the failure says it all."""
 
     why: str = ""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from threading import get_ident
 
+from msgspec import structs
+
 from agentv.model.run.events import AgentProgress
 from agentv.model.run.trial import Trial
 from agentv.model.values.activity import AgentActivity
@@ -58,7 +60,7 @@ class RunningAgents:
         last = self._working.pop(_key(trial), None)
         if last is not None:
             self._seen.pop(last.key, None)
-            self._report(replace(last, activity=None))
+            self._report(structs.replace(last, activity=None))
         if not self._working and self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -68,7 +70,7 @@ class RunningAgents:
         news, self._news = self._news, {}
         for progress in news.values():
             seen, activity = self._seen.get(progress.key), progress.activity
-            yield progress if seen is None or activity is None else replace(progress, activity=seen(activity))
+            yield progress if seen is None or activity is None else structs.replace(progress, activity=seen(activity))
 
     def interrupt(self) -> None:
         """Have all agents end their work, and those that begin later."""
@@ -88,7 +90,7 @@ class RunningAgents:
 
         def take(activity: AgentActivity) -> None:
             if first.key in self._working:  # else it reports after its end
-                self._working[first.key] = latest = replace(first, activity=activity)
+                self._working[first.key] = latest = structs.replace(first, activity=activity)
                 self._report(latest)
 
         def report(activity: AgentActivity) -> None:

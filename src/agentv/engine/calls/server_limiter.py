@@ -6,8 +6,10 @@ A thin shell around `adaptive_concurrency` and `rate_limiter`, which decide; her
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
 from math import inf
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency, Permit
 from agentv.engine.calls.admission_queue import AdmissionQueue, QueuePlace, Wait, next_place
@@ -18,8 +20,7 @@ from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.usage import TokenUsage
 
 
-@dataclass(slots=True)
-class Waiter:
+class Waiter(Struct):
     """A call on its way to a server. One that comes back for another attempt keeps its place in the queue.
 
     Attributes:

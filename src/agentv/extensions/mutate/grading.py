@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from agentv.app.stored_answers import with_output
 from agentv.engine.agents.work import TrialWork
@@ -24,7 +26,6 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import Combined, combined, counts
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.values.replacement import varied
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
 
 
@@ -229,7 +230,7 @@ def mutant_answer(answer: TargetResponse, mutant: Mutant) -> TargetResponse:
     if mutant.files is not None:
         return answer
     if mutant.messages is not None:
-        return varied(answer, messages=mutant.messages, trace=mutant.trace)
+        return replace(answer, messages=mutant.messages, trace=mutant.trace)
     return with_output(answer, mutant.output)
 
 

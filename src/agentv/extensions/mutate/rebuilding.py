@@ -10,9 +10,11 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from agentv.engine.agents.settings import with_facts
 from agentv.engine.agents.work import TrialWork

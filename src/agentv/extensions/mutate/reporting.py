@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from agentv.extensions.mutate.result import MutationReport, OperatorCount, Survivor
 from agentv.model.values.formatting import plural
@@ -144,7 +145,7 @@ def _closing(found: MutationReport) -> Iterator[str]:
 
 def mutation_json(found: MutationReport) -> str:
     """The same as one JSON object, with all survivors."""
-    operators: dict[str, Json] = {name: asdict(count) for name, count in found.operators.items()}
+    operators: dict[str, Json] = {name: to_builtins(count) for name, count in found.operators.items()}
     return json.dumps(
         {
             "run_id": found.run_id,
@@ -161,7 +162,7 @@ def mutation_json(found: MutationReport) -> str:
             "not_graded": found.not_graded,
             "operators": operators,
             "survivors": [_survivor_json(one) for one in found.survivors],
-            "idle_assertions": [asdict(one) for one in found.idle],
+            "idle_assertions": [to_builtins(one) for one in found.idle],
             "failing_originals": [
                 {"suite": one.suite, "test_id": one.case, "message": one.message} for one in found.failing
             ],

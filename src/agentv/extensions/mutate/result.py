@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.errors import Diagnostic, ExitStatus
 
 Outcome = Literal["killed", "survived", "not_graded"]
 
 
-@dataclass(frozen=True, slots=True)
-class Survivor:
+class Survivor(Struct, frozen=True):
     """A worse answer that still passes.
 
     Attributes:
@@ -36,8 +36,7 @@ class Survivor:
     line: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorCount:
+class OperatorCount(Struct, frozen=True):
     """What became of the mutants of one operator.
 
     Attributes:
@@ -64,8 +63,7 @@ class OperatorCount:
         return self.killed + self.survived + self.errored + others + self.caught + self.not_graded
 
 
-@dataclass(frozen=True, slots=True)
-class IdleAssertion:
+class IdleAssertion(Struct, frozen=True):
     """An assertion that failed for no mutant. `mutants`: how many it graded."""
 
     suite: str
@@ -73,8 +71,7 @@ class IdleAssertion:
     mutants: int
 
 
-@dataclass(frozen=True, slots=True)
-class OriginalFailure:
+class OriginalFailure(Struct, frozen=True):
     """A case whose original answer passed in the run and does not pass now, so that its mutants say nothing."""
 
     suite: str
@@ -82,8 +79,7 @@ class OriginalFailure:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class MutationReport:
+class MutationReport(Struct, frozen=True):
     """What became of the mutants of a run.
 
     Attributes:

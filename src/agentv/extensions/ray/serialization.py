@@ -10,8 +10,10 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry

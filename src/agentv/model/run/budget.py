@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
+class Ceiling(Struct, frozen=True):
     """Maximum cost of one call, known before it is made; None: unknown.
 
     Attributes:
@@ -28,8 +27,7 @@ class Ceiling:
 UNKNOWN = Ceiling()
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """Cost of calls: US dollars, and tokens of input and output together."""
 
     usd: float = 0.0
@@ -42,8 +40,7 @@ class Amount:
         return Amount(self.usd - other.usd, self.tokens - other.tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetUse:
+class BudgetUse(Struct, frozen=True):
     """Usage of a budget.
 
     Attributes:

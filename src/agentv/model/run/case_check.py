@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.errors import Diagnostic, ExitStatus
 
 Problem = Literal["passes-untouched", "solution-fails", "grading-differs", "hidden-readable", "not-graded"]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseProblem:
+class CaseProblem(Struct, frozen=True):
     """Why a case is no sound test.
 
     Attributes:
@@ -35,8 +35,7 @@ class CaseProblem:
         return self.case if self.variant is None else f"{self.case} ({self.variant})"
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteScore:
+class SuiteScore(Struct, frozen=True):
     """The mutation score of a suite by its latest run.
 
     Attributes:
@@ -54,8 +53,7 @@ class SuiteScore:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """What became of a check.
 
     Attributes:

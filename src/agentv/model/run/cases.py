@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from agentv.model.run.grade import reaches
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.suite.suite import Aggregate
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredGrade:
+class RequiredGrade(Struct, frozen=True):
     """A required grade of one sample.
 
     Attributes:
@@ -33,8 +33,7 @@ class RequiredGrade:
         return cls(float(required), score)
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Result of one sample of a case. `score` is 0..1; None if it was not graded."""
 
     status: Status

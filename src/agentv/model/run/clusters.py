@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from agentv.model.run.trial import Trial
@@ -34,8 +35,7 @@ class Clustered(Protocol):
     cluster: str | None
 
 
-@dataclass(slots=True)
-class TrialCluster:
+class TrialCluster(Struct):
     """The data of a planned trial that determine its cluster; the same as in its row."""
 
     test_id: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.grade import TOLERANCE
@@ -46,8 +48,7 @@ class CaseKey(NamedTuple):
     variant: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseOutcome(Struct, frozen=True):
     """Result of one case in one run.
 
     Attributes:
@@ -100,8 +101,7 @@ class CaseOutcome:
         return self.status in ("passed", "failed") and self.score is not None
 
 
-@dataclass(frozen=True, slots=True)
-class CasePair:
+class CasePair(Struct, frozen=True):
     """A case that was graded in both runs."""
 
     before_key: CaseKey
@@ -169,8 +169,7 @@ class CasePair:
         return "win" if self.delta > 0 else "loss" if self.delta < 0 else "tie"
 
 
-@dataclass(frozen=True, slots=True)
-class SampleEvidence:
+class SampleEvidence(Struct, frozen=True):
     """One sample of a case that moved: its answer and its result."""
 
     status: Status
@@ -180,8 +179,7 @@ class SampleEvidence:
     repeat: int
 
 
-@dataclass(frozen=True, slots=True)
-class CheckChange:
+class CheckChange(Struct, frozen=True):
     """An assertion whose result differs between the runs.
 
     Attributes:
@@ -199,8 +197,7 @@ class CheckChange:
     evidence: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MovedCase:
+class MovedCase(Struct, frozen=True):
     """A case whose score or verdict changed, with the samples that show it best."""
 
     pair: CasePair
@@ -209,8 +206,7 @@ class MovedCase:
     changes: tuple[CheckChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """Totals of one run over the compared cases.
 
     Attributes:
@@ -224,8 +220,7 @@ class Level:
     rate: float
 
 
-@dataclass(frozen=True, slots=True)
-class Moves:
+class Moves(Struct, frozen=True):
     """Direction of the changes.
 
     Attributes:
@@ -242,8 +237,7 @@ class Moves:
     same_rule: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureResult:
+class MeasureResult(Struct, frozen=True):
     """Result of one measure.
 
     Attributes:
@@ -271,8 +265,7 @@ class MeasureResult:
     bounds: Interval | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """Result of one comparison.
 
     Attributes:
@@ -332,8 +325,7 @@ class Judgement:
         return self.verdict == "worse" or self.withheld == "measures"
 
 
-@dataclass(frozen=True, slots=True)
-class RunLabel:
+class RunLabel(Struct, frozen=True):
     """Label of a run.
 
     Attributes:
@@ -354,8 +346,7 @@ class RunLabel:
     prompts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """Cases that are not counted in a comparison, by reason.
 
     Attributes:
@@ -371,16 +362,14 @@ class LeftOut:
     unfinished: tuple[CaseKey, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GroupComparison:
+class GroupComparison(Struct, frozen=True):
     """The comparison of one suite, or of the cases with one tag."""
 
     name: str
     judgement: Judgement
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonSettings:
+class ComparisonSettings(Struct, frozen=True):
     """Settings of a comparison.
 
     Attributes:
@@ -416,8 +405,7 @@ def meets(verdict: Verdict, requirement: Requirement) -> bool:
     return verdict in _MEETS[requirement]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Comparison of a candidate with a base.
 
     Attributes:
@@ -462,8 +450,7 @@ class Comparison:
         return any(one.shown_worse for one in (*judged, *((self.whole,) if self.whole else ())))
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(Struct, frozen=True):
     """Pairwise comparisons of more than two runs.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.activity import AgentActivity
@@ -11,8 +12,7 @@ from agentv.model.values.activity import AgentActivity
 StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast", "budget", "decided"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True):
     """The run is about to call its first target. `trials`: their number."""
 
     run_id: str
@@ -20,8 +20,7 @@ class RunStarted:
     workers: int
 
 
-@dataclass(frozen=True, slots=True)
-class TrialFinished:
+class TrialFinished(Struct, frozen=True):
     """One trial ended, whatever its status.
 
     Attributes:
@@ -32,15 +31,13 @@ class TrialFinished:
     planned: Trial | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TrialKept:
+class TrialKept(Struct, frozen=True):
     """A trial that an earlier run finished and that still counts. Sent before the run starts."""
 
     result: TrialResult
 
 
-@dataclass(frozen=True, slots=True)
-class RunResumed:
+class RunResumed(Struct, frozen=True):
     """The run resumes an earlier one. Sent before it starts.
 
     Attributes:
@@ -56,8 +53,7 @@ class RunResumed:
     at_most: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunRegrades:
+class RunRegrades(Struct, frozen=True):
     """The run grades answers of another run without calling a target. Sent before it starts.
 
     Attributes:
@@ -71,24 +67,21 @@ class RunRegrades:
     missing: int
 
 
-@dataclass(frozen=True, slots=True)
-class TargetPaused:
+class TargetPaused(Struct, frozen=True):
     """The server of a target asks for a long wait; agentv waits for a short time and retries once."""
 
     name: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class TargetStopped:
+class TargetStopped(Struct, frozen=True):
     """A target, or judge, refuses all calls: trials that need it do not run."""
 
     name: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AgentProgress:
+class AgentProgress(Struct, frozen=True):
     """What the agent of a running trial has done so far. Sent when that changes, and now and then while it does not.
 
     Attributes:
@@ -106,8 +99,7 @@ class AgentProgress:
     activity: AgentActivity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunInterrupted:
+class RunInterrupted(Struct, frozen=True):
     """No more trials start; `running` ones finish. `why`: details for the user."""
 
     running: int
@@ -115,8 +107,7 @@ class RunInterrupted:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFinished:
+class RunFinished(Struct, frozen=True):
     """The run has ended. `unstarted` trials did not start; `stopped` is the reason, if something stopped it."""
 
     run_id: str

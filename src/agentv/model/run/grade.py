@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -19,8 +21,7 @@ NOT = "not: "
 """What the text of a check begins with when it was inverted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One line of evidence inside a grade."""
 
     text: str
@@ -28,8 +29,7 @@ class Check:
     evidence: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AskedJudge:
+class AskedJudge(Struct, frozen=True):
     """Which judge graded, and by what: labels by people are matched with grades by it.
 
     Attributes:
@@ -47,8 +47,7 @@ class AskedJudge:
     prompt_sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Grade:
+class Grade(Struct, frozen=True):
     """A score from 0 to 1, a verdict, and the checks behind it.
 
     An errored grade has `error` set; its score and verdict mean nothing and are never averaged.

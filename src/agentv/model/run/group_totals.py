@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """Number of each outcome."""
 
     total: int = 0
@@ -20,8 +20,7 @@ class Counts:
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTotals:
+class GroupTotals(Struct, frozen=True):
     """The totals of one suite, target, prompt, variant or tag; its attributes are as those of `Summary`."""
 
     cases: Counts

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ListedCase:
+class ListedCase(Struct, frozen=True):
     """One case on one target, with one prompt and one variant if there are several.
 
     Attributes:
@@ -30,8 +29,7 @@ class ListedCase:
     variant: str | None = None
 
 
-@dataclass(slots=True)
-class ListedTotals:
+class ListedTotals(Struct):
     """Totals of a listing. They grow while the cases are listed.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.group_totals import GroupTotals, Interval
@@ -14,8 +16,7 @@ Dimension = Literal["target", "prompt", "variant"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupUsage:
+class GroupUsage(Struct, frozen=True):
     """Cost and latency of a part of a run.
 
     Attributes:
@@ -41,8 +42,7 @@ class GroupUsage:
     latency_p95_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixCell:
+class MatrixCell(Struct, frozen=True):
     """Results of one prompt on one target with one variant.
 
     Attributes:
@@ -57,8 +57,7 @@ class MatrixCell:
     usage: GroupUsage
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixGroup:
+class MatrixGroup(Struct, frozen=True):
     """Results of one target, prompt or variant over the whole run. `name` is None as in a cell."""
 
     name: str | None
@@ -66,8 +65,7 @@ class MatrixGroup:
     usage: GroupUsage
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedMeasure:
+class ComparedMeasure(Struct, frozen=True):
     """One measure of a comparison.
 
     Attributes:
@@ -89,8 +87,7 @@ class ComparedMeasure:
     bounds: Interval | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixComparison:
+class MatrixComparison(Struct, frozen=True):
     """Paired comparison of two targets, prompts or variants of one run.
 
     Attributes:
@@ -122,8 +119,7 @@ class MatrixComparison:
     unfinished: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RunMatrix:
+class RunMatrix(Struct, frozen=True):
     """A run with several targets, prompts or variants.
 
     Attributes:
@@ -154,7 +150,7 @@ class RunMatrix:
             f"by_{by}": tuple(replace(one, totals=one.totals.cut_short()) for one in self.groups(by))
             for by in DIMENSIONS
         }
-        return replace(self, cells=cells, comparisons=None, **groups)  # type: ignore[arg-type]  # as the fields are
+        return replace(self, cells=cells, comparisons=None, **groups)
 
     def groups(self, by: Dimension) -> tuple[MatrixGroup, ...]:
         """The totals of each target, prompt or variant."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
+
+class Pushed(Struct, frozen=True):
     """What a push did.
 
     Attributes:
@@ -26,8 +26,7 @@ class Pushed:
     skipped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LivePushed:
+class LivePushed(Struct, frozen=True):
     """What was pushed of a run while it went on.
 
     Attributes:

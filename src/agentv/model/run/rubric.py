@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct, field
 
 from agentv.model.run.grade import AskedJudge, Check
 from agentv.model.values.message import Message
@@ -76,8 +77,7 @@ WRITER_NAMES: tuple[str, ...] = (*PROMPT_VARIABLES, "transcript", "vars", "confi
 """What a Python function that writes a judge prompt may ask for; text that its mode does not have is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class RubricItem:
+class RubricItem(Struct, frozen=True):
     """One line of a checklist, or of score ranges.
 
     Attributes:
@@ -110,8 +110,7 @@ class PromptWriter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Rubric:
+class Rubric(Struct, frozen=True):
     """The criteria that a judge grades by.
 
     Attributes:
@@ -143,8 +142,7 @@ class Rubric:
     category_scores: tuple[tuple[str, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The parsed verdict of a judge.
 
     Attributes:
@@ -181,8 +179,7 @@ class Verdict:
         return 0.0 if self.satisfied is False else self.score
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeFailure(Failure):
+class JudgeFailure(Failure, frozen=True):
     """Why a judge gave no verdict, its reply (shortened), and the cost of its calls so far."""
 
     reply: str = ""
@@ -190,8 +187,7 @@ class JudgeFailure(Failure):
     cost_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The choices of a judge that saw the answers in two orders.
 
     Attributes:

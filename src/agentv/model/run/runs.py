@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.model.run.summary import Summary
 
@@ -14,8 +15,7 @@ RunState = Literal["finished", "interrupted", "being written", "unreadable"]
 """`interrupted`: it was killed, or stopped before every trial had its row."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRun:
+class ListedRun(Struct, frozen=True):
     """One run in a list.
 
     Attributes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class SampledCase:
+class SampledCase(Struct, frozen=True):
     """One case with several samples on one target, at least one of which was graded.
 
     Attributes:
@@ -36,8 +36,7 @@ class SampledCase:
     pass_hat_k_interval: Mapping[int, Interval] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
+class Samples(Struct, frozen=True):
     """Totals of the cases with several samples, without those whose samples may end early.
 
     Attributes:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 DEFAULT_ALPHA = 0.05
 
 Why = Literal["above", "below", "gate", "errored", "undecided"]
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingStop:
+class SamplingStop(Struct, frozen=True):
     """Why a case got no more samples; part of its last sample's row.
 
     Attributes:
@@ -34,8 +34,7 @@ class SamplingStop:
         return self.why if self.why == "above" or self.why == "below" else None  # noqa: PLR1714  # mypy reads it so
 
 
-@dataclass(frozen=True, slots=True)
-class EarlyCase:
+class EarlyCase(Struct, frozen=True):
     """A case that failed or was not decided, of those whose samples end where they are.
 
     Attributes:
@@ -53,8 +52,7 @@ class EarlyCase:
     stopped: SamplingStop
 
 
-@dataclass(frozen=True, slots=True)
-class EarlyStops:
+class EarlyStops(Struct, frozen=True):
     """How the cases of a run ended whose samples end where they are decided.
 
     Attributes:

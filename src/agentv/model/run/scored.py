@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.model.run.grade import Check
 from agentv.model.values.values import EMPTY, JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class AssertionScore:
+class AssertionScore(Struct, frozen=True):
     """The verdict of a custom assertion; `passed` or `score` is required.
 
     Attributes:

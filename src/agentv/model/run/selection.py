@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agentv.model.run.trial import Status
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Filters for trials. Values of the same kind are ORed, different kinds are ANDed; an empty filter matches all.
 
     Attributes:

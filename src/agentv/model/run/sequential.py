@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 NOT_DRAWN = "not-drawn"
 """The code of trials that were not run since the comparison was decided before their case was drawn."""
@@ -11,8 +12,7 @@ NOT_DRAWN = "not-drawn"
 SequentialVerdict = Literal["better", "worse", "non-inferior", "inconclusive"]
 
 
-@dataclass(frozen=True, slots=True)
-class SequentialComparison:
+class SequentialComparison(Struct, frozen=True):
     """What the cases that were drawn show of a run against its base. Rates are those of samples that passed.
 
     Attributes:

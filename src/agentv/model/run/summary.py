@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
@@ -25,8 +27,7 @@ _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
 _OF_THE_RULE = ("rule_judged", "rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedCases:
+class SelectedCases(Struct, frozen=True):
     """A run of a part of its cases.
 
     Attributes:
@@ -42,8 +43,7 @@ class SelectedCases:
     of_trials: int
 
 
-@dataclass(frozen=True, slots=True)
-class CaseRule:
+class CaseRule(Struct, frozen=True):
     """How the samples of a case become its verdict, where all cases have the same rule."""
 
     repeat: int
@@ -51,8 +51,7 @@ class CaseRule:
     threshold: float
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """The totals of a run.
 
     Attributes:
@@ -146,11 +145,11 @@ class Summary:
             "mean_score_interval": None,
         }
         matrix = None if self.matrix is None else self.matrix.cut_short()
-        return replace(self, cut=cut, matrix=matrix, **without, **groups)  # type: ignore[arg-type]  # as the fields are
+        return replace(self, cut=cut, matrix=matrix, **without, **groups)
 
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, always with its keys in the same order; some only where they are known."""
-        found = asdict(self)
+        found = to_builtins(self)
         for name in ("judges", "gates", "by_variant"):
             if not found[name]:
                 del found[name]

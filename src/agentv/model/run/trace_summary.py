@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.model.values.message import Message
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep
@@ -12,8 +13,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """What the target says that its call used; None where unknown."""
 
     token_usage: TokenUsage | None = None
@@ -21,8 +21,7 @@ class Spent:
     duration_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCount:
+class ToolCount(Struct, frozen=True):
     """How often a tool was called, and how many of the calls failed."""
 
     name: str
@@ -30,8 +29,7 @@ class ToolCount:
     errors: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSummary:
+class TraceSummary(Struct, frozen=True):
     """Counts over the trace or the transcript of one answer.
 
     Attributes:

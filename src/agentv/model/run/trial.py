@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from agentv.model.run.grade import Grade
 from agentv.model.run.sampling import SamplingStop
@@ -23,8 +24,7 @@ Status = Literal["passed", "failed", "errored", "skipped", "shown"]
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One planned execution of one case on one target.
 
     Attributes:
@@ -88,8 +88,7 @@ class Trial:
         return named or self.judge
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The grade of one assertion inside a finished trial."""
 
     entry: AssertionEntry
@@ -97,8 +96,7 @@ class Score:
     duration_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class TrialResult:
+class TrialResult(Struct, frozen=True):
     """One finished trial.
 
     Attributes:

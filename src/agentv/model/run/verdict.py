@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.model.run.grade import PLACES, reaches, weighted_mean
 from agentv.model.run.trial import Score
@@ -12,8 +14,7 @@ from agentv.model.suite.conversation import Aggregation
 from agentv.model.values.response import Failure
 
 
-@dataclass(frozen=True, slots=True)
-class Combined:
+class Combined(Struct, frozen=True):
     """The verdict over a list of graded assertions.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.changes import WorkspaceChanges
@@ -11,8 +12,7 @@ from agentv.model.values.trace import Trace
 from agentv.model.values.values import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class AgentWork:
+class AgentWork(Struct, frozen=True):
     """The work of one trial.
 
     Attributes:
@@ -28,7 +28,7 @@ class AgentWork:
     sandbox: SandboxName | None = None
     trace: Trace | None = None
     changes: WorkspaceChanges | None = None
-    logs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    logs: Mapping[str, bytes] = field(default_factory=dict)
     kept: str | None = None
     ignored: tuple[str, ...] = ()
     tool_state: JsonObject | None = None
@@ -39,8 +39,7 @@ class AgentWork:
         return self.trace.agent_version if self.trace is not None else ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredWork:
+class StoredWork(Struct, frozen=True):
     """What a row says of the work of its agent.
 
     Attributes:

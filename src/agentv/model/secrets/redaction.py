@@ -11,6 +11,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
+from msgspec import structs
+
 from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.secrets.secret_forms import is_searched
@@ -86,7 +88,7 @@ class Redactor:
 
     def redact_answer(self, answer: TargetResponse) -> TargetResponse:
         """The answer of a target without secrets."""
-        return replace(
+        return structs.replace(
             answer,
             output=self._maybe(answer.output),
             messages=tuple(self._message(message) for message in answer.messages),
@@ -100,7 +102,7 @@ class Redactor:
 
     def redact_result(self, result: TrialResult) -> TrialResult:
         """A finished trial without secrets in anything that is written or shown of it."""
-        return replace(
+        return structs.replace(
             result,
             trial=self._trial(result.trial),
             output=self._maybe(result.output),
@@ -134,7 +136,7 @@ class Redactor:
         if not self._values:
             return context
         return tuple(
-            replace(
+            structs.replace(
                 one, text=self.redact(one.text), source=self._maybe(one.source), metadata=self._object(one.metadata)
             )
             for one in context
@@ -148,10 +150,10 @@ class Redactor:
 
     def _trial(self, trial: Trial) -> Trial:
         case = trial.case
-        return replace(
+        return structs.replace(
             trial,
-            suite=replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path)),
-            case=replace(
+            suite=structs.replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path)),
+            case=structs.replace(
                 case,
                 id=self.redact(case.id),
                 vars=self._object(case.vars),
@@ -164,18 +166,20 @@ class Redactor:
                 expected_output=tuple(self._message(message) for message in case.expected_output),
                 turns=tuple(self._turn(turn) for turn in case.turns),
             ),
-            target=replace(trial.target, name=self.redact(trial.target.name)),
-            variant=trial.variant and replace(trial.variant, name=self.redact(trial.variant.name)),
+            target=structs.replace(trial.target, name=self.redact(trial.target.name)),
+            variant=trial.variant and structs.replace(trial.variant, name=self.redact(trial.variant.name)),
         )
 
     def _turn(self, turn: Turn) -> Turn:
-        return replace(turn, expected_output=tuple(self._message(message) for message in turn.expected_output))
+        return structs.replace(turn, expected_output=tuple(self._message(message) for message in turn.expected_output))
 
     def _score(self, score: Score) -> Score:
         entry = score.entry
-        settings = replace(entry.settings, name=self.redact(entry.name))
+        settings = structs.replace(entry.settings, name=self.redact(entry.name))
         span = entry.span and entry.span._replace(file=self.redact(entry.span.file))
-        return replace(score, entry=replace(entry, settings=settings, span=span), grade=self.redact_grade(score.grade))
+        return structs.replace(
+            score, entry=structs.replace(entry, settings=settings, span=span), grade=self.redact_grade(score.grade)
+        )
 
     def _asked(self, asked: AskedJudge | None) -> AskedJudge | None:
         """The judge that was asked. A rubric with a secret is known by the hash of what is shown of it."""
@@ -184,14 +188,14 @@ class Redactor:
         rubric = self.redact(asked.rubric)
         digest = asked.rubric_sha256 if rubric == asked.rubric else sha256(rubric.encode()).hexdigest()
         judge, model = self.redact(asked.judge), self.redact(asked.model)
-        return replace(asked, judge=judge, model=model, rubric=rubric, rubric_sha256=digest)
+        return structs.replace(asked, judge=judge, model=model, rubric=rubric, rubric_sha256=digest)
 
     def redact_grade(self, grade: Grade) -> Grade:
         """What an assertion says of an answer, without secrets."""
-        return replace(
+        return structs.replace(
             grade,
             checks=tuple(
-                replace(check, text=self.redact(check.text), evidence=self._maybe(check.evidence))
+                structs.replace(check, text=self.redact(check.text), evidence=self._maybe(check.evidence))
                 for check in grade.checks
             ),
             reason=self._maybe(grade.reason),
@@ -201,14 +205,16 @@ class Redactor:
         )
 
     def _failure(self, failure: Failure | None) -> Failure | None:
-        clean = failure and replace(failure, message=self.redact(failure.message))
-        return replace(clean, attempts=self._attempts(clean.attempts)) if isinstance(clean, CallFailure) else clean
+        clean = failure and structs.replace(failure, message=self.redact(failure.message))
+        return (
+            structs.replace(clean, attempts=self._attempts(clean.attempts)) if isinstance(clean, CallFailure) else clean
+        )
 
     def _attempts(self, attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
-        return tuple(replace(one, message=self.redact(one.message)) for one in attempts)
+        return tuple(structs.replace(one, message=self.redact(one.message)) for one in attempts)
 
     def _message(self, message: Message) -> Message:
-        return replace(
+        return structs.replace(
             message,
             content=self._content(message.content),
             name=self._maybe(message.name),
@@ -225,14 +231,14 @@ class Redactor:
             return TextBlock(self.redact(block.value))
         value, path = self.redact(block.value), self._maybe(block.path)
         if isinstance(block, ImageBlock):
-            return replace(block, value=value, path=path)
+            return structs.replace(block, value=value, path=path)
         if isinstance(block, DocumentBlock):
-            return replace(block, value=value, path=path or "", media_type=self.redact(block.media_type))
+            return structs.replace(block, value=value, path=path or "", media_type=self.redact(block.media_type))
         return FileBlock(value, path or "", self.redact(block.text))
 
     def _call(self, call: ToolCall) -> ToolCall:
         name, arguments = self.redact(call.name), self._object(call.arguments)
         output, native_name = self._maybe(call.output), self._maybe(call.native_name)
-        return replace(
+        return structs.replace(
             call, name=name, arguments=arguments, id=self._maybe(call.id), output=output, native_name=native_name
         )

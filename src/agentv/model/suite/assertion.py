@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from agentv.model.values.span import Span
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(Struct, frozen=True):
     """How the output is reshaped for one assertion.
 
     `expression` is a Jinja expression over `output`, a path such as `$.a.b`, the name of a Python function in `file`,
@@ -21,8 +21,7 @@ class Transform:
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AssertionSettings:
+class AssertionSettings(Struct, frozen=True):
     """The keys that every assertion takes (SPEC section 7.1).
 
     Attributes:
@@ -51,8 +50,7 @@ class AssertionOptions(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class AssertionEntry:
+class AssertionEntry(Struct, frozen=True):
     """One assertion of one case: its canonical type, its frozen options, and the settings common to all types.
 
     Attributes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class KeyFact:
+
+class KeyFact(Struct, frozen=True):
     """Environment variables of which a target needs one.
 
     Attributes:
@@ -21,8 +21,7 @@ class KeyFact:
     needed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
+class CheckOutcome(Struct, frozen=True):
     """Result of a check call.
 
     Attributes:
@@ -40,8 +39,7 @@ class CheckOutcome:
     agent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTarget:
+class ListedTarget(Struct, frozen=True):
     """One target that suites and the command line can use.
 
     Attributes:
@@ -69,8 +67,7 @@ class ListedTarget:
     check: CheckOutcome | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListedProvider:
+class ListedProvider(Struct, frozen=True):
     """A provider that could be used.
 
     Attributes:
@@ -92,8 +89,7 @@ class ListedProvider:
         return self.fix is None and all(key.found or not key.needed for key in self.keys)
 
 
-@dataclass(frozen=True, slots=True)
-class TargetsListing:
+class TargetsListing(Struct, frozen=True):
     """All of it.
 
     Attributes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.message import Message
@@ -13,8 +15,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.span import Span
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One question of a case, and what grades its answer.
 
     Attributes:
@@ -34,8 +35,7 @@ OnTurnFailure = Literal["continue", "stop"]
 OnDependencyFailure = Literal["skip", "fail", "run"]
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """How the turns of a case follow each other, and how their scores make the case's.
 
     Attributes:
@@ -66,16 +66,14 @@ class Flow:
 PLAIN = Flow()
 
 
-@dataclass(frozen=True, slots=True)
-class Dependency:
+class Dependency(Struct, frozen=True):
     """A case that must pass before another one runs, and its position in the file."""
 
     id: str
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """Dependencies of one case on others of its suite.
 
     Attributes:

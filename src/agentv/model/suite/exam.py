@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, get_args
+
+from msgspec import Struct, field
 
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, JsonObject
@@ -34,8 +35,7 @@ def normalised(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
-@dataclass(frozen=True, slots=True)
-class Exam:
+class Exam(Struct, frozen=True):
     """Marks a suite as the exam of a prompt, and contains the data to record it.
 
     Attributes:
@@ -50,13 +50,12 @@ class Exam:
 
     prompt: str
     directory: str
-    texts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    texts: Mapping[str, bytes] = field(default_factory=dict)
     other_model: bool = False
     queries: Mapping[str, bool] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptMeta:
+class PromptMeta(Struct, frozen=True):
     """What `meta.yaml` says of a prompt.
 
     Attributes:
@@ -76,8 +75,7 @@ class PromptMeta:
     places: Mapping[str, Span] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ExamRow:
+class ExamRow(Struct, frozen=True):
     """One row of `.eval.jsonl`: a complete or incomplete exam.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 ModelProtocol = Literal["openai", "anthropic", "gemini"]
 """Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""
@@ -34,8 +35,7 @@ _BASE_URLS: Mapping[ModelProtocol, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ModelUpstream:
+class ModelUpstream(Struct, frozen=True):
     """The model API that the gateway forwards the calls of one target to.
 
     Attributes:
@@ -47,8 +47,12 @@ class ModelUpstream:
 
     protocol: ModelProtocol
     base_url: str
-    api_key: str = field(repr=False)
+    api_key: str
     faults: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The API without its key."""
+        return f"ModelUpstream(protocol={self.protocol!r}, base_url={self.base_url!r}, faults={self.faults!r})"
 
     @classmethod
     def known_to(
@@ -71,8 +75,7 @@ class ModelUpstream:
         return self.api_key == text or (len(self.api_key) >= SHORTEST_KEY and self.api_key in text)
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayAccess:
+class GatewayAccess(Struct, frozen=True):
     """How the agent of one trial reaches the gateway.
 
     Attributes:
@@ -82,8 +85,12 @@ class GatewayAccess:
     """
 
     url: str
-    token: str = field(repr=False)
+    token: str
     socket: str = ""
+
+    def __repr__(self) -> str:
+        """The address without the token."""
+        return f"GatewayAccess(url={self.url!r}, socket={self.socket!r})"
 
     def base_url(self, protocol: ModelProtocol) -> str:
         """The base URL of a protocol, as the provider's SDK takes it."""

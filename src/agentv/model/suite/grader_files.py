@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from agentv.model.suite.search_paths import SearchPaths
 
 
-@dataclass(slots=True)
-class GraderFiles:
+class GraderFiles(Struct):
     """What the files behind the assertions of a suite held when each was first read.
 
     A long file of cases is read again while they run; what was seen first is what counts.

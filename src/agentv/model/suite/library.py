@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from agentv.model.suite.exam import DESCRIPTION, TARGET, ExamRow, PromptStatus
 from agentv.model.values.message import Message
@@ -20,8 +21,7 @@ def called(path: str) -> str:
     return "description" if path == DESCRIPTION else path
 
 
-@dataclass(frozen=True, slots=True)
-class TextChange:
+class TextChange(Struct, frozen=True):
     """A text that changed after the exam.
 
     Attributes:
@@ -32,8 +32,7 @@ class TextChange:
     kind: ChangeKind
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPrompt:
+class ListedPrompt(Struct, frozen=True):
     """One prompt of a library.
 
     Attributes:
@@ -55,8 +54,7 @@ class ListedPrompt:
     wrong: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PromotionGate:
+class PromotionGate(Struct, frozen=True):
     """Whether a prompt may be promoted.
 
     Attributes:
@@ -73,8 +71,7 @@ class PromotionGate:
         return self.to is not None and not self.reasons
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPrompt:
+class ShownPrompt(Struct, frozen=True):
     """All data on one prompt.
 
     Attributes:
@@ -100,8 +97,7 @@ class ShownPrompt:
     gate: PromotionGate = field(default_factory=lambda: PromotionGate(None))
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Struct, frozen=True):
     """What a model would see of one case of an exam."""
 
     prompt: str
@@ -109,8 +105,7 @@ class Rendered:
     messages: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TextDifference:
+class TextDifference(Struct, frozen=True):
     """One text of an exam, as examined and as it is now.
 
     Attributes:
@@ -125,8 +120,7 @@ class TextDifference:
     lost: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PromptDiff:
+class PromptDiff(Struct, frozen=True):
     """A prompt and the texts of its last exam attempt; `exam_row` is None if there is none to compare with."""
 
     prompt: str
@@ -134,8 +128,7 @@ class PromptDiff:
     differences: tuple[TextDifference, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Covered:
+class Covered(Struct, frozen=True):
     """What evidence covers: path → sha256.
 
     Attributes:
@@ -149,8 +142,7 @@ class Covered:
     now: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Promotion:
+class Promotion(Struct, frozen=True):
     """Result of a promotion or demotion.
 
     Attributes:
@@ -172,8 +164,7 @@ class Promotion:
         return self.gate.to is not None and not self.gate.open
 
 
-@dataclass(frozen=True, slots=True)
-class ExamReport:
+class ExamReport(Struct, frozen=True):
     """One exam in a run, and its effect on the prompt.
 
     Attributes:

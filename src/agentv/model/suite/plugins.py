@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 PluginStatus = Literal["ok", "shadowed", "broken"]
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPlugin:
+class ListedPlugin(Struct, frozen=True):
     """One plugin.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryFile:
+class RepositoryFile(Struct, frozen=True):
     """A file that a URL of a git host names (SPEC section 5).
 
     Attributes:
@@ -27,8 +26,7 @@ class RepositoryFile:
         return f"{self.host}/{self.repository}"
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(Struct, frozen=True):
     """One commit of a repository as plain files.
 
     Attributes:
@@ -48,8 +46,7 @@ class Checkout:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailable(Struct, frozen=True):
     """Why there is no checkout.
 
     Attributes:

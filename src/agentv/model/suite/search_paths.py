@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPaths:
+class SearchPaths(Struct, frozen=True):
     """The variables of an environment that say where code lies, as they are written.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct, field
 
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.conversation import PLAIN, Dependency, Flow, Link, OnDependencyFailure, Turn
@@ -35,8 +36,7 @@ MIN_PASS_RATE = 0.8
 Until = Literal["decided"]
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """When to retry a failed call; the defaults are AgentV's.
 
     Attributes:
@@ -55,16 +55,14 @@ class Retry:
 DEFAULT_RETRY = Retry()
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """Rate limits of a target; None: no limit of its own."""
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """A setting of a target that an environment variable may give (`registry.fields.FromEnvironment`).
 
     Attributes:
@@ -82,8 +80,7 @@ class Variable:
     secret: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TargetSpec:
+class TargetSpec(Struct, frozen=True):
     """A configured system under test, or judge: the provider's frozen settings and the keys of every target.
 
     Attributes:
@@ -120,9 +117,9 @@ class TargetSpec:
     unset: tuple[Diagnostic, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     unfollowed: bool = False
-    search: SearchPaths | None = field(default=None, compare=False)
+    search: SearchPaths | None = None
     plugin: str = ""
-    upstream: ModelUpstream | None = field(default=None, repr=False, compare=False)
+    upstream: ModelUpstream | None = None
 
     @property
     def missing(self) -> tuple[Variable, ...]:
@@ -141,8 +138,7 @@ def embeds(spec: TargetSpec) -> bool:
     return bool(getattr(spec.settings, "embeds", False))
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunSettings(Struct, frozen=True):
     """The suite's `run:` block. None: not said, so the next level decides.
 
     Attributes:
@@ -179,16 +175,14 @@ class RunSettings:
     min_pass_rate: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeMinimums:
+class JudgeMinimums(Struct, frozen=True):
     """How well a judge must agree with people, by their labels; None: no matter."""
 
     tpr: float | None = None
     tnr: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One test in a suite.
 
     Attributes:
@@ -262,8 +256,7 @@ class Cases(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(Struct, frozen=True):
     """One eval file, loaded.
 
     Attributes:
@@ -322,6 +315,6 @@ class Suite:
     graders: GraderFiles | None = None
     root: str = ""
     variants: tuple[Variant, ...] = ()
-    own_env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    own_env: Mapping[str, str] = field(default_factory=dict)
     workspaces: WorkspaceUse = WorkspaceUse()
     judge_minimums: JudgeMinimums | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json, JsonObject
@@ -13,8 +14,7 @@ FIRST_SANDBOX_PORT = 61_001
 """Port of the first server over HTTP on the loopback of a sandbox with a network of its own; the others follow."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFailure:
+class ToolFailure(Struct, frozen=True):
     """Failures of a scripted tool.
 
     Attributes:
@@ -26,8 +26,7 @@ class ToolFailure:
     calls: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedTool:
+class ScriptedTool(Struct, frozen=True):
     """One tool of a scripted server.
 
     Attributes:
@@ -66,8 +65,7 @@ class ScriptedTool:
         return tuple(declared) if isinstance(declared, Mapping) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedServer:
+class ScriptedServer(Struct, frozen=True):
     """An MCP server that agentv provides, one instance for each trial.
 
     Attributes:
@@ -98,13 +96,18 @@ def is_schema(params: JsonObject) -> bool:
     return params.get("type") == "object" and isinstance(params.get("properties", EMPTY), Mapping)
 
 
-@dataclass(frozen=True, slots=True)
-class McpServer:
+class McpServer(Struct, frozen=True):
     """An MCP server for an agent: a program on stdio, or a URL."""
 
     name: str
     transport: Literal["stdio", "http"] = "stdio"
     command: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The server without its environment and headers, which may hold secrets."""
+        return (
+            f"McpServer(name={self.name!r}, transport={self.transport!r}, command={self.command!r}, url={self.url!r})"
+        )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.model.values.span import Span
 
@@ -22,8 +24,7 @@ WORKSPACE = "{WORKSPACE}"
 """What stands for the path of the workspace in a command."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceCommand:
+class WorkspaceCommand(Struct, frozen=True):
     """A command of `setup`, a hook or a solution: a list of words, or a line for the shell.
 
     Attributes:
@@ -59,8 +60,7 @@ class WorkspaceCommand:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedFiles:
+class CopiedFiles(Struct, frozen=True):
     """A file or directory that is copied into a workspace.
 
     Attributes:
@@ -75,8 +75,7 @@ class CopiedFiles:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceRepository:
+class WorkspaceRepository(Struct, frozen=True):
     """A git repository that is checked out into a workspace.
 
     Attributes:
@@ -95,8 +94,7 @@ class WorkspaceRepository:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """Commands around the trials of a suite and around each trial; a failed one is an error of what it precedes."""
 
     before_all: tuple[WorkspaceCommand, ...] = ()
@@ -105,8 +103,7 @@ class Hooks:
     after_all: tuple[WorkspaceCommand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DockerImage:
+class DockerImage(Struct, frozen=True):
     """What `sandbox: docker` runs in: an image, or the directory that one is built from."""
 
     image: str = ""
@@ -116,8 +113,7 @@ class DockerImage:
     mounts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceSpec:
+class WorkspaceSpec(Struct, frozen=True):
     """What the workspace of each trial of a case is made of, and what confines the agent to it.
 
     Attributes:
@@ -152,8 +148,7 @@ class WorkspaceSpec:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Struct, frozen=True):
     """A known good result of a case, in the order in which it is applied to a new workspace.
 
     Attributes:
@@ -167,8 +162,7 @@ class Solution:
     commands: tuple[WorkspaceCommand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceUse:
+class WorkspaceUse(Struct, frozen=True):
     """What the cases of a suite ask of workspaces.
 
     Attributes:
@@ -184,8 +178,7 @@ class WorkspaceUse:
         return bool(self.sandboxes)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkLimits:
+class WorkLimits(Struct, frozen=True):
     """How much an agent may do in one trial; None: there is no such limit.
 
     Attributes:
@@ -202,8 +195,7 @@ class WorkLimits:
 NO_WORK_LIMITS = WorkLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """One way to equip the same agent: an axis of the matrix, beside targets and prompts.
 
     Attributes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.tool_names import TOOLS, canonical_name
@@ -44,8 +45,7 @@ def usage_of_turn(agent: str, reported: TokenUsage | None, *, called_tools: bool
     return None if called_tools and agent in _COUNT_LAST_CALL else reported
 
 
-@dataclass(frozen=True, slots=True)
-class AcpToolNames:
+class AcpToolNames(Struct, frozen=True):
     """The names of a tool: canonical, and as the agent calls it."""
 
     name: str

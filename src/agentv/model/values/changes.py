@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 ChangeKind = Literal["added", "modified", "deleted", "renamed"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """One changed file.
 
     Attributes:
@@ -29,8 +29,7 @@ class FileChange:
     binary: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceChanges:
+class WorkspaceChanges(Struct, frozen=True):
     """All changes of one trial.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """A request of an agent to its model.
 
     Attributes:
@@ -18,11 +17,10 @@ class ModelRequest:
     protocol: str
     method: str
     path: str
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReply:
+class ModelReply(Struct, frozen=True):
     """The reply to such a request.
 
     Attributes:
@@ -32,5 +30,5 @@ class ModelReply:
 
     status: int
     content_type: str
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
     complete: bool = True

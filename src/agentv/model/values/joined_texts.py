@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 _DEEPEST = 100
 
@@ -38,8 +39,7 @@ class Piece(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedText:
+class JoinedText(Struct, frozen=True):
     """The texts at one place of several values, as one."""
 
     pieces: list[Piece]
@@ -52,8 +52,7 @@ class JoinedText:
         return self.pieces[start : bisect_right(self.pieces, last - 1, lo=start, key=begins)]
 
 
-@dataclass(slots=True)
-class PieceChanges:
+class PieceChanges(Struct):
     """Changes of pieces; those of one piece are added in their order."""
 
     _by_value: dict[int, dict[int, list[Change]]] = field(default_factory=dict)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
@@ -17,16 +18,14 @@ _STEP = lazy_pattern(
 _SHOWN_KEYS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPath:
+class JsonPath(Struct, frozen=True):
     """A path, parsed. A name finds a key; `[0]`, and a name of digits alone, the item of a list."""
 
     text: str
     steps: tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """A path matches nothing. `message` says where it ended and what is there instead."""
 
     message: str

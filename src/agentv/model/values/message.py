@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.model.values.tool_names import names_of
 from agentv.model.values.values import Json, JsonObject
@@ -14,15 +16,13 @@ Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[str, ...] = get_args(Role)
 
 
-@dataclass(frozen=True, slots=True)
-class TextBlock:
+class TextBlock(Struct, frozen=True):
     """A piece of text inside a message."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileBlock:
+class FileBlock(Struct, frozen=True):
     """A text file attached to a message: `value` as written, `path` as found, `text` as read."""
 
     value: str
@@ -30,8 +30,7 @@ class FileBlock:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImageBlock:
+class ImageBlock(Struct, frozen=True):
     """A picture attached to a message: `value` as written, `path` where it lies on disk, else it is a URL.
 
     `digest` is the sha256 of a file's bytes; with it another picture under the same path makes another question.
@@ -42,8 +41,7 @@ class ImageBlock:
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentBlock:
+class DocumentBlock(Struct, frozen=True):
     """A PDF attached to a message: `value` as written, `path` as found, and the digest of its bytes.
 
     In an answer it is a file of any `media_type` that the target names; nobody has read it yet.
@@ -59,8 +57,7 @@ Block: TypeAlias = TextBlock | FileBlock | ImageBlock | DocumentBlock
 Content: TypeAlias = "str | JsonObject | tuple[Block, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A tool call in an assistant message.
 
     Attributes:
@@ -93,8 +90,7 @@ class ToolCall:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One turn of a conversation."""
 
     role: Role

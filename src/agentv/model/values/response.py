@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.model.values.message import Message
 from agentv.model.values.retrieved import RetrievedText
@@ -16,8 +18,7 @@ RUN_INTERRUPTED = "interrupted"
 """Code of a failure of a call that the user ended early. Its trial runs again when the run is resumed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why there is no answer or grade. `code` is stable, such as `timeout` or `empty-output`."""
 
     code: str
@@ -25,8 +26,7 @@ class Failure:
     retryable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RateLimits:
+class RateLimits(Struct, frozen=True):
     """Remaining rate limits after a call, as reported by the provider; None if unknown.
 
     Attributes:
@@ -40,8 +40,7 @@ class RateLimits:
     tokens_reset_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One failed attempt of a call, followed by a retry or by giving up.
 
     Attributes:
@@ -56,8 +55,7 @@ class Attempt:
     waited_ms: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class CallFailure(Failure):
+class CallFailure(Failure, frozen=True):
     """Why a network call gave no answer, with the data that decides on a retry.
 
     Attributes:
@@ -77,8 +75,7 @@ class CallFailure(Failure):
     response: TargetResponse | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Embeddings:
+class Embeddings(Struct, frozen=True):
     """Embeddings: one vector per text, in order and of equal length."""
 
     vectors: tuple[tuple[float, ...], ...]
@@ -93,8 +90,7 @@ STRUCTURED = "structured_output"
 """Key of `metadata`: the answer was a value, and `output` is its JSON. Code that grades it gets the value."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetResponse:
+class TargetResponse(Struct, frozen=True):
     """The answer of a target.
 
     Attributes:
@@ -128,7 +124,7 @@ class TargetResponse:
     earlier: bool = False
     trace: Trace | None = None
     metered: bool = False
-    logs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    logs: Mapping[str, bytes] = field(default_factory=dict)
     context: tuple[RetrievedText, ...] = ()
     ignored: tuple[str, ...] = ()
     thoughts: str = ""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
@@ -25,8 +26,7 @@ _OWN_KEYS = frozenset((*TEXT_KEYS, *SOURCE_KEYS, "score", "metadata"))
 _DEEPEST = 100
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievedText:
+class RetrievedText(Struct, frozen=True):
     """One retrieved text.
 
     Attributes:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from agentv.model.values.message import Role
 from agentv.model.values.usage import TokenUsage
@@ -32,8 +34,7 @@ Evidence = Literal["agent", "gateway", "tools"]
 """Who saw it: the agent reported it, our gateway or our tool server did."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageStep:
+class MessageStep(Struct, frozen=True):
     """A message. Times are milliseconds from the start of the trace; None where unknown.
 
     Attributes:
@@ -48,8 +49,7 @@ class MessageStep:
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallStep:
+class ToolCallStep(Struct, frozen=True):
     """A call of a tool.
 
     Attributes:
@@ -77,8 +77,7 @@ class ToolCallStep:
         return self.status == "failed" or self.error is not None
 
 
-@dataclass(frozen=True, slots=True)
-class UsageStep:
+class UsageStep(Struct, frozen=True):
     """One call of a model, and what it used.
 
     Attributes:
@@ -97,11 +96,10 @@ class UsageStep:
     def __post_init__(self) -> None:
         """Set a cost of 0 beside tokens to None."""
         if self.cost_usd == 0 and self.tokens is not None and self.evidence == "agent":
-            object.__setattr__(self, "cost_usd", None)
+            force_setattr(self, "cost_usd", None)
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionStep:
+class PermissionStep(Struct, frozen=True):
     """A permission that the agent asked for, and what it was told."""
 
     tool: str
@@ -127,8 +125,7 @@ def depths_of(steps: Sequence[Step], deepest: int) -> list[int]:
     return depths
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """All steps of one trial, in order.
 
     Attributes:
@@ -152,7 +149,7 @@ class Trace:
     session_cost_usd: float | None = None
     duration_ms: float | None = None
     metadata: JsonObject = field(default=EMPTY)
-    native: bytes = field(default=b"", repr=False)
+    native: bytes = b""
     native_name: str = ""
     partial: str = ""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import TargetResponse

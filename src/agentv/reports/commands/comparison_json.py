@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from math import isfinite
+
+from msgspec import to_builtins
 
 from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Interval, Judgement, Matrix, MovedCase, RunLabel
@@ -36,7 +37,7 @@ def _comparison(found: Comparison, here: str) -> dict[str, Piecewise]:
         **_judgement(found.whole),
         **_plan(found.whole),
         "notes": list(found.notes),
-        **({"corrected": asdict(found.corrected)} if found.corrected is not None else {}),
+        **({"corrected": to_builtins(found.corrected)} if found.corrected is not None else {}),
         **(
             {f"by_{found.question.by}": {one.name: _judgement(one.judgement) for one in found.groups}}
             if found.groups
@@ -90,7 +91,7 @@ def _run_comparison(found: RunComparison, here: str) -> dict[str, Json]:
         "alpha": found.question.alpha,
         "tests": found.tests,
         "comparisons": [
-            {**asdict(one), "lost": [{**key._asdict(), "status": loss} for key, loss in lost.items()]}
+            {**to_builtins(one), "lost": [{**key._asdict(), "status": loss} for key, loss in lost.items()]}
             for one, lost in zip(found.comparisons, found.lost, strict=True)
         ],
     }
@@ -156,9 +157,9 @@ def _interval(interval: Interval | None) -> Json:
 def _moved(one: MovedCase) -> Json:
     return {
         **_pair(one.pair),
-        "base": asdict(one.before),
-        "candidate": asdict(one.after),
-        "changed_checks": [asdict(change) for change in one.changes],
+        "base": to_builtins(one.before),
+        "candidate": to_builtins(one.after),
+        "changed_checks": [to_builtins(change) for change in one.changes],
     }
 
 

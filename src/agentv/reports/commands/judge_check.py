@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from agentv.model.run.labelled.labels import Label
 from agentv.model.values.formatting import plural
@@ -238,9 +239,9 @@ def _judge_json(found: CheckedJudge, run: str | None) -> Json:
         "assertion": found.assertion,
         "judge": found.judge or None,
         "model": found.model,
-        "labels": dict(asdict(found.counts)),
+        "labels": dict(to_builtins(found.counts)),
         "notes": _remarks(found, run),
-        "confusion_matrix": dict(asdict(found.matrix)),
+        "confusion_matrix": dict(to_builtins(found.matrix)),
         "judge_pass_rate": found.judge_rate[0],
         "judge_pass_rate_interval": None if found.judge_rate[1] is None else list(found.judge_rate[1]),
         "corrected_pass_rate": _estimated(found.corrected),
@@ -261,7 +262,7 @@ def _judge_json(found: CheckedJudge, run: str | None) -> Json:
         else {"answers": people.answers, "agreement": people.agreement, "alpha": _estimated(people.alpha)},
         "alternative_annotator": None
         if found.alternative is None
-        else {**asdict(found.alternative), "passed": found.alternative.passed},
+        else {**to_builtins(found.alternative), "passed": found.alternative.passed},
         "more_labels": None
         if more is None
         else {"labels": more.labels, "reach": more.reach, "enough": more.enough, "goal": NARROW},

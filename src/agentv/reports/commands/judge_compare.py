@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.values import Json
@@ -219,7 +220,7 @@ def _judge_json(one: ComparedJudge) -> Json:
         "votes": one.votes,
         "errors": one.errors,
         "error": one.error,
-        "confusion_matrix": None if one.matrix is None else dict(asdict(one.matrix)),
+        "confusion_matrix": None if one.matrix is None else dict(to_builtins(one.matrix)),
         "accuracy": _estimated(accuracy.accuracy if accuracy else None),
         "tpr": _estimated(accuracy.tpr if accuracy else None),
         "tnr": _estimated(accuracy.tnr if accuracy else None),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from agentv.model.run.listing import ListedCase, ListedTotals
 from agentv.model.values.formatting import money, plural
@@ -57,11 +58,11 @@ def listed_json(cases: Iterable[ListedCase], totals: ListedTotals, here: str) ->
         last = json.dumps(_case_json(case, here))
     if last is not None:
         yield last
-    yield f'], "totals": {json.dumps(asdict(totals))}}}'
+    yield f'], "totals": {json.dumps(to_builtins(totals))}}}'
 
 
 def _case_json(case: ListedCase, here: str) -> dict[str, Json]:
-    found: dict[str, Json] = asdict(case)
+    found: dict[str, Json] = to_builtins(case)
     del found["place"]
     if case.variant is None:
         del found["variant"]

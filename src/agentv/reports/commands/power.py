@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from math import isfinite
 from typing import Literal
+
+from msgspec import to_builtins
 
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
@@ -111,7 +113,7 @@ def power_json(shown: PlanShown) -> str:
         document["from"] = {"run_id": pilot.run_id, "cases": pilot.cases, "repeat": pilot.repeat, "trials": counted}
         document["mean_score"] = pilot.mean.mean
         document["mean_score_interval"] = [pilot.mean.low, pilot.mean.high] if isfinite(pilot.mean.low) else None
-        document["disagreement"] = None if pilot.disagreement is None else asdict(pilot.disagreement)
+        document["disagreement"] = None if pilot.disagreement is None else to_builtins(pilot.disagreement)
         document["noise"] = _noise_json(pilot.scores)
     return json.dumps(document, indent=2)
 

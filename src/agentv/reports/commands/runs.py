@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
@@ -115,8 +116,8 @@ def _json(run: ListedRun, here: str) -> dict[str, Json]:
         "targets": list(run.targets),
         "planned": run.planned,
         "done": run.done,
-        "cases": None if summary is None else asdict(summary.cases),
-        "trials": None if summary is None else asdict(summary.trials),
+        "cases": None if summary is None else to_builtins(summary.cases),
+        "trials": None if summary is None else to_builtins(summary.trials),
         "pass_rate": None if summary is None else summary.pass_rate,
         "pass_rate_interval": None if summary is None else list(summary.pass_rate_interval or ()) or None,
         "pass_rate_bounds": None if summary is None else list(summary.pass_rate_bounds or ()) or None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
 from agentv.model.values.formatting import duration
@@ -200,13 +201,13 @@ def targets_json(listing: TargetsListing, *, here: str) -> str:
     shown: dict[str, Json] = {
         "file": shown_from(listing.file, here) if listing.file else None,
         "targets": [_target_json(one, here) for one in listing.targets],
-        "providers": [{**asdict(one), "usable": one.usable} for one in (*listing.models, *listing.others)],
+        "providers": [{**to_builtins(one), "usable": one.usable} for one in (*listing.models, *listing.others)],
         **({"sandboxes": list(listing.sandboxes)} if listing.sandboxes else {}),
     }
     return json.dumps(shown, indent=2)
 
 
 def _target_json(target: ListedTarget, here: str) -> Json:
-    found: dict[str, Json] = asdict(target)
+    found: dict[str, Json] = to_builtins(target)
     del found["place"]
     return {**found, "source": f"{shown_from(target.place[0], here)}:{target.place[1]}" if target.place else None}

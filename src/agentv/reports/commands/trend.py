@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import pairwise
+
+from msgspec import to_builtins
 
 from agentv.model.run.compared.trend import RunDifference, Trend, TrendRun
 from agentv.model.values.formatting import plural
@@ -60,11 +61,11 @@ def trend_data(trend: Trend) -> dict[str, Json]:
         "suite": trend.suite,
         "target": trend.target,
         "measure": trend.measure.replace(" ", "_"),
-        "runs": [{**asdict(run), "error": run.error} for run in trend.runs],
+        "runs": [{**to_builtins(run), "error": run.error} for run in trend.runs],
         "earlier_runs": trend.earlier,
         "baseline": {"run_id": trend.baseline, "pinned": trend.pinned},
-        "from_baseline": None if trend.from_baseline is None else asdict(trend.from_baseline),
-        "left_out": [asdict(one) for one in trend.left_out],
+        "from_baseline": None if trend.from_baseline is None else to_builtins(trend.from_baseline),
+        "left_out": [to_builtins(one) for one in trend.left_out],
     }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from agentv.model.suite.exam import ExamRow
 from agentv.model.suite.library import ExamReport, PromotionGate
@@ -113,7 +114,7 @@ def exam_row_json(exam_row: ExamRow | None) -> Json:
     """The keys of a row of the log, in its order."""
     if exam_row is None:
         return None
-    row: dict[str, Json] = asdict(exam_row)
+    row: dict[str, Json] = to_builtins(exam_row)
     del row["line"]
     return row
 

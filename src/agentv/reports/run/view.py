@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, get_args
 
+from msgspec import structs
+
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import TrialResult
@@ -170,7 +172,7 @@ class RunView:
         more = 0 if error is None else self._repeated.get((error.code, error.message), 1) - 1
         if error is None or more < 1:
             return one
-        return replace(one, error=replace(error, message=f"{error.message} (and {plural(more, 'more trial')})"))
+        return replace(one, error=structs.replace(error, message=f"{error.message} (and {plural(more, 'more trial')})"))
 
     def _with_case(self, one: TrialView) -> TrialView:
         return replace(one, case=self._samples[one.place, one.test_id, one.prompt_id, one.target, one.variant].passed())

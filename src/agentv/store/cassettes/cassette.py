@@ -10,12 +10,12 @@ version is 3, trials of agents too, each over several lines (`recorded_trials`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.grade import Grade

@@ -65,12 +65,12 @@ def _plain_scalar(value: bool | float | str | None) -> Json:
 
 
 def _parts(value: Any) -> Any:
-    """A dataclass of the model or a struct of ours, field by field under its written name."""
+    """A struct of ours or a dataclass of others, field by field under its written name."""
     if isinstance(value, msgspec.Struct):
         return {
-            field.encode_name: part
-            for field in msgspec.structs.fields(value)
-            if (part := getattr(value, field.name)) is not msgspec.UNSET
+            key: part
+            for name, key in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+            if (part := getattr(value, name)) is not msgspec.UNSET
         }
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}

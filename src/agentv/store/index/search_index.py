@@ -13,13 +13,13 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.group_totals import Counts

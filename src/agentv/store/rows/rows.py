@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import astuple
 
 from agentv.model.run.grade import AskedJudge, Check
 from agentv.model.run.sampling import Why

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.run.summary import Summary

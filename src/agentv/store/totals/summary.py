@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.group_totals import GroupTotals
@@ -187,7 +188,7 @@ def take_summary(directory: RunDirectory) -> JsonObject:
     path = directory.path / SUMMARY
     if not path.exists():
         return {}
-    own = {"schema_version", *(one.name for one in fields(Summary))}
+    own = {"schema_version", *Summary.__struct_fields__}
     try:
         found = read_document(path)
     except DamagedRecordError:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
+
+from msgspec.structs import replace
 
 from agentv.registry.fields import Command, Issue
 from agentv.targets.cli.shell import WORD, Placed, words_in_braces

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+from msgspec import structs
+
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import McpServer
@@ -89,13 +91,13 @@ class Cli(GatewaySettings):
         del executor
         check = Healthcheck.of(self.healthcheck) if self.healthcheck else None
         if check is not None and check.command is not None:
-            own = replace(check.command, cwd=check.cwd) if check.cwd else self._in_place(check.command)
+            own = structs.replace(check.command, cwd=check.cwd) if check.cwd else self._in_place(check.command)
             check = replace(check, command=own)
         plan, options = plan_command(self._in_place(self.command)), options_of(spec.name, self.options)
         return _Cli(plan, check, self.files_format, options)
 
     def _in_place(self, command: Command) -> Command:
-        return replace(command, cwd=self.cwd) if self.cwd else command
+        return structs.replace(command, cwd=self.cwd) if self.cwd else command
 
 
 class _Cli:
@@ -220,7 +222,7 @@ def _with_logs(answer: TargetResponse | Failure, ended: Finished | Failure) -> T
     printed = {"stdout.txt": ended.stdout, "stderr.txt": ended.stderr}
     logs = {name: data for name, data in printed.items() if data}
     if isinstance(answer, TargetResponse):
-        return replace(answer, logs=logs)
+        return structs.replace(answer, logs=logs)
     return CallFailure(answer.code, answer.message, answer.retryable, response=TargetResponse(None, logs=logs))
 
 

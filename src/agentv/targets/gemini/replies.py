@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse

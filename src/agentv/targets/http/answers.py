@@ -11,8 +11,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from agentv.model.values.json_memory import MOST_MEMORY, takes_too_much
 from agentv.model.values.lazy_pattern import lazy_pattern

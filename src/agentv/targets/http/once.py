@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from agentv.model.values.response import Failure, TargetResponse
 

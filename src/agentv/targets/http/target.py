@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import TargetSpec

@@ -6,8 +6,10 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.model.values.response import Failure, TargetResponse

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.values import JsonObject
@@ -50,11 +52,10 @@ class JsonReply:
     duration_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Refused(CallFailure):
+class Refused(CallFailure, frozen=True):
     """A reply with an error status; `about` is all that it says of the cause, for recognising it."""
 
-    about: str = field(default="", repr=False)
+    about: str = ""
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ class ModelClient:
         if code in _FILTERS or "ResponsibleAIPolicy" in message:
             return filtered()
         failure = failure_of(status, message, headers, self.retryable, secrets=self.secrets)
-        known = {one.name: getattr(failure, one.name) for one in fields(failure)}
+        known = structs.asdict(failure)
         if hint := self._hint(status):
             known["message"] += f" ({hint})"
         if code in _SPENT:

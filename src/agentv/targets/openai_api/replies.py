@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import STRUCTURED, CallFailure, Failure, TargetResponse

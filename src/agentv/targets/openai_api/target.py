@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.finish_reasons import is_cut

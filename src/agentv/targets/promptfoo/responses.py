@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject

@@ -10,13 +10,13 @@ import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from agentv.model.values.message import messages_from_json
 from agentv.model.values.response import Failure, TargetResponse
@@ -222,7 +222,7 @@ class Recordings:
         for found in (answer, trace):
             if isinstance(found, Failure):
                 return Failure(found.code, f"{self.name}, row of '{case}': {found.message}")
-        return answer if trace is None else replace(answer, trace=trace)  # type: ignore[arg-type]  # no Failure
+        return answer if trace is None else replace(answer, trace=trace)
 
     def _trace_in(self, row: dict[str, Any]) -> Trace | Failure | None:
         """What the agent did, in the row itself or in a file that it names, below the directory of the recording."""

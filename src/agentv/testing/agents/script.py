@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec import structs
 
 from agentv.model.values.message import ToolCall
 from agentv.testing.agents.conversation import answers_in, history_of, turns_of
@@ -145,7 +146,7 @@ def _search(searches: Sequence[ToolCall], call: ModelCall) -> Answer:
     before = max(body.count(f'"{one.id}_'.encode()) for one in searches) // 2  # each search, and its result
     if before >= _SEARCHES:
         raise NotOfferedError(f"the agent searched for {searches[0].arguments['query']!r}, and found no such tool")
-    calls = tuple(replace(one, id=f"{one.id}_{before}") for one in searches)
+    calls = tuple(structs.replace(one, id=f"{one.id}_{before}") for one in searches)
     return Answer(tool_calls=calls, delay_s=before * _SEARCH_WAIT_S)
 
 

@@ -6,8 +6,10 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure

@@ -5,10 +5,10 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.agents.acp.target import Acp
 from agentv.agents.settings import McpServerSettings, PermissionRule

@@ -4,10 +4,10 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import chdir
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.authored.equivalence import meaning
 from agentv.app.authored.from_skill import from_skill

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.compare.cases import ChosenCases, KeyedCases, shared_names
 from agentv.app.compare.gathering import cases_of

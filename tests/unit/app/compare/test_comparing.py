@@ -1,7 +1,7 @@
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.compare.comparing import CompareRequest, compare, compare_each
 from agentv.errors import UsageError

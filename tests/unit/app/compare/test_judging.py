@@ -1,4 +1,3 @@
-from dataclasses import replace
 from itertools import product
 from random import Random
 from typing import get_args
@@ -6,6 +5,7 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv.app.compare.judging import Part, _bounded, _Decision, judge, judge_parts
 from agentv.model.run.compared.verdicts import Verdict

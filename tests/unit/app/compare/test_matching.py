@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.compare import matching
 from agentv.model.run.comparison import CaseKey, CaseOutcome

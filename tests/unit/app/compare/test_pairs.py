@@ -1,4 +1,4 @@
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv.app.compare.pairs import Pairs
 from agentv.model.run.comparison import CaseKey, CaseOutcome

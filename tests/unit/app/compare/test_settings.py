@@ -1,4 +1,4 @@
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv.app.compare.settings import Settings, same_rate, same_rule
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair

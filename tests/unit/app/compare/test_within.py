@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.compare.within import in_order, with_comparisons

@@ -1,10 +1,10 @@
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv.app.labels.answers import draw, graded_answers, stratum_of
 from agentv.app.results.stored import open_run

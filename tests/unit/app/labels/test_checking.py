@@ -1,8 +1,8 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.labels.checking import check_judges
 from agentv.app.labels.labelling import open_session

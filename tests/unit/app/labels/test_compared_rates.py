@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.labels.labelling import open_session

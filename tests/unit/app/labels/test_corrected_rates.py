@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.labels.checking import check_judges
 from agentv.app.labels.compared_rates import compared_rates

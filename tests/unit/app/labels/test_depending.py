@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.labels.depending import NESTED, SEVERAL, TURNS, UNCLEAR, rated_trial
 from agentv.model.run.grade import Grade

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import httpx
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.labels.keeping import LabelFiles
 from agentv.app.push.connection import Connection, PushError

@@ -3,9 +3,9 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.results.listing import listed_runs
 from agentv.app.trend import trend

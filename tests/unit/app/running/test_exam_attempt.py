@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
 from agentv.app.planning.preparation import prepare
 from agentv.app.running.exam_attempt import append, exam_attempts, recorded, texts_home
@@ -185,7 +186,9 @@ def test_suites_that_are_no_exams_leave_no_row(tmp_path):
 
 def test_a_run_without_cases_is_no_attempt_and_so_no_pass(prepared):
     run = prepared()
-    empty = replace(run, plan=replace(run.plan, settings=replace(run.plan.settings, chosen=lambda case: False)))
+    empty = replace(
+        run, plan=structs.replace(run.plan, settings=structs.replace(run.plan.settings, chosen=lambda case: False))
+    )
     assert list(exam_attempts(empty, [], run_id="r", now=NOW)) == []
 
 

@@ -7,6 +7,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from agentv.app.running.drive import drive
 from agentv.app.running.finish import finish
 from agentv.app.running.outcome import Outcome
@@ -26,7 +28,7 @@ def outcome_of(one: Any, *, meanwhile: Any = None, **changes: Any) -> Outcome:
         await begun.connections.close()
         if meanwhile is not None:
             meanwhile()
-        return finish(begun, replace(done, finished=replace(done.finished, **changes)))
+        return finish(begun, replace(done, finished=structs.replace(done.finished, **changes)))
 
     return asyncio.run(main())
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.running.unpriced import Unpriced
 from agentv.model.suite.suite import TargetSpec

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.traces.importing import ImportedSession, import_files
 from agentv.errors import UsageError

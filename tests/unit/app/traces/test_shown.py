@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.traces.shown import MOST_BYTES, MOST_LINES, shown_work
 from agentv.model.run.work import StoredWork

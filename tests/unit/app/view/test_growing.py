@@ -292,10 +292,9 @@ def test_names_are_only_names(path):
 
 
 def test_cases_of_one_name_in_two_files_are_two(path):
-    from dataclasses import replace
 
     first = trial("same")
-    second = replace(first, suite=replace(first.suite, path=f"{ROOT}/other.eval.yaml"))
+    second = msgspec.structs.replace(first, suite=msgspec.structs.replace(first.suite, path=f"{ROOT}/other.eval.yaml"))
     write_run(path, [finished(trial=first), finished("failed", trial=second), finished(trial=trial("same~2"))])
     assert sorted(one.route for one in listed(grown(path)).cases) == [
         "refunds/same/gpt",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.assertions.agent.skills import EVIDENCE, skill_at, skills_of
 from agentv.assertions.agent.trajectory import SkillUsed

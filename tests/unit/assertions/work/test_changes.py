@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.assertions.text.matching import Contains
 from agentv.assertions.work.changes import Diff, FileChanges

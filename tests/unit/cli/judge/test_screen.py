@@ -1,7 +1,7 @@
-from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.labels.checking import check_judges
 from agentv.app.labels.labelling import open_session

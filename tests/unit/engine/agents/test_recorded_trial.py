@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.engine.agents.recorded_trial import exchanges_of, placeholders_of, recorded_call
 from agentv.model.suite.conversation import Turn

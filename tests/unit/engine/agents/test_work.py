@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from agentv.engine.agents.work import TrialWork
 from agentv.engine.calls.recorded_call import call_key, no_answer
@@ -145,7 +146,7 @@ def test_a_trial_goes_its_way_in_order():
     [("failed", True, False), ("failed", False, True), ("none", False, False), ("all", True, True)],
 )
 def test_the_status_decides_whether_a_workspace_is_kept(keep, passes, kept):
-    given = Given(spec=replace(SPEC, keep=keep))
+    given = Given(spec=structs.replace(SPEC, keep=keep))
     given.seen.grade_of = Grade.of(passes, "seen", None)
     given.result()
     assert given.notes[-1] == f"close, keep {kept}"
@@ -153,7 +154,7 @@ def test_the_status_decides_whether_a_workspace_is_kept(keep, passes, kept):
 
 def test_changed_protected_files_fail_the_trial_whatever_else_passes():
     changed = WorkspaceChanges(CHANGED.files, "", ("tests/a.py",))
-    given = Given(workspace=GivenWorkspace([], changes=changed), spec=replace(SPEC, protected=("tests/**",)))
+    given = Given(workspace=GivenWorkspace([], changes=changed), spec=structs.replace(SPEC, protected=("tests/**",)))
     result = given.result()
     assert (result.status, result.score, result.error) == ("failed", 0.0, None)
     assert [score.entry.name for score in result.scores] == ["seen", "protected-files"]
@@ -162,7 +163,7 @@ def test_changed_protected_files_fail_the_trial_whatever_else_passes():
 
 def test_changed_protected_files_fail_the_trial_where_an_assertion_errs():
     changed = WorkspaceChanges(CHANGED.files, "", ("tests/a.py",))
-    given = Given(workspace=GivenWorkspace([], changes=changed), spec=replace(SPEC, protected=("tests/**",)))
+    given = Given(workspace=GivenWorkspace([], changes=changed), spec=structs.replace(SPEC, protected=("tests/**",)))
     given.seen.grade_of = Grade.errored("script-failed", "no")
     result = given.result()
     assert (result.status, result.score, result.error) == ("failed", 0.0, None)
@@ -239,7 +240,7 @@ def test_a_recorded_answer_is_graded_without_a_workspace():
 
 
 def test_a_recorded_answer_cannot_show_that_protected_files_are_unchanged():
-    result = recorded(spec=replace(SPEC, protected=("tests/**",))).result()
+    result = recorded(spec=structs.replace(SPEC, protected=("tests/**",))).result()
     assert (result.status, result.score, result.error.code) == ("errored", None, "no-workspace")
 
 
@@ -247,7 +248,7 @@ def test_answers_in_other_workspaces_have_other_keys():
     def key(given):
         return call_key(given.trial.target, request_of(given.trial, given.trial.case.input))
 
-    others = [Given(), Given(spec=replace(SPEC, sha256="other")), Given(variant=Variant("bare", sha256="v"))]
+    others = [Given(), Given(spec=structs.replace(SPEC, sha256="other")), Given(variant=Variant("bare", sha256="v"))]
     assert len({key(one) for one in others}) == len(others)
 
 
@@ -291,7 +292,7 @@ def test_one_workspace_stays_through_the_turns_and_only_the_case_sees_it():
 
 def test_hooks_of_agentv_get_the_facts_of_the_trial():
     hook = WorkspaceCommand(argv=("hook",), stdin='{"hook_name": "before_each", "test_id": ""}')
-    given = Given(spec=replace(SPEC, hooks=Hooks(before_each=(hook,))))
+    given = Given(spec=structs.replace(SPEC, hooks=Hooks(before_each=(hook,))))
     given.result()
     (told,) = given.workspaces.specs[0].hooks.before_each
     assert json.loads(told.stdin) == {
@@ -312,7 +313,7 @@ def test_compared_trials_keep_their_workspaces_until_they_are_graded():
         return await executors[0].compare(answered)
 
     for one in both:
-        one.trial = replace(one.trial, key=f"key-{one.variant.name}")
+        one.trial = structs.replace(one.trial, key=f"key-{one.variant.name}")
     results = asyncio.run(compared())
     assert [(result.status, result.work.changes) for result in results] == [("passed", CHANGED)] * 2
     assert [one.notes[-1] for one in both] == ["close, keep False"] * 2
@@ -371,6 +372,8 @@ BY_SERVER = Trace((*DENIED.steps, ToolCallStep("shop.refund", {}, status="comple
 def test_a_success_after_a_denial_needs_a_change_whatever_the_times_of_files(trace, changes, on_denied, code):
     given = Given([TargetResponse("done", trace=trace)])
     given.opened.changes = changes
-    given.trial = replace(given.trial, target=replace(given.trial.target, settings=Confined(on_denied=on_denied)))
+    given.trial = structs.replace(
+        given.trial, target=structs.replace(given.trial.target, settings=Confined(on_denied=on_denied))
+    )
     error = given.result().error
     assert (error.code if error is not None else None) == code

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key, no_answer
@@ -50,7 +51,10 @@ def test_a_call_has_the_key_that_it_had_in_earlier_versions_so_that_their_answer
 
 
 def test_the_target_and_its_settings_are_part_of_the_call():
-    keys = {call_key(spec, REQUEST) for spec in (SPEC, replace(SPEC, name="other"), replace(SPEC, fingerprint="f2"))}
+    keys = {
+        call_key(spec, REQUEST)
+        for spec in (SPEC, structs.replace(SPEC, name="other"), structs.replace(SPEC, fingerprint="f2"))
+    }
     assert len(keys) == 3
 
 
@@ -125,7 +129,7 @@ def test_an_answer_is_kept_with_the_time_that_it_took_and_with_the_calls_before_
     again, asked = ask(store, [])
     assert asked == []
     assert again.duration_ms >= 0
-    assert replace(again, duration_ms=None) == given
+    assert structs.replace(again, duration_ms=None) == given
 
 
 def test_the_time_that_a_target_tells_is_kept():

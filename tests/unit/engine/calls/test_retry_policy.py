@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv.engine.calls.retry_policy import Again, GiveUp, Tries, backoff_s, decide, is_limited, patience_s
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry

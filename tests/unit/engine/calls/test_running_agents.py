@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.engine.calls.running_agents import TICK_S, RunningAgents
 from agentv.model.suite.workspace import Variant

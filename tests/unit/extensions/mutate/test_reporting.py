@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.extensions.mutate.reporting import mutation_json, render_mutation
 from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OperatorCount, OriginalFailure, Survivor

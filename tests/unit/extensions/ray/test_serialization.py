@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from agentv.extensions.ray.serialization import SharedObjects, packed_results, unpacked, unpacked_results
 from agentv.model.suite.suite import Rate, TargetSpec

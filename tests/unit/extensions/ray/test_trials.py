@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import force_setattr
 
 from agentv.app.planning.preparation import prepare
 from agentv.app.settings import EvalSettings
@@ -243,7 +244,7 @@ def test_a_target_that_one_worker_found_to_be_stopped_is_stopped_for_the_run(tmp
     far = Far(tmp_path, SIX.replace("python:agent.py:answer", "{name: closed, provider: mock, error: no}"))
     (suite,) = far.prepared.suites
     stopped = CallFailure("http-status", "HTTP 401 Unauthorized", status=401, stops=True)
-    object.__setattr__(suite.targets[0], "settings", Refusing(stopped))
+    force_setattr(suite.targets[0], "settings", Refusing(stopped))
     results = far.run(RayInProcess(), workers=1)
     codes = [result.error.code for result in results.values()]
     assert codes.count("http-status") >= 1
@@ -270,7 +271,7 @@ class Refusing:
 def test_what_cannot_be_sent_is_told(tmp_path):
     far = Far(tmp_path, SIX)
     (suite,) = far.prepared.suites
-    object.__setattr__(suite.targets[0], "settings", Refusing(one for one in "ab"))
+    force_setattr(suite.targets[0], "settings", Refusing(one for one in "ab"))
     result = far.run(RayInProcess())["c0"]
     assert result.error.code == "worker-unfit"
     assert "cannot pickle 'generator' object" in result.error.message
@@ -288,8 +289,8 @@ def test_an_interrupted_run_ends_when_what_runs_has(tmp_path):
 def test_nobody_waits_for_another_attempt_of_an_interrupted_run(tmp_path):
     far = Far(tmp_path, SIX.replace("python:agent.py:answer", "{name: broken, provider: mock, error: no}"))
     (suite,) = far.prepared.suites
-    object.__setattr__(suite.targets[0], "settings", Refusing(CallFailure("connection", "no reply", retryable=True)))
-    object.__setattr__(suite.targets[0], "retry", Retry(1, initial_delay_ms=20_000, max_delay_ms=20_000))
+    force_setattr(suite.targets[0], "settings", Refusing(CallFailure("connection", "no reply", retryable=True)))
+    force_setattr(suite.targets[0], "retry", Retry(1, initial_delay_ms=20_000, max_delay_ms=20_000))
     far.interrupted_after_s = 0.05
     began = time.monotonic()
     assert far.run(RayInProcess()) == {}

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.grade import Check, Grade, reaches, spent_on, weighted_mean
 from agentv.model.values.response import Failure

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.assertions.agent.cost import ExecutionMetrics
 from agentv.assertions.agent.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory

@@ -11,6 +11,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from agentv.assertions.evidence import excerpt
 from agentv.errors import Diagnostic
@@ -335,7 +336,7 @@ def test_an_answer_without_text_stays_without(redactor):
 
 def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
     subject = trial(TOLD, target=TOLD, suite=TOLD, tags=(TOLD,), metadata={"a": TOLD}, key="k" * 64)
-    placed = replace(entry(looks_for=TOLD), span=Span(TOLD, 1, 1, 1, 2))
+    placed = structs.replace(entry(looks_for=TOLD), span=Span(TOLD, 1, 1, 1, 2))
     scores = (
         Score(placed, Grade(0.0, False, (Check(TOLD, False, TOLD),), TOLD, {"a": TOLD}), 1.0),
         Score(entry(), Grade.errored("broken", TOLD), 1.0),
@@ -355,12 +356,12 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         retries=(Attempt("timeout", TOLD, 1.0, 2.0),),
         notes=(TOLD,),
     )
-    result = replace(
+    result = structs.replace(
         result,
-        trial=replace(
+        trial=structs.replace(
             subject,
             variant=Variant(TOLD),
-            case=replace(
+            case=structs.replace(
                 subject.case,
                 prompt_id=TOLD,
                 cluster_key=TOLD,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import TargetResponse

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.comparison import ComparisonSettings, GroupComparison, MeasureResult, Moves
 from agentv.reports.commands.comparison import lost_line, render_comparison, verdict_line, warnings

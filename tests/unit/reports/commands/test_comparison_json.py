@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.model.run.comparison import Matrix, MeasureResult
 from agentv.reports.commands.comparison_json import comparison_json

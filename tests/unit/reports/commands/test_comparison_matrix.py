@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv.model.run.comparison import LeftOut, Matrix, MeasureResult, RunLabel
 from agentv.reports.commands.comparison_matrix import render_matrix

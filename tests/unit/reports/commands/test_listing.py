@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.listing import ListedCase, ListedTotals
 from agentv.reports.commands.listing import listed_json, listed_line, listed_totals

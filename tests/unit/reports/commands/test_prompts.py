@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.suite.exam import ExamRow
 from agentv.model.suite.library import (

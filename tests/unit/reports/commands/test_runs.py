@@ -1,7 +1,7 @@
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.group_totals import Counts
 from agentv.reports.commands.runs import render_runs, runs_json

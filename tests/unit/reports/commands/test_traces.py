@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from msgspec import structs
+
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep, depths_of
 from agentv.reports.commands.traces import TraceOptions, figures_json, render_figures, render_trace
 from agentv.stats.samples.distribution import RunFigures, distribution_of
@@ -67,7 +69,9 @@ def test_steps_within_themselves_end():
 
 
 def test_a_partial_trace_says_so():
-    assert "partial: the stream ends early" in render_trace("a", replace(WORK, partial="the stream ends early"), WIDE)
+    assert "partial: the stream ends early" in render_trace(
+        "a", structs.replace(WORK, partial="the stream ends early"), WIDE
+    )
 
 
 FIGURES = RunFigures(

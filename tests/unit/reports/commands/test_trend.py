@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.compared.trend import LeftOutRun, RunDifference, Trend, TrendRun
 from agentv.reports.commands.trend import render_trend, trend_json

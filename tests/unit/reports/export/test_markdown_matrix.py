@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from agentv.reports.export.markdown_matrix import matrix_markdown
 from doubles.matrix import HOSTILE, MATRIX

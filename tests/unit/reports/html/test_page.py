@@ -7,6 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 import pytest
+from msgspec import structs
 
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message
@@ -189,7 +190,7 @@ def test_a_record_that_says_little_is_no_fault(record):
 
 def test_the_totals_are_told_without_a_script():
     assert "9 cases, 2 passed, 4 failed, 2 errored, 1 skipped." in page(summary=SUMMARY)
-    many = replace(SUMMARY, cases=replace(SUMMARY.cases, total=10_000, passed=9_993))
+    many = structs.replace(SUMMARY, cases=structs.replace(SUMMARY.cases, total=10_000, passed=9_993))
     assert "10,000 cases, 9,993 passed, 4 failed" in page(summary=many)
     assert data("runs", page(summary=SUMMARY))[0][0]["summary"] == json.loads(json.dumps(SUMMARY.as_json()))
     assert data("runs", page(summary=SUMMARY.as_json())) == data("runs", page(summary=SUMMARY))
@@ -203,7 +204,9 @@ def test_what_says_nothing_is_left_out_and_zeros_are_not():
 
 def test_the_reference_is_told_where_there_is_one():
     subject = trial()
-    subject = replace(subject, case=replace(subject.case, expected_output=(Message("assistant", "Yes."),)))
+    subject = structs.replace(
+        subject, case=structs.replace(subject.case, expected_output=(Message("assistant", "Yes."),))
+    )
     assert whole(finished(trial=subject), ROOT)["expected"] == [{"role": "assistant", "text": "Yes."}]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.model.values.trace import MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.sampling import EarlyCase, EarlyStops, SamplingStop
 from agentv.reports.run.early import SHOWN, early_words, listed, more_early, number_listed

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.matrix import ComparedMeasure, MatrixComparison
 from agentv.reports.run.matrix import comparison_words, matrix_data, matrix_lines

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv.model.values.response import Failure
 from agentv.reports.run.plain import progress_line, render_plain

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from agentv.reports.run.samples import SHOWN, more_words, sampled_label, sampled_words, samples_lines, unsteady
 from agentv.store.totals.samples import SamplesTally

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pyte
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity

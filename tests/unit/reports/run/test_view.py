@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.sampling import SamplingStop

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
 from agentv.model.run.sampling import SamplingStop

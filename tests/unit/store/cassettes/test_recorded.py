@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from agentv.errors import StoreError
 from agentv.model.run.grade import Check, Grade
@@ -54,7 +55,7 @@ def test_two_who_add_at_once_lose_nothing_of_each_other(cassette):
     both = [Cassette.load(cassette, Redactor()) for _ in range(8)]
     for number, one in enumerate(both):
         one.keep(replace(CALL, key=f"k{number}"), FULL)
-        one.keep(replace(CALL, key="same"), replace(FULL, output=str(number)))
+        one.keep(replace(CALL, key="same"), structs.replace(FULL, output=str(number)))
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(Cassette.add, both))
     assert sorted(counts) == list(range(3, 11))

@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.group_totals import Counts

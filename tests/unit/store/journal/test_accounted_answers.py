@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
@@ -17,7 +18,7 @@ from doubles.stores import call
 from doubles.trials import ROOT, finished, trial
 
 PAID = TargetResponse("yes", cost_usd=0.25, token_usage=TokenUsage(90, 10))
-UNPRICED = replace(PAID, cost_usd=None)
+UNPRICED = structs.replace(PAID, cost_usd=None)
 
 
 def call_for(key, case="case", *, judge=False, **changed):
@@ -101,16 +102,16 @@ def test_as_many_verdicts_count_as_the_journal_has_and_no_row_reports(of, answer
 
 def test_sums_of_prices_need_not_be_exact(of):
     prices = [0.1, 0.2, 0.3]
-    answers = [replace(PAID, cost_usd=price) for price in prices]
+    answers = [structs.replace(PAID, cost_usd=price) for price in prices]
     journal = [answer_line(str(price), "case", one, judge=True) for price, one in zip(prices, answers, strict=True)]
-    line = row(judged=replace(PAID, cost_usd=0.1))
+    line = row(judged=structs.replace(PAID, cost_usd=0.1))
     found = of([*journal, row_checksum_line("row", line)], [line])
     assert [call_for(str(price), judge=True) in found for price in (0.2, 0.3, 0.1)] == [False, False, True]
 
 
 def test_a_verdict_of_another_run_is_in_a_row_by_its_place_as_an_answer_is(of):
     line = row("row", target="any target", sample=3)
-    earlier = replace(PAID, earlier=True)
+    earlier = structs.replace(PAID, earlier=True)
     before, behind = (answer_line(key, "case", earlier, judge=True) for key in ("before", "behind"))
     found = of([before, row_checksum_line("row", line), behind], [line])
     assert call_for("before", judge=True) in found

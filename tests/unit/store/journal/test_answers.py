@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from zlib import crc32
 
 import pytest
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
@@ -140,7 +139,7 @@ def test_lines_that_are_no_answers_say_what_they_are():
     assert body_of(LINES["spent"]) == {
         "spent": "12345678deadbeef",
         "case": "c",
-        "token_usage": asdict(USAGE),
+        "token_usage": to_builtins(USAGE),
         "cost_usd": 0.5,
     }
     assert body_of(LINES["discarded"]) == {"anew": ["a", "b"]}

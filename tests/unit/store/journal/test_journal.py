@@ -10,6 +10,7 @@ from dataclasses import replace
 from zlib import crc32
 
 import pytest
+from msgspec import structs
 
 from agentv.errors import StoreError
 from agentv.model.run.budget import Amount
@@ -331,7 +332,7 @@ def test_a_verdict_that_several_trials_share_is_paid_once_over_a_resume(director
     with Journal(directory, ROOT) as journal:
         journal.keep(judging("shared"), verdict)
         journal.keep(judging("other"), verdict)
-        journal.finish(replace(finished(trial=trial("case", key="first")), judge_cost_usd=0.005))
+        journal.finish(structs.replace(finished(trial=trial("case", key="first")), judge_cost_usd=0.005))
     with Journal(directory, ROOT) as journal:  # the second trial, and what the third one paid for, have no row yet
         journal.load_answers()
         journal.supersede({"first"})
@@ -343,7 +344,9 @@ def test_a_verdict_without_a_price_is_told_by_its_tokens(directory):
     verdict = TargetResponse("SCORE=5", token_usage=TokenUsage(90, 10))
     with Journal(directory, ROOT) as journal:
         journal.keep(judging("shared"), verdict)
-        journal.finish(replace(finished(trial=trial("case", key="first")), judge_token_usage=TokenUsage(90, 10)))
+        journal.finish(
+            structs.replace(finished(trial=trial("case", key="first")), judge_token_usage=TokenUsage(90, 10))
+        )
     with Journal(directory, ROOT) as journal:
         journal.load_answers()
         journal.supersede({"first"})

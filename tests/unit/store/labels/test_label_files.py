@@ -1,9 +1,9 @@
 import os
 import re
-from dataclasses import replace
 from multiprocessing.pool import ThreadPool
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.labelled.labels import Label

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.summary import Summary
 from agentv.model.values.usage import TokenUsage

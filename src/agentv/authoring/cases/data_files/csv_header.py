@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.csv_rows import Cell, CsvRow
 from agentv.authoring.source.nearest import did_you_mean
@@ -29,8 +31,7 @@ _DELIMITERS = {";": "semicolons", "\t": "tabs"}
 """What other programs put between cells."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column: its name, its position, and what it sets.
 
     Attributes:

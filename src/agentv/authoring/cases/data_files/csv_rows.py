@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import Report
@@ -27,8 +28,7 @@ _STILL_OPEN = re.compile(rf"{_BODY}\Z")
 _BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class CsvRow:
+class CsvRow(Struct, frozen=True):
     """One row as authored, without its line end.
 
     Attributes:
@@ -64,8 +64,7 @@ class CsvRow:
         return self.line + before, at - (self.raw.rfind("\n", 0, at) if before else -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """Text and position of a cell."""
 
     text: str
@@ -145,8 +144,7 @@ class _Rows:
         return Diagnostic("bad-csv", message, at, hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Quotes:
+class _Quotes(Struct, frozen=True):
     """What the quotes of a line come to.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentv.authoring.cases.data_files.hub_reference import HubError, HubReference
 from agentv.authoring.cases.data_files.hub_splits import files_of_split
@@ -23,8 +24,7 @@ _LARGEST_README = 1_000_000
 _OF = lazy_pattern(r"(?P<stem>.*)-\d{5}-of-(?P<count>\d{5})(?P<rest>.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class SplitFiles:
+class SplitFiles(Struct, frozen=True):
     """The files of a split on this machine.
 
     Attributes:

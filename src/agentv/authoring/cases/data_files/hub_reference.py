@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import parse_qs
+
+from msgspec import Struct
 
 from agentv.model.values.lazy_pattern import lazy_pattern
 
@@ -30,8 +31,7 @@ class HubError(Exception):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class HubReference:
+class HubReference(Struct, frozen=True):
     """A split of a dataset.
 
     Attributes:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from agentv.authoring.cases.data_files.csv_cases import Filling
 from agentv.authoring.cases.data_files.csv_expected import Expectations
@@ -18,8 +20,7 @@ from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 
 
-@dataclass(frozen=True, slots=True)
-class TypedCell:
+class TypedCell(Struct, frozen=True):
     """Value, text and position of a cell."""
 
     value: Json

@@ -12,13 +12,14 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
 from xml.parsers import expat
+
+from msgspec import Struct
 
 from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
 from agentv.authoring.source.nearest import did_you_mean
@@ -69,8 +70,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 
-@dataclass(frozen=True, slots=True)
-class _Merged:
+class _Merged(Struct, frozen=True):
     """A merged range: its first column, and its rows."""
 
     column: int
@@ -79,8 +79,7 @@ class _Merged:
     ref: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Sheet:
+class _Sheet(Struct, frozen=True):
     """A sheet: its name, its merged ranges, and whether some cell has a formula."""
 
     name: str

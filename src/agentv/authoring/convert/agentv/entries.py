@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _WORD = re.compile(r"""(?P<quote>['"]?)(?P<name>[^'"{}\[\],:#\n]+)(?P=quote)[ \t]*:(?=[ \t\r\n]|$)[ \t]*""")
 _OPEN, _CLOSE = "{[", "}]"
 _COMMENT = re.compile(r"(?:^|[ \t])#[^\n]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One key with its value.
 
     Attributes:

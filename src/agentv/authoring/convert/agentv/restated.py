@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from textwrap import dedent, indent
+
+from msgspec.structs import replace
 
 from agentv.authoring.convert.agentv.entries import (
     Entry,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from agentv.authoring.convert.datasets.fuzzy_match import FUZZY_MATCH
 from agentv.authoring.convert.datasets.sample import DatasetSample, Findings, text_of
@@ -21,8 +22,7 @@ _SAME = "The answer says the same as the expected output."
 _ASKED = "\n\nEnd your answer with a line 'ANSWER: LETTER', where LETTER is {letters}."
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetCheck:
+class DatasetCheck(Struct, frozen=True):
     """Comparison of answers with a sample.
 
     Attributes:

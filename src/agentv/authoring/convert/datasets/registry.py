@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentv.authoring.convert.datasets.checks import CHECKS, STARTS_AS_WRITTEN, DatasetCheck
 from agentv.authoring.source.files import repository_root, upwards
@@ -33,8 +34,7 @@ _WITHOUT_EFFECT = frozenset({"samples_jsonl", "max_tokens", "num_few_shot", "see
 """Arguments of classes that change no verdict; `num_few_shot` where it is 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredEval:
+class RegisteredEval(Struct, frozen=True):
     """An entry of a registry that checks a file of samples.
 
     Attributes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from msgspec import Struct, field
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, node_of, span_of, written
 from agentv.authoring.source.report import Report
@@ -16,8 +18,7 @@ LISTED_LINES = 10
 """Further lines of one finding that are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetSample:
+class DatasetSample(Struct, frozen=True):
     """One sample.
 
     Attributes:
@@ -40,15 +41,13 @@ class DatasetSample:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Finding:
+class _Finding(Struct):
     first: Diagnostic
     lines: list[int] = field(default_factory=list)
     count: int = 1
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """Diagnostics of a file of samples: each once, with the lines to which it applies."""
 
     _found: dict[tuple[str, str], _Finding] = field(default_factory=dict)

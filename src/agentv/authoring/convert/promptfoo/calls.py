@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 
 class CodeError(Exception):
     """Code failed; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeCall:
+class CodeCall(Struct, frozen=True):
     """A call of a function of a file.
 
     Attributes:

@@ -7,10 +7,11 @@ under `unconverted`, and is refused until somebody has decided.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
 from typing import Literal
+
+from msgspec.structs import replace
 
 from agentv.authoring.convert.promptfoo.assertions import assertions
 from agentv.authoring.convert.promptfoo.cases import CaseConverter

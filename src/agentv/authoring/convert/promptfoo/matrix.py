@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
+
+from msgspec import Struct
 
 from agentv.authoring.convert.promptfoo.cases import plain_name
 from agentv.authoring.convert.promptfoo.generated import names_code
@@ -19,8 +20,7 @@ _COMPARED = frozenset({"select-best", "max-score"})
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(Struct, frozen=True):
     """Which prompts each provider and each test gets.
 
     Attributes:

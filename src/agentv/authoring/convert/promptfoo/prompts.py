@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from glob import has_magic
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.convert.promptfoo.contents import messages_in
 from agentv.authoring.convert.promptfoo.generated import names_code
@@ -29,8 +31,7 @@ _TEXT_KEYS = ("raw", "prompt", "file", "id")
 _UNCONVERTED = "unconverted"
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """One prompt.
 
     Attributes:
@@ -44,8 +45,7 @@ class Prompt:
     file: Scalar | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
+class Prompts(Struct, frozen=True):
     """What is asked.
 
     Attributes:

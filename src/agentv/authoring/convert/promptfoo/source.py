@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.convert.promptfoo.calls import CallCode
@@ -32,8 +34,7 @@ _LARGEST = 2**53
 _CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".rb")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The configuration as it is read.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from glob import has_magic
 from pathlib import Path, PurePosixPath
+
+from msgspec.structs import replace
 
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node, whole_number
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain, span_of

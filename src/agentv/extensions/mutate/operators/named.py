@@ -124,8 +124,9 @@ def _parts(value: object) -> Iterator[object]:
             yield from (str(key), one)
     elif isinstance(value, list | tuple):
         yield from value
-    elif is_dataclass(value) and not isinstance(value, type | AssertionEntry):
-        shown = (one.name for one in fields(value) if one.name not in _PATHS and not one.name.startswith("_"))
+    elif not isinstance(value, type | AssertionEntry):
+        names = (one.name for one in fields(value)) if is_dataclass(value) else getattr(value, "__struct_fields__", ())
+        shown = (name for name in names if name not in _PATHS and not name.startswith("_"))
         yield from (getattr(value, name, None) for name in shown)
 
 

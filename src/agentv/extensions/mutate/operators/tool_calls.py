@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from agentv.extensions.mutate.operators.mutant import MOST, Answer, Line, Mutant, quoted
 from agentv.model.values.message import Message, ToolCall

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.model.run.comparison import CaseKey, ComparisonSettings, Loss, Requirement, RunLabel, meets
 from agentv.model.run.matrix import MatrixComparison
 
 
-@dataclass(frozen=True, slots=True)
-class RunComparison:
+class RunComparison(Struct, frozen=True):
     """Comparison of the parts of one run, each with the first that has cases in common with it.
 
     Attributes:

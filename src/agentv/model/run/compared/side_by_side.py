@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.model.run.trial import TrialResult
 
@@ -11,8 +12,7 @@ Place = tuple[str, str | None, str | None]
 """Target, prompt and variant of an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseAnswers:
+class CaseAnswers(Struct, frozen=True):
     """All answers to one case.
 
     Attributes:
@@ -26,8 +26,7 @@ class CaseAnswers:
     answers: Mapping[Place, tuple[TrialResult, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class SideBySide:
+class SideBySide(Struct, frozen=True):
     """Cases of a run with their answers.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.model.run.comparison import Interval
 
@@ -11,8 +12,7 @@ Followed = Literal["pass rate", "mean score"]
 Direction = Literal["higher", "lower"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunDifference:
+class RunDifference(Struct, frozen=True):
     """The paired difference of a run from an earlier one, over the cases that both judged.
 
     Attributes:
@@ -36,8 +36,7 @@ class RunDifference:
     errors_decide: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TrendRun:
+class TrendRun(Struct, frozen=True):
     """One whole run of the suite on the target.
 
     Attributes:
@@ -64,16 +63,14 @@ class TrendRun:
         return None if self.interval is None else (self.interval[1] - self.interval[0]) / 3.919928
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOutRun:
+class LeftOutRun(Struct, frozen=True):
     """A run of the suite that is not part of the series, and why."""
 
     run_id: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(Struct, frozen=True):
     """A series of runs.
 
     Attributes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.model.run.group_totals import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectedRate:
+class CorrectedRate(Struct, frozen=True):
     """A pass rate by a judge, and what labels make of it.
 
     Attributes:
@@ -27,8 +27,7 @@ class CorrectedRate:
     transferred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AssertionRate:
+class AssertionRate(Struct, frozen=True):
     """How often a judge passes the answers by one assertion. `corrected` is None without labels that count."""
 
     assertion: str
@@ -38,8 +37,7 @@ class AssertionRate:
     corrected: CorrectedRate | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectedRates:
+class CorrectedRates(Struct, frozen=True):
     """What labels say of the pass rates of a run. Computed for each view, since labels are given after a run.
 
     Attributes:
@@ -57,8 +55,7 @@ class CorrectedRates:
     outdated: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectedComparison:
+class CorrectedComparison(Struct, frozen=True):
     """Corrected rates of two runs, each of all its graded samples, and their difference.
 
     Attributes:
@@ -74,8 +71,7 @@ class CorrectedComparison:
     interval: Interval | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Struct, frozen=True):
     """What a requirement of a suite came to that decides a run beside the verdicts of its cases.
 
     Attributes:

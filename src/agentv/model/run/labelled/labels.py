@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.model.run.clusters import ClusterId
 from agentv.model.run.grade import PLACES, AskedJudge
@@ -19,8 +20,7 @@ LabelItem = tuple[LabelKey, str, str, bool]
 """What a label is of, and the model, the prompt and the verdict of the judge that it is held against."""
 
 
-@dataclass(frozen=True, slots=True)
-class PointScale:
+class PointScale(Struct, frozen=True):
     """The scale of a rubric: lowest and highest points, and those at which an answer passes."""
 
     low: int
@@ -46,8 +46,7 @@ class PointScale:
         return "pass" if points >= self.passing else "fail"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """What one person says of one answer.
 
     Attributes:
@@ -124,8 +123,7 @@ def person_key(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-@dataclass(frozen=True, slots=True)
-class GradedAnswer:
+class GradedAnswer(Struct, frozen=True):
     """An answer with the grade of a judge. Trials of a case with the same answer and verdict are one of them.
 
     Attributes:
@@ -169,8 +167,7 @@ class GradedAnswer:
         return self.key, self.asked.model, self.asked.prompt_sha256, self.passed
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnAnswer:
+class DrawnAnswer(Struct, frozen=True):
     """An answer to label.
 
     Attributes:
@@ -183,8 +180,7 @@ class DrawnAnswer:
     drawn_from: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLabels:
+class ReadLabels(Struct, frozen=True):
     """The labels of a run's suites, as they were at one moment.
 
     Attributes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.authoring.convert.promptfoo.providers.provider_tables import (
     AGENT_KEYS,
@@ -44,8 +46,7 @@ _SECONDS = 60
 _KNOWN = frozenset({"id", "label", "config", "prompts", "transform", "delay", "env", "inputs"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Provider:
+class _Provider(Struct, frozen=True):
     """One provider as it was written.
 
     Attributes:
