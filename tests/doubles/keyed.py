@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec.structs import replace
 
 from agentv.app.registries import registries
 from agentv.authoring.fields.request import Registries

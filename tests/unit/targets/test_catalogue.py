@@ -31,7 +31,7 @@ def test_a_plugin_that_is_no_provider_is_quoted(wrong):
 
 
 def test_what_a_suite_does_not_need_is_not_imported():
-    heavy = {"aiohttp", "genai_prices", "httpx", "jinja2", "msgspec", "openai", "rapidfuzz", "subprocess"}
+    heavy = {"aiohttp", "genai_prices", "httpx", "jinja2", "openai", "rapidfuzz", "subprocess"}
     code = (
         "import sys; from agentv.targets.catalogue import *; found = registry(); list(map(found.find, PROVIDERS));"
         f"print(*({heavy} & set(sys.modules)))"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from agentv.model.run.case_check import CaseProblem, CheckReport
 from agentv.model.values.formatting import plural
@@ -75,7 +76,7 @@ def check_json(found: CheckReport) -> str:
                 }
                 for one in found.problems
             ],
-            "mutation_scores": [asdict(one) for one in found.mutation_scores],
+            "mutation_scores": [to_builtins(one) for one in found.mutation_scores],
             "without_solution": list(found.without_solution),
             "interrupted": found.interrupted,
         },

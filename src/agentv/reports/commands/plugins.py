@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from agentv.model.suite.plugins import ListedPlugin
 from agentv.reports.text.escaping import one_line
@@ -49,4 +50,4 @@ def _problem(one: ListedPlugin, here: str) -> Iterator[str]:
 
 def plugins_json(found: Sequence[ListedPlugin]) -> str:
     """The same as a JSON array of objects; keys whose value is null say that nothing is wrong."""
-    return json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2)
+    return json.dumps([to_builtins(one) for one in found], ensure_ascii=False, indent=2)

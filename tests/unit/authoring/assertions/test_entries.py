@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
 from doubles.loading import parsed, reading_of, repository

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
@@ -158,13 +159,13 @@ def test_a_sandbox_that_is_missing_is_an_error_wherever_it_is_asked_for(project,
 def test_of_a_list_the_first_that_works_is_used(project, no_docker):
     assert on_machine(NOWHERE, "sandbox: [bwrap, none]\n") == ("bwrap", "none")
     assert chosen_sandbox(("bwrap", "none"), "host", NOWHERE) == "none"
-    assert chosen_sandbox(("bwrap", "none"), "host", replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
-    assert chosen_sandbox(("docker", "bwrap"), "host", replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
+    assert chosen_sandbox(("bwrap", "none"), "host", dataclasses.replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
+    assert chosen_sandbox(("docker", "bwrap"), "host", dataclasses.replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
 
 
 def test_a_network_that_is_to_be_closed_is_never_the_hosts(project):
     written = "workspace: {template: ./repo, network: none}\n"
-    assert on_machine(replace(NOWHERE, bwrap="/bin/bwrap"), written) == ("bwrap", "none")
+    assert on_machine(dataclasses.replace(NOWHERE, bwrap="/bin/bwrap"), written) == ("bwrap", "none")
     for more in ("", "sandbox: none\n"):
         [(code, _, message)] = on_machine(NOWHERE, written + more)
         assert code == "sandbox-unavailable"
