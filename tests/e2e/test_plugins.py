@@ -98,7 +98,7 @@ def test_a_broken_one_that_nothing_uses_stops_nothing_and_is_listed(acme):
 
 
 def test_a_broken_one_that_is_used_is_exit_2_and_nothing_runs(acme):
-    (acme.path / "site" / "acme_evals" / "checks.py").write_text("import os\n\nos._exit(0)\n")
+    (acme.path / "site" / "acme_evals" / "checks.py").write_text("import sys\n\nsys.exit(0)\n")
     ended = run(acme, "eval", "suite.eval.yaml")
     assert ended.status == 2
     assert "suite.eval.yaml:7:15: error[bad-plugin]: assertion type 'twice' of acme-evals 1.2" in ended.stderr
