@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -148,8 +147,7 @@ class _Made:
         """
         function = self._function
         if not function.is_python:
-            found = asyncio.run(self._in_javascript())
-            yield from (as_authored(one, function.called, BAD_GENERATOR) for one in found)
+            yield from (as_authored(one, function.called, BAD_GENERATOR) for one in self._in_javascript())
             return
         from agentv.user_code.workers.blocking import series_of  # few suites have such functions
 
@@ -165,15 +163,15 @@ class _Made:
         )
         yield from series_of(call, AS_AUTHORED, (function.called, BAD_GENERATOR), WAIT_S)
 
-    async def _in_javascript(self) -> list[Json]:
-        from agentv.user_code.javascript.host import JavaScriptHost
+    def _in_javascript(self) -> list[Json]:
+        from agentv.user_code.javascript.blocking import BlockingHost
 
-        host = JavaScriptHost(self._reading.scope.env, patience_s=WAIT_S)
+        host = BlockingHost(self._reading.scope.env, WAIT_S)
         try:
             source = f"call:{self._function.name}:{self._function.path}"
-            found = await host.call(source, {"arguments": [{}]}, WAIT_S)
+            found = host.call(source, {"arguments": [{}]})
         finally:
-            await host.close()
+            host.close()
         if isinstance(found, Failure):
             code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else BAD_GENERATOR
             raise ForeignError(Failure(code, f"{self._function.called} {found.message}"))

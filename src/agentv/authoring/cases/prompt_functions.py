@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.cases.prompts import PromptFunction, SuitePrompt
@@ -23,7 +21,7 @@ from agentv.user_code.functions.guard import ForeignError
 from agentv.user_code.workers.blocking import ADAPTERS, call_blocking
 
 if TYPE_CHECKING:
-    from agentv.user_code.javascript.host import JavaScriptHost
+    from agentv.user_code.javascript.blocking import BlockingHost
 
 BAD_PROMPT = "bad-prompt"
 
@@ -33,7 +31,7 @@ class PromptFunctions:
 
     def __init__(self) -> None:
         self._written: dict[tuple[str, str], Node | Failure] = {}
-        self._host: _BlockingHost | None = None
+        self._host: BlockingHost | None = None
 
     def write(self, prompt: SuitePrompt, case: Case, reading: Reading) -> Node | None:
         """Prompt that a function writes for a case: text or messages; None if it fails, which is reported."""
@@ -73,35 +71,15 @@ class PromptFunctions:
 
     def _in_javascript(self, function: PromptFunction | None, context: JsonObject, reading: Reading, name: str) -> Json:
         if self._host is None:
-            self._host = _BlockingHost(reading.scope.env)
+            from agentv.user_code.javascript.blocking import BlockingHost
+
+            self._host = BlockingHost(reading.scope.env, CODE_TIMEOUT_S)
         source = f"call:{getattr(function, 'name', None) or ''}:{getattr(function, 'path', '')}"
         found = self._host.call(source, {"arguments": [context]})
         if isinstance(found, Failure):
             code = BAD_PROMPT if found.code in ("assertion-raised", "assertion-crashed", "bad-result") else found.code
             raise ForeignError(Failure(code, f"{name} {found.message}"))
         return found
-
-
-class _BlockingHost:
-    """The JavaScript host for callers that are not asynchronous: on a thread with an event loop of its own."""
-
-    def __init__(self, env: Mapping[str, str]) -> None:
-        from agentv.user_code.javascript.host import JavaScriptHost
-
-        self._host: JavaScriptHost = JavaScriptHost(env, patience_s=CODE_TIMEOUT_S)
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="agentv-prompt-functions", daemon=True)
-        self._thread.start()
-
-    def call(self, source: str, payload: JsonObject) -> Json | Failure:
-        calling = self._host.call(source, payload, CODE_TIMEOUT_S)
-        return asyncio.run_coroutine_threadsafe(calling, self._loop).result()
-
-    def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._host.close(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 def _in_python(function: FunctionRef, context: JsonObject, name: str, env: Mapping[str, str]) -> Any:
