@@ -78,7 +78,10 @@ class WorkerProcess:
             for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
                 with suppress(OSError):
                     one.setsockopt(socket.SOL_SOCKET, option, _CHUNK)
-        words = (sys.executable, *subprocess._args_from_interpreter_flags(), "-c", _PROGRAM, str(theirs.fileno()))  # type: ignore[attr-defined]  # noqa: SLF001  # as multiprocessing does
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001  # as multiprocessing does
+        if sys.dont_write_bytecode:  # set without the flag, too
+            flags = [*flags, "-B"]
+        words = (sys.executable, *flags, "-c", _PROGRAM, str(theirs.fileno()))
         with theirs:
             try:
                 self._process = subprocess.Popen(
