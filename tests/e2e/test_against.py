@@ -15,7 +15,7 @@ def answer(prompt, case_id):
     asked = len(open("asked.txt").read().split())
     if os.path.exists("stop") and asked == 20:
         os.remove("stop")
-        os.kill(os.getpid(), 9)
+        os.kill(os.getppid(), 9)  # the run; this is its worker
     if os.path.exists("broken"):
         raise OSError("no answer")
     number = int(case_id[1:])

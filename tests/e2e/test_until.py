@@ -14,7 +14,7 @@ def answer(prompt, case_id):
     with open("asked.txt", "a") as file:
         file.write(case_id + "\\n")
     if os.path.exists("stop") and case_id == "never":
-        os.kill(os.getpid(), 9)
+        os.kill(os.getppid(), 9)  # the run; this is its worker
     return "yes" if case_id == "always" else "no"
 """
 SUITE = """
