@@ -28,13 +28,16 @@ HEAVY = [
 ]
 
 PROGRAM = """
-import json, sys
+import atexit, json, sys
 sys.argv = ["agentv", *json.loads(sys.argv[1])]
 from agentv.__main__ import main
-try:
-    main()
-except SystemExit as end:
-    print(json.dumps({"status": end.code, "imported": sorted(sys.modules)}), file=open("imported.json", "w"))
+
+def note():
+    with open("imported.json", "w") as file:
+        json.dump(sorted(sys.modules), file)
+
+atexit.register(note)
+main()
 """
 
 BESIDE = """targets:
@@ -45,16 +48,16 @@ defaults: {target: haiku}
 
 def imported(project, *words):
     """The exit status of a command, and the modules that it left behind."""
-    subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(words)],
         cwd=project.path,
         env=project.environment,
         capture_output=True,
-        check=False,  # it exits with the status that it reports, which is found below
+        check=False,  # the caller says which status is right
         timeout=60,
     )
-    told = json.loads((project.path / "imported.json").read_text())
-    return told["status"], {name for name in told["imported"] if name in HEAVY}
+    loaded = json.loads((project.path / "imported.json").read_text())
+    return ended.returncode, {name for name in loaded if name in HEAVY}
 
 
 def test_a_run_on_the_first_project_imports_no_sdk(project):
