@@ -326,7 +326,8 @@ def test_a_cassette_a_second_grading_and_an_exam_hold_none(planted, capfd):
 
 def test_what_users_code_prints_holds_none(planted, capfd):
     code = "import os, sys\ndef answer(prompt):\n    print('told', os.environ['DB_PASS'])\n"
-    code += "    print(os.environ['GITHUB_PAT'], file=sys.stderr)\n    return 'fine'\n"
+    code += "    print(os.environ['GITHUB_PAT'], file=sys.stderr)\n    os.write(1, os.environ['DB_PASS'].encode())\n"
+    code += "    os.system('echo by a program $DB_PASS')\n    return 'fine'\n"
     (planted / "prints.py").write_text(code)
     case = {"id": "a", "input": "x", "assert": [{"contains": "fine"}]}
     suite = {"target": {"provider": "python", "function": "prints.py:answer"}, "tests": [case]}
@@ -335,6 +336,7 @@ def test_what_users_code_prints_holds_none(planted, capfd):
     captured = capfd.readouterr()
     assert json.loads(captured.out)
     assert "told [redacted]" in captured.err
+    assert "by a program [redacted]" in captured.err
     assert leaks(planted, captured.out + captured.err) == []
 
 

@@ -1,4 +1,4 @@
-"""Redaction of everything that a run prints, since user code prints in the same process."""
+"""Redaction of everything that a run prints, and of what users' code prints, which comes by way of it."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from inspect import iscoroutinefunction
+from io import TextIOWrapper
 from pathlib import Path
 from queue import SimpleQueue
 from time import perf_counter
@@ -442,6 +443,8 @@ def main(descriptor: int) -> None:
         return
     sys.path[:] = [begin.directory, *begin.path] if begin.directory else begin.path
     sys.argv = [""]
+    if isinstance(sys.stdout, TextIOWrapper):  # what was printed before a crash is shown
+        sys.stdout.reconfigure(line_buffering=True)
     if not begin.debug and "PYTHONBREAKPOINT" not in os.environ:
         sys.breakpointhook = _refuse_breakpoint
     worker = Worker(channel)

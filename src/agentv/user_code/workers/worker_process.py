@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from threading import Thread
 from typing import Any
@@ -38,6 +38,7 @@ from agentv.user_code.workers.messages import (
     packed,
     unpacker,
 )
+from agentv.user_code.workers.printed import Printed
 
 EXIT_S = 3.0
 """Seconds that threads and exit handlers of users' code get once the run has ended."""
@@ -82,12 +83,14 @@ class WorkerProcess:
         if sys.dont_write_bytecode:  # set without the flag, too
             flags = [*flags, "-B"]
         words = (sys.executable, *flags, "-c", _PROGRAM, str(theirs.fileno()))
-        with theirs:
+        printed = None if begin.debug else Printed()
+        with theirs, printed or nullcontext():
             try:
                 self._process = subprocess.Popen(
                     words,
                     stdin=None if begin.debug else subprocess.DEVNULL,
-                    stdout=None if begin.debug else 2,
+                    stdout=None if printed is None else printed.to,
+                    stderr=None if printed is None else printed.to,
                     env=dict(env),
                     pass_fds=(theirs.fileno(),),
                     start_new_session=not begin.debug,
@@ -109,7 +112,10 @@ class WorkerProcess:
         self.retired = False
         self.blocked_at = ""
         self._loop.add_reader(ours, self._readable)
-        Thread(target=self._wait, name="agentv-worker", daemon=True).start()
+        if printed is not None:
+            printed.start()
+        self._waiting = Thread(target=self._wait, args=(printed,), name="agentv-worker", daemon=True)
+        self._waiting.start()
         self.send(begin)
 
     @property
@@ -186,8 +192,9 @@ class WorkerProcess:
             self._process.kill()
 
     def end(self) -> None:
-        """Kill the process, wait for its end, and let go of the pipe."""
+        """Kill the process, wait for its end and what it printed, and let go of the pipe."""
         self.kill()
+        self._waiting.join(EXIT_S)
         self._end(self._process.wait())
 
     async def close(self) -> None:
@@ -317,9 +324,11 @@ class WorkerProcess:
         except LookupError as error:
             self.send(Answer(ask.id, None, str(error)))
 
-    def _wait(self) -> None:
+    def _wait(self, printed: Printed | None) -> None:
         """On a thread: the end of the process itself, since what it forked may hold its end of the pipe open."""
         status = self._process.wait()
+        if printed is not None:
+            printed.finish(EXIT_S)
         with suppress(RuntimeError):  # the loop has closed: nobody waits any more
             self._loop.call_soon_threadsafe(partial(self._end, status))
 
