@@ -30,21 +30,21 @@ def seconds_of(project, *words: str):
 def test_a_target_that_blocks_for_ever_is_one_errored_case(project):
     project.write("agent.py", BLOCKS)
     project.write("a.eval.yaml", suite())
-    ended, seconds = seconds_of(project, "--timeout", "0.5")
+    ended, seconds = seconds_of(project, "--timeout", "3")
     assert ended.status == 3, ended.stderr
-    assert seconds < 10
+    assert seconds < 60
     errored = {row["test_id"]: row["error"] for row in project.rows() if row["status"] == "errored"}
     assert list(errored) == ["c7"]
     assert errored["c7"]["code"] == "timeout"
-    assert errored["c7"]["message"] == "no answer after 0.5 s: the event loop is blocked (agent.py:6, in answer)"
+    assert errored["c7"]["message"] == "no answer after 3 s: the event loop is blocked (agent.py:6, in answer)"
 
 
 def test_its_own_limit_alone_is_enough_to_leave_it(project):
     project.write("agent.py", BLOCKS)
-    project.write("a.eval.yaml", suite().replace("{id: c7,", "{id: c7, timeout_s: 0.5,"))
+    project.write("a.eval.yaml", suite().replace("{id: c7,", "{id: c7, timeout_s: 3,"))
     ended, seconds = seconds_of(project)
     assert ended.status == 3, ended.stderr
-    assert seconds < 10
+    assert seconds < 60
     assert [row["test_id"] for row in project.rows() if row["status"] == "errored"] == ["c7"]
 
 
@@ -53,10 +53,10 @@ def test_an_assertion_that_blocks_for_ever_is_one_errored_grade(project):
         ".agentv/assertions/fine.py",
         "import time\nasync def fine(ctx):\n    time.sleep(3600 if ctx.output == 'say 7' else 0)\n    return True\n",
     )
-    project.write("a.eval.yaml", suite("echo").replace("contains: say", "{type: fine, timeout_s: 0.5}"))
+    project.write("a.eval.yaml", suite("echo").replace("contains: say", "{type: fine, timeout_s: 3}"))
     ended, seconds = seconds_of(project)
     assert ended.status == 3, ended.stderr
-    assert seconds < 10
+    assert seconds < 60
     assert [row["test_id"] for row in project.rows() if row["status"] == "errored"] == ["c7"]
     assert "the event loop is blocked (fine.py:3, in fine)" in ended.stderr
 
@@ -66,11 +66,11 @@ def test_a_transform_that_blocks_for_ever_is_one_errored_grade(project):
         "shape.py",
         "import time\nasync def shape(output):\n    time.sleep(3600 if output == 'say 7' else 0)\n    return output\n",
     )
-    entry = "{type: contains, value: say, transform: shape.py:shape, timeout_s: 0.5}"
+    entry = "{type: contains, value: say, transform: shape.py:shape, timeout_s: 3}"
     project.write("a.eval.yaml", suite("echo").replace("contains: say", entry))
     ended, seconds = seconds_of(project)
     assert ended.status == 3, ended.stderr
-    assert seconds < 10
+    assert seconds < 60
     assert [row["test_id"] for row in project.rows() if row["status"] == "errored"] == ["c7"]
 
 
@@ -131,7 +131,7 @@ def test_what_is_left_behind_neither_shows_nor_holds_up_the_exit(project):
     project.write("a.eval.yaml", suite())
     ended, seconds = seconds_of(project, "--quiet")
     assert ended.status == 0, ended.stderr
-    assert seconds < 10
+    assert seconds < 60
     for noise in ("Traceback", "destroyed", "never retrieved", "never awaited", "background"):
         assert noise not in ended.stderr
 

@@ -58,6 +58,11 @@ class Deadline:
         finally:
             self._release(now())
 
+    def put_off(self, since: float, now: float) -> None:
+        """Give back the time between the two: another call held this one up."""
+        self._hold(since)
+        self._release(now)
+
     @contextmanager
     def shared_by(self, other: Deadline, now: Callable[[], float]) -> Iterator[None]:
         """In the body another call waits for this one, which was to be made for both: what holds one holds both."""

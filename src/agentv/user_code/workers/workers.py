@@ -76,12 +76,16 @@ class Workers:
         pool = self._pool(call)
         attempts: list[Attempt] = []
         message = self._message(call)
+        limit, loop, is_withdrawn = LIMIT.get(), asyncio.get_running_loop(), False
         while True:
-            began = perf_counter()
+            began, waits_since = perf_counter(), loop.time()
             try:
                 worker = self._shared(pool)
                 reply = await self._patiently(worker, pool, message, call)
             except WithdrawnError:
+                if limit is not None and not is_withdrawn:  # once: a module that never loads has to reach the limit
+                    limit.put_off(waits_since, loop.time())
+                is_withdrawn = True
                 continue
             except LostError as lost:
                 attempts.append(_attempt(call, lost, began))
