@@ -21,7 +21,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from queue import SimpleQueue
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -40,7 +40,6 @@ from agentv.user_code.workers.messages import (
     Cancel,
     Close,
     Failed,
-    Prefix,
     Ready,
     Request,
     Unsendable,
@@ -254,8 +253,6 @@ class Worker:
                 self._channel.send(Withdrawn(ids, self._loop.blocked_at()))
             elif isinstance(message, Answer):
                 self._asks.pop(message.id)(message)
-            elif isinstance(message, Prefix):
-                sys.stdout, sys.stderr = Prefixed(sys.stdout, message.text), Prefixed(sys.stderr, message.text)
             elif isinstance(message, Close):
                 self._loop.close()
                 self.threads.close()
@@ -383,26 +380,6 @@ class Worker:
         if answer.error is not None:
             raise LookupError(answer.error)
         return answer.value
-
-
-class Prefixed:
-    """A text stream whose lines begin with the name of the directory that they come from."""
-
-    def __init__(self, stream: TextIO, prefix: str) -> None:
-        self._stream = stream
-        self._prefix = prefix
-        self._at_start = True
-
-    def write(self, text: str) -> int:
-        """Write text, with the prefix in front of each line."""
-        for line in text.splitlines(keepends=True):
-            self._stream.write(f"{self._prefix}{line}" if self._at_start else line)
-            self._at_start = line.endswith("\n")
-        return len(text)
-
-    def __getattr__(self, name: str) -> Any:
-        """All else is the stream's own."""
-        return getattr(self._stream, name)
 
 
 def _loaded(call: Call) -> tuple[Callable[[], Any], bool]:

@@ -73,12 +73,6 @@ class Answer(msgspec.Struct, tag="answer", array_like=True):
     error: str | None = None
 
 
-class Prefix(msgspec.Struct, tag="prefix", array_like=True):
-    """Begin each printed line with this text from now on."""
-
-    text: str
-
-
 class Close(msgspec.Struct, tag="close", array_like=True):
     """Cancel what runs, and end as a Python program does."""
 
@@ -132,7 +126,7 @@ class Ask(msgspec.Struct, tag="ask", array_like=True):
     arguments: list[Any]
 
 
-Request = Begin | Call | Cancel | Withdraw | Answer | Prefix | Close
+Request = Begin | Call | Cancel | Withdraw | Answer | Close
 Reply = Ready | Value | Failed | Unsendable | Withdrawn | Ask
 
 

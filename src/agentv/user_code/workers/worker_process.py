@@ -28,7 +28,6 @@ from agentv.user_code.workers.messages import (
     Cancel,
     Close,
     Failed,
-    Prefix,
     Ready,
     Reply,
     Unsendable,
@@ -83,7 +82,7 @@ class WorkerProcess:
         if sys.dont_write_bytecode:  # set without the flag, too
             flags = [*flags, "-B"]
         words = (sys.executable, *flags, "-c", _PROGRAM, str(theirs.fileno()))
-        printed = None if begin.debug else Printed()
+        self._printed = printed = None if begin.debug else Printed()
         with theirs, printed or nullcontext():
             try:
                 self._process = subprocess.Popen(
@@ -114,7 +113,7 @@ class WorkerProcess:
         self._loop.add_reader(ours, self._readable)
         if printed is not None:
             printed.start()
-        self._waiting = Thread(target=self._wait, args=(printed,), name="agentv-worker", daemon=True)
+        self._waiting = Thread(target=self._wait, name="agentv-worker", daemon=True)
         self._waiting.start()
         self.send(begin)
 
@@ -221,7 +220,8 @@ class WorkerProcess:
 
     def prefix(self, text: str) -> None:
         """Begin each printed line with a text from now on."""
-        self.send(Prefix(text))
+        if self._printed is not None:
+            self._printed.prefix = text
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message soon."""
@@ -324,11 +324,11 @@ class WorkerProcess:
         except LookupError as error:
             self.send(Answer(ask.id, None, str(error)))
 
-    def _wait(self, printed: Printed | None) -> None:
+    def _wait(self) -> None:
         """On a thread: the end of the process itself, since what it forked may hold its end of the pipe open."""
         status = self._process.wait()
-        if printed is not None:
-            printed.finish(EXIT_S)
+        if self._printed is not None:
+            self._printed.finish(EXIT_S)
         with suppress(RuntimeError):  # the loop has closed: nobody waits any more
             self._loop.call_soon_threadsafe(partial(self._end, status))
 
