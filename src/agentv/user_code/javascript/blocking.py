@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from threading import Thread
 
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.user_code.javascript.host import JavaScriptHost
+from agentv.user_code.loop_thread import LoopThread
 
 
 class BlockingHost:
-    """A host on a thread with an event loop of its own: the caller's thread may run one already.
+    """A host on an event loop of its own.
 
     Args:
         env: of its process.
@@ -22,18 +21,14 @@ class BlockingHost:
     def __init__(self, env: Mapping[str, str], timeout_s: float) -> None:
         self._host = JavaScriptHost(env, patience_s=timeout_s)
         self._timeout_s = timeout_s
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="agentv-authoring-javascript", daemon=True)
-        self._thread.start()
+        self._loop = LoopThread("agentv-authoring-javascript")
 
     def call(self, source: str, payload: JsonObject) -> Json | Failure:
         """What `JavaScriptHost.call` gives."""
         calling = self._host.call(source, payload, self._timeout_s)
-        return asyncio.run_coroutine_threadsafe(calling, self._loop).result()
+        return self._loop.start(calling).result()
 
     def close(self) -> None:
         """End its process."""
-        asyncio.run_coroutine_threadsafe(self._host.close(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._loop.start(self._host.close()).result()
         self._loop.close()

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import TimeoutError as LateError
 from dataclasses import replace
-from threading import Thread
 from typing import Any
 
 from agentv.model.values.response import Failure
 from agentv.ports import CodeCall, Raised
 from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.loop_thread import LoopThread
 from agentv.user_code.workers.workers import Workers
 
 ADAPTERS = "agentv.user_code.workers.adapters"
 
 
 class BlockingWorkers:
-    """Workers on an event loop of their own, on a thread of its own."""
+    """Workers on an event loop of their own."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="agentv-authoring", daemon=True)
-        self._thread.start()
-        self._workers: Workers = asyncio.run_coroutine_threadsafe(_made(), self._loop).result()
+        self._loop = LoopThread("agentv-authoring")
+        self._workers = self._loop.start(_made()).result()
 
     def call(self, call: CodeCall, timeout_s: float) -> Any:
         """The value of a call.
@@ -32,7 +29,7 @@ class BlockingWorkers:
         Raises:
             ForeignError: it raised, its process died, or it took longer than `timeout_s` seconds.
         """
-        calling = asyncio.run_coroutine_threadsafe(self._workers.call(call), self._loop)
+        calling = self._loop.start(self._workers.call(call))
         try:
             found = calling.result(timeout_s)
         except LateError:
@@ -44,9 +41,7 @@ class BlockingWorkers:
 
     def close(self) -> None:
         """End the workers."""
-        asyncio.run_coroutine_threadsafe(self._workers.close(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._loop.start(self._workers.close()).result()
         self._loop.close()
 
 
