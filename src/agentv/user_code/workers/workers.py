@@ -99,6 +99,7 @@ class Workers:
             worker = pool.alone.pop() if pool.alone else pool.start()
             if worker.has_ended:
                 worker = pool.start()
+            await _started(worker)
             try:
                 reply = await worker.call(self._message(call), call.handler or _refuse)
             except LostError as lost:
@@ -112,9 +113,7 @@ class Workers:
     async def _patiently(self, worker: WorkerProcess, pool: _Pool, message: Call, call: CodeCall) -> Any:
         limit = LIMIT.get()
         loop = asyncio.get_running_loop()
-        if worker.is_starting:  # which a call is not to blame for
-            with limit.held(loop.time) if limit is not None else nullcontext():
-                await worker.started()
+        await _started(worker)
         if self._debug:
             with limit.held(loop.time) if limit is not None else nullcontext():
                 return await worker.call(message, call.handler or _refuse)
@@ -202,6 +201,14 @@ class Workers:
             message = f"{call.what} returned a value of the type '{reply.kind}', which is not plain data"
             return Raised("bad-result", message, cause=reply.kind, attempts=attempts)
         return Returned(reply.value, reply.duration_ms, attempts)
+
+
+async def _started(worker: WorkerProcess) -> None:
+    """Wait until a worker can be called. The time limit stands still: a call is not to blame for the start."""
+    if worker.is_starting:
+        limit = LIMIT.get()
+        with limit.held(asyncio.get_running_loop().time) if limit is not None else nullcontext():
+            await worker.started()
 
 
 async def _refuse(name: str, _arguments: Sequence[Any]) -> Any:
