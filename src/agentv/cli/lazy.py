@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -82,8 +82,7 @@ class LazyCommands(Commands):
         """
         place = self.places.get(cmd_name)
         if place is not None:
-            module, _, attribute = place.partition(":")
-            found: click.Command = getattr(import_module(module), attribute)
+            found: click.Command = resolve_name(place)
             return found
         if needs := lacking(COMMANDS, " ".join([*ctx.command_path.split()[1:], cmd_name])):
             raise click.UsageError(f"'{cmd_name}' {needs}", ctx)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
@@ -43,8 +44,7 @@ def registered(kind: str) -> dict[str, str]:
 
 def loaded(kind: str, name: str) -> Any:
     """What an extension registered by a name, imported."""
-    module, _, attribute = registered(kind)[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return resolve_name(registered(kind)[name])
 
 
 def lacking(kind: str, name: str) -> str | None:

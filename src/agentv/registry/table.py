@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Generic, TypeVar
 
 from agentv.registry.plugins import NO_PLUGINS, LoadedPlugin, Plugin, PluginSource, Problem
@@ -68,7 +68,6 @@ class Registry(Generic[T]):
     def _load(self, name: str) -> T | None:
         place = self._table.get(name)
         if place is not None:
-            module, _, attribute = place.partition(":")
-            return self._make(name, getattr(import_module(module), attribute))
+            return self._make(name, resolve_name(place))
         found = self._plugins.find(name) if name not in self.not_yet else None
         return self._make(name, found.value, found.code) if isinstance(found, LoadedPlugin) else None

@@ -7,8 +7,8 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import lru_cache
-from importlib import import_module
 from itertools import count
+from pkgutil import resolve_name
 from typing import Any
 
 from agentv.user_code.functions.functions import CallPlan, plan_call
@@ -163,6 +163,5 @@ def _raising(error: BaseException) -> Iterator[Any]:
 @lru_cache(maxsize=64)
 def named(name: str) -> Callable[..., Any]:
     """The function of agentv's that `package.module:name` names."""
-    module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
+    found: Callable[..., Any] = resolve_name(name)
     return found
