@@ -126,11 +126,6 @@ class CasePair(Struct, frozen=True):
         return (self.before.status, self.after.status) == ("passed", "failed")
 
     @property
-    def rate_delta(self) -> float:
-        """Share of samples that passed in the candidate less that in the base, -1..1."""
-        return self.rates[1] - self.rates[0]
-
-    @property
     def rates(self) -> tuple[float, float]:
         """Share of samples that passed, before and after; for a case sampled until decided its verdict, 1 or 0."""
         if self.by_verdict:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from typing import Literal, TypeAlias
@@ -213,7 +212,3 @@ class Trace(Struct, frozen=True):
     def error_count(self) -> int:
         """Calls of tools and models that failed."""
         return sum(call.failed for call in self.tool_calls) + sum(step.error is not None for step in self.usages)
-
-    def calls_by_name(self) -> Mapping[str, int]:
-        """Canonical tool name → number of calls."""
-        return Counter(call.name for call in self.tool_calls)

@@ -22,7 +22,7 @@ from agentv.ports import Call
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import append_private, read_lines
-from agentv.store.journal.answers import answer_line, case_in, spent_line
+from agentv.store.journal.answers import answer_line, spent_line
 from agentv.store.journal.earlier_answers import EarlierAnswers
 from agentv.store.journal.journal_files import JournalFiles
 from agentv.store.journal.repair import cut_torn_lines, quarantined, restored_answers, restored_rows
@@ -137,15 +137,6 @@ class Journal:
         moved = self._files.move_rows(lambda _, line: key_of_row(line) in wanted, HISTORY)
         self.load_answers()
         return moved
-
-    def discard_all(self) -> None:
-        """Move all rows to `history.jsonl` and discard all answers, so that a resume runs every trial again."""
-        rows = self._files.withdraw_rows()
-        self.restore()
-        self._files.move_rows(lambda *_: True, HISTORY)
-        append_private(self._directory.path / HISTORY, rows)
-        lines = (line.rstrip(b"\n") for _, line in read_lines(self._directory.path / JOURNAL))
-        self._files.discard_answers(sorted({case for line in lines if (case := case_in(line)) is not None}))
 
     def discard_skipped(self) -> None:
         """Move the rows of trials that were not drawn to `history.jsonl`, so that they can be drawn again."""

@@ -50,19 +50,6 @@ def test_cases_that_run_again_lose_their_rows_and_their_answers_and_others_keep_
     assert (directory.path / "journal.jsonl").read_bytes() == before
 
 
-def test_all_can_be_discarded_also_answers_whose_trial_has_no_row_and_rows_in_the_buffer(directory, journal):
-    fill(journal, result("a"), result("b", "failed"))
-    journal.keep(call("c", "c"), TargetResponse("yes"))
-    journal.discard_all()
-    assert (keys(directory, "index.jsonl"), keys(directory, "history.jsonl")) == ([], ["a", "b"])
-    journal.load_answers()
-    assert [journal.stored_answer(call(key)) for key in "abc"] == [None, None, None]
-    journal.discard_all()
-    assert keys(directory, "history.jsonl") == ["a", "b"]
-    fill(journal, result("a", "failed"))
-    assert list(journal.finished()) == ["a"]
-
-
 def not_drawn(key):
     return result(key, "skipped", error=Failure(NOT_DRAWN, "it is decided"))
 
