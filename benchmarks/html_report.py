@@ -25,13 +25,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from agentv.extensions.view.pages import HtmlReport, render
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.span import Span
-from agentv.reports.html import HtmlReport, render
 
 TEXT = """
 the lamp can be returned within thirty days of its purchase when the box is unopened and a receipt is shown otherwise a

@@ -83,7 +83,7 @@ WAITING = tuple(
         "unit/agents",
         "unit/app/judges",
         "unit/cli",
-        "unit/reports/html",
+        "unit/extensions/view",
         "unit/user_code",
         "unit/web",
         "unit/workspaces",

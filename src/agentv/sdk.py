@@ -154,7 +154,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """A table for notebooks, those that did not pass first."""
-        from agentv.reports.html.notebook_table import render_table
+        from agentv.reports.export.notebook_table import render_table
 
         return render_table(self.results, str(self).splitlines())
 

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { matching } from "../../src/agentv/reports/html/browser/app/palette.js";
-import { ageOf } from "../../src/agentv/reports/html/browser/app/run_rows.js";
-import { Api } from "../../src/agentv/reports/html/browser/data/api.js";
-import { ApiResults, PAGE } from "../../src/agentv/reports/html/browser/data/api_results.js";
+import { matching } from "../../src/agentv/extensions/view/pages/browser/app/palette.js";
+import { ageOf } from "../../src/agentv/extensions/view/pages/browser/app/run_rows.js";
+import { Api } from "../../src/agentv/extensions/view/pages/browser/data/api.js";
+import { ApiResults, PAGE } from "../../src/agentv/extensions/view/pages/browser/data/api_results.js";
 
 /** Rows that are read when the test says so. */
 function reading(total) {

@@ -8,10 +8,15 @@ import {
   distinctCases,
   isFlaky,
   settle,
-} from "../../src/agentv/reports/html/browser/data/cases.js";
-import { matchRuns } from "../../src/agentv/reports/html/browser/data/changes.js";
-import { choiceFrom, choiceText, chosenCases, emptyChoice } from "../../src/agentv/reports/html/browser/data/choice.js";
-import { giveRoutes, routeIn } from "../../src/agentv/reports/html/browser/data/routes.js";
+} from "../../src/agentv/extensions/view/pages/browser/data/cases.js";
+import { matchRuns } from "../../src/agentv/extensions/view/pages/browser/data/changes.js";
+import {
+  choiceFrom,
+  choiceText,
+  chosenCases,
+  emptyChoice,
+} from "../../src/agentv/extensions/view/pages/browser/data/choice.js";
+import { giveRoutes, routeIn } from "../../src/agentv/extensions/view/pages/browser/data/routes.js";
 
 function oneCase(id, given = {}) {
   const { statuses = ["passed"], scores = [1], ...more } = given;

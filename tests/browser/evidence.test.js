@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fencedCode, hitsOf, stretches } from "../../src/agentv/reports/html/browser/data/evidence.js";
-import { laidOutJson } from "../../src/agentv/reports/html/browser/data/laid_out_json.js";
+import { fencedCode, hitsOf, stretches } from "../../src/agentv/extensions/view/pages/browser/data/evidence.js";
+import { laidOutJson } from "../../src/agentv/extensions/view/pages/browser/data/laid_out_json.js";
 
 test("stretches are the text, and overlap where checks found the same place", () => {
   const hits = hitsOf([

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { measuresOf, shareWords } from "../../src/agentv/reports/html/browser/judge/checked.js";
-import { caseAddress } from "../../src/agentv/reports/html/browser/judge/disagreements.js";
-import { drawIn, labelAddress } from "../../src/agentv/reports/html/browser/label/draw.js";
-import { choiceOf, choicesOf, pointsIn } from "../../src/agentv/reports/html/browser/label/keys.js";
+import { measuresOf, shareWords } from "../../src/agentv/extensions/view/pages/browser/judge/checked.js";
+import { caseAddress } from "../../src/agentv/extensions/view/pages/browser/judge/disagreements.js";
+import { drawIn, labelAddress } from "../../src/agentv/extensions/view/pages/browser/label/draw.js";
+import { choiceOf, choicesOf, pointsIn } from "../../src/agentv/extensions/view/pages/browser/label/keys.js";
 
 test("digits are verdicts without a scale, and points with one", () => {
   assert.deepEqual(choiceOf("1", null).said, { verdict: "pass" });

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { alignedLines, markedWords } from "../../src/agentv/reports/html/browser/data/differences.js";
-import { apart, duration, fixed, money, percent } from "../../src/agentv/reports/html/browser/data/numbers.js";
-import { partEnd, plainly, prettyJson, shortened } from "../../src/agentv/reports/html/browser/data/texts.js";
+import { alignedLines, markedWords } from "../../src/agentv/extensions/view/pages/browser/data/differences.js";
+import { apart, duration, fixed, money, percent } from "../../src/agentv/extensions/view/pages/browser/data/numbers.js";
+import { partEnd, plainly, prettyJson, shortened } from "../../src/agentv/extensions/view/pages/browser/data/texts.js";
 
 test("halves are rounded to the even number, as Python does", () => {
   assert.deepEqual(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from agentv.extensions.view.pages import HtmlReport
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.html import HtmlReport
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import RESULTS
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from agentv.app.view.project import Project
-from agentv.web.app import application
+from agentv.app.results.project import Project
+from agentv.extensions.view.app import application
 from agentv.web.context import ViewContext, ViewOptions
 from doubles.stored_runs import write_run
 

@@ -9,15 +9,15 @@ import random
 import pytest
 from msgspec.structs import replace
 
+from agentv.extensions.view.pages import HtmlReport, render
+from agentv.extensions.view.pages.browser_modules import joined, module_sources
+from agentv.extensions.view.pages.comparison import ShownComparison, ShownDifference
+from agentv.extensions.view.pages.work import ShownDiff, ShownWork
 from agentv.model.run.grade import Check
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
-from agentv.reports.html import HtmlReport, render
-from agentv.reports.html.browser_modules import joined, module_sources
-from agentv.reports.html.comparison import ShownComparison, ShownDifference
-from agentv.reports.html.work import ShownDiff, ShownWork
 from agentv.reports.text.escaping import percent
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval

@@ -9,7 +9,6 @@ SOURCE = UNIT.parents[1] / "src" / "agentv"
 
 OF_SEVERAL_MODULES = {
     "agents/native/test_recorded_streams.py": "adapters of several agents, with what their programs printed",
-    "app/test_one_rate.py": "one rate of a run in every view",
     "extensions/mutate/test_judges.py": "mutants graded by a model, and where its budget ends",
     "app/planning/test_resumed_settings.py": "what a resumed run keeps, from its files, beside test_resume.py that runs",
     "app/prompts/test_prompt_library.py": "all use cases of the library, in one project",
@@ -22,6 +21,7 @@ OF_SEVERAL_MODULES = {
     "authoring/test_mutations.py": "all suites of tests/cases, with one thing changed",
     "authoring/test_older_words.py": "older spellings, from the text to the suite",
     "authoring/test_places.py": "positions, from the text to the diagnostic",
+    "extensions/view/test_one_rate.py": "one rate of a run in every view",
     "judge/test_adversaries.py": "answers that grade themselves, in each mode of rubrics",
     "judge/test_hostile_replies.py": "replies whose drafts, thoughts and examples are no verdicts, in each mode",
     "judge/test_typed_adversaries.py": "answers that grade themselves, in each judged type",

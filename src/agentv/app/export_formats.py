@@ -18,8 +18,8 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 
 if TYPE_CHECKING:
+    from agentv.extensions.view.pages import HtmlReport
     from agentv.registry.types import ReportFormat
-    from agentv.reports.html import HtmlReport
 
 Choice = Callable[[TrialResult], bool]
 """Whether a trial is in an export."""
@@ -158,12 +158,12 @@ def _markdown(exported: Exported) -> Iterator[str]:
 
 
 def _html(exported: Exported) -> Iterator[str]:
-    from agentv.reports.html import render
+    from agentv.extensions.view.pages import render
 
     report, against = _report(exported), exported.against
     if against is None:
         return render(report)
-    from agentv.app.compare.shown import shown_comparison
+    from agentv.extensions.view.shown_comparison import shown_comparison
 
     return render(report, _report(Exported(against)), shown_comparison(against, exported.run))
 
@@ -175,7 +175,7 @@ def _report(exported: Exported) -> HtmlReport:
         UsageError: nothing is in it.
     """
     from agentv.app.traces.shown import shown_work
-    from agentv.reports.html import HtmlReport
+    from agentv.extensions.view.pages import HtmlReport
 
     run = exported.run
     if next(exported.results(), None) is None:

@@ -35,7 +35,6 @@ COMMANDS = {
     "schema": "agentv.cli.schema:command",
     "explain": "agentv.cli.explain:command",
     "results": "agentv.cli.results:group",
-    "view": "agentv.cli.view:command",
     "serve": "agentv.cli.serve:group",
     "push": "agentv.cli.team.push:command",
     "pull": "agentv.cli.team.pull:group",

@@ -1,1 +1,1 @@
-"""The web application of `agentv view`: HTTP over the use cases of `app.view`."""
+"""What web applications share: requests are guarded, endpoints declared, answers encoded. Only this knows Starlette."""

@@ -12,12 +12,12 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from agentv.app.view.cases import NoSuchCaseError
-from agentv.app.view.growing import DamagedIndexError
-from agentv.app.view.project import NoSuchRunError
-from agentv.app.view.prompts import NoSuchPromptError
+from agentv.app.results.project import NoSuchRunError
 from agentv.errors import AgentvError, UsageError
-from agentv.reports.html.embedded import to_json
+from agentv.extensions.view.viewed.cases import NoSuchCaseError
+from agentv.extensions.view.viewed.growing import DamagedIndexError
+from agentv.extensions.view.viewed.prompts import NoSuchPromptError
+from agentv.reports.text.embedded import to_json
 from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import without_directories
 from agentv.store.team.database import DatabaseUnavailableError

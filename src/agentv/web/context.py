@@ -13,13 +13,13 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from agentv.app.labels.keeping import LabelFiles, LabelStore
-from agentv.app.view.editing import RunEditor, RunFiles
-from agentv.app.view.judges import CheckedJudges
-from agentv.app.view.labelling import LabelQueues
-from agentv.app.view.opened import OpenRuns
-from agentv.app.view.project import Project
-from agentv.app.view.rerunning import CaseRunner
-from agentv.app.view.runs import RunList
+from agentv.app.results.project import Project
+from agentv.extensions.view.viewed.editing import RunEditor, RunFiles
+from agentv.extensions.view.viewed.judges import CheckedJudges
+from agentv.extensions.view.viewed.labelling import LabelQueues
+from agentv.extensions.view.viewed.opened import OpenRuns
+from agentv.extensions.view.viewed.rerunning import CaseRunner
+from agentv.extensions.view.viewed.runs import RunList
 
 TOKEN_HEADER = "X-Agentv-Token"  # noqa: S105  # the name of a header
 

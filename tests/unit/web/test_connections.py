@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from agentv.web import events
+from agentv.extensions.view import events
+from agentv.extensions.view.static import static_files, static_version
 from agentv.web.connections import LimitedConnection, most_connections
-from agentv.web.static import static_files, static_version
 from doubles.team_servers import team_server_in, wait_for
 
 HEAD = b"POST /sign-in/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"

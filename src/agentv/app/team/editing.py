@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agentv.app.view.editing import DeletedRun, NamedRun, checked_name
-from agentv.app.view.project import NoSuchRunError
+from agentv.app.results.project import NoSuchRunError
 from agentv.errors import UsageError
+from agentv.extensions.view.viewed.editing import DeletedRun, NamedRun, checked_name
 from agentv.store.files.directory import RUN, is_being_written
 from agentv.store.team.uploaded import RunName, UploadRefusedError, name_in
 from agentv.store.team.uploads import Uploads

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from agentv.app.traces.artifact import artifact
 from agentv.errors import StoreError
+from agentv.extensions.view.pages.work import ShownDiff, ShownWork
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.response import Failure
-from agentv.reports.html.work import ShownDiff, ShownWork
 
 MOST_LINES = 5000
 """Lines of a diff that a page holds."""

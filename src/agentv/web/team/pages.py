@@ -12,16 +12,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from agentv.app.results.project import Project
 from agentv.app.team.editing import DatabaseRuns
-from agentv.app.view.project import Project
-from agentv.reports.html import served
+from agentv.extensions.view.app import project_application
+from agentv.extensions.view.pages import served
+from agentv.extensions.view.static import static_route, static_version
 from agentv.store.files.directory import results_directory
 from agentv.store.team.labels import TeamLabels
 from agentv.web.answers import SCOPE_OF, RefusedError
-from agentv.web.app import project_application
 from agentv.web.context import ViewContext, Viewer, ViewOptions
 from agentv.web.security import SAFE, Message, Receive, Send
-from agentv.web.static import static_route, static_version
 from agentv.web.team.endpoints import failed
 from agentv.web.team.identity import checked_identity
 from agentv.web.team.sign_in import SIGN_IN

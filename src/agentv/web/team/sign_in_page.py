@@ -7,10 +7,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agentv.reports.html.page import META
-from agentv.reports.html.served import ICON, SIGN_IN
+from agentv.extensions.view.pages.page import META
+from agentv.extensions.view.pages.served import ICON, SIGN_IN
+from agentv.extensions.view.static import static_version
 from agentv.reports.text.escaping import safe
-from agentv.web.static import static_version
 
 LOGO = (
     '<svg class="logo" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6"></rect>'

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import pytest
 from msgspec.structs import replace
 
+from agentv.extensions.view.pages.entries import teaser
+from agentv.extensions.view.pages.whole import whole
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Score
@@ -15,9 +17,7 @@ from agentv.model.values.span import Span
 from agentv.reports.commands.stored_run import ShowOptions, render_trial
 from agentv.reports.export.csv_rows import render_csv
 from agentv.reports.export.junit import JUnitRun, render_junit
-from agentv.reports.html.entries import teaser
-from agentv.reports.html.notebook_table import render_table
-from agentv.reports.html.whole import whole
+from agentv.reports.export.notebook_table import render_table
 from agentv.reports.run.annotations import run_diagnostics
 from agentv.reports.run.formatting import check, reason
 from agentv.reports.run.trial_view import OUTPUT_KEPT

@@ -1,0 +1,37 @@
+"""Cases and trials of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentv.extensions.view.api.runs import state_of_run
+from agentv.extensions.view.viewed.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
+from agentv.extensions.view.viewed.trial import whole_trial
+from agentv.web.context import ViewContext
+from agentv.web.endpoints import Call, Endpoint
+
+
+def _cases(context: ViewContext, call: Call) -> CasePage:
+    return page_of_cases(context.opened.run(call.names["id"]), call.query)
+
+
+def _case(context: ViewContext, call: Call) -> ViewedCase:
+    return case_at(context.opened.run(call.names["id"]), call.names["route"])
+
+
+def _trial(context: ViewContext, call: Call) -> dict[str, Any]:
+    return whole_trial(context.opened.run(call.names["id"]), call.names["trial"])
+
+
+_RUN = "/api/runs/{id}"
+ENDPOINTS = (
+    Endpoint(f"{_RUN}/cases", "Cases of a run, page by page.", CasePage, _cases, CaseQuery, state=state_of_run),
+    Endpoint(f"{_RUN}/cases/{{route}}", "A case with its trials.", ViewedCase, _case, state=state_of_run),
+    Endpoint(
+        f"{_RUN}/trials/{{trial}}",
+        "A trial with all its texts, its trace and its diff.",
+        dict[str, Any],
+        _trial,
+        state=state_of_run,
+    ),
+)

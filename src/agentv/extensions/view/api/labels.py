@@ -1,0 +1,111 @@
+"""Labels by people, and what they say of judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
+
+from agentv.extensions.view.viewed.judges import checked_labels
+from agentv.extensions.view.viewed.labelling import (
+    DrawQuery,
+    LabelAgreement,
+    LabelQueue,
+    LabelRefusedError,
+    LabelSaved,
+    Person,
+    QueueQuery,
+    SaidLabel,
+    check_said,
+)
+from agentv.reports.commands.judge_check import judge_check_content
+from agentv.web.answers import RefusedError
+from agentv.web.context import ViewContext
+from agentv.web.endpoints import Call, Endpoint
+
+
+class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which judges.
+
+    Attributes:
+        run: that they graded; empty: by all labels of the project alone.
+        assertion: only the judge of this assertion; empty: of all.
+    """
+
+    run: str = ""
+    assertion: str = ""
+
+
+def _person(context: ViewContext, call: Call) -> Person:
+    return Person(call.person, context.labels_of(call.person))
+
+
+def _queue(context: ViewContext, call: Call) -> LabelQueue:
+    with _refusable():
+        return context.queues.queue(call.query, _person(context, call))
+
+
+def _label(context: ViewContext, call: Call) -> LabelSaved:
+    said: SaidLabel = call.body
+    check_said(said)
+    with _refusable():
+        return context.queues.add(said, _person(context, call))
+
+
+def _agreement(context: ViewContext, call: Call) -> LabelAgreement:
+    with _refusable():
+        return context.queues.agreement(call.body, _person(context, call))
+
+
+@contextmanager
+def _refusable() -> Iterator[None]:
+    try:
+        yield
+    except LabelRefusedError as error:
+        raise RefusedError(404 if error.code == "no-such-answer" else 409, error.code, str(error)) from error
+
+
+def _judges(context: ViewContext, call: Call) -> dict[str, Any]:
+    from agentv.app.labels.checking import NoLabelsError  # imports numpy
+
+    kept, query = context.labels_of(call.person), call.query
+    try:
+        if query.run:
+            return dict(judge_check_content(context.judges.of_run(query.run, query.assertion, kept)))
+        return dict(judge_check_content(checked_labels(query.assertion, kept)))
+    except NoLabelsError as error:
+        raise RefusedError(404, "no-labels", f"{error}; {error.hint}" if error.hint else str(error)) from error
+
+
+ENDPOINTS = (
+    Endpoint(
+        "/api/labels/queue", "An answer to label, without its grade.", LabelQueue, _queue, QueueQuery, needs="label"
+    ),
+    Endpoint(
+        "/api/labels",
+        "Label an answer; it is durable before the answer is sent.",
+        LabelSaved,
+        _label,
+        method="POST",
+        body=SaidLabel,
+        needs="label",
+    ),
+    Endpoint(
+        "/api/labels/agreement",
+        "How often person and judge agree, once all answers of a draw are labelled; then these labels stay.",
+        LabelAgreement,
+        _agreement,
+        method="POST",
+        body=DrawQuery,
+        needs="label",
+    ),
+    Endpoint(
+        "/api/judges",
+        "How well judges agree with people: what `agentv judge check --json` prints.",
+        dict[str, Any],
+        _judges,
+        JudgesQuery,
+    ),
+)

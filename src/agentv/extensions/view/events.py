@@ -1,0 +1,255 @@
+"""Server-sent events: one reader of files for all who watch the same run.
+
+The reader looks at the file many times a second, which costs one `stat`. Whoever watches asks it what happened after
+the place that they have: so a slow client gets larger events later, and holds up nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from typing import Any, Self
+
+from msgspec import Struct
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from agentv.errors import AgentvError
+from agentv.extensions.view.viewed.live import ListChanges, ResetEvent, RowsEvent, RunChanges, StateEvent
+from agentv.extensions.view.viewed.runs import ViewedRun
+from agentv.web.answers import RefusedError, encoded, error_response, failed
+from agentv.web.context import ViewContext
+from agentv.web.endpoints import Stream
+
+POLL_S = 0.05
+"""Between two looks at the rows of a run that is watched."""
+
+STATE_S = 0.5
+"""Between two looks at the state of a run, and at the list of runs."""
+
+PING_S = 15
+SEND_S = 30.0
+"""Seconds after which a client that takes nothing is given up."""
+
+
+MOST_STREAMS = 200
+"""Streams of a project at once: whoever holds them open for ever must leave connections to others."""
+
+CHECK_S = 5.0
+"""Seconds between two checks that somebody who watches may still read the project."""
+
+
+class Watch:
+    """Looks at something again and again while somebody watches, and wakes them when it changed."""
+
+    def __init__(self, look: Callable[[], bool], every_s: float) -> None:
+        self._look = look
+        self._every_s = every_s
+        self._watchers = 0
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._watchers += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._watchers -= 1
+        if not self._watchers and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody watches."""
+        return self._watchers > 0
+
+    def next_change(self) -> asyncio.Event:
+        """What is set at the next change; take it before looking."""
+        return self._changed
+
+    async def _watch(self) -> None:
+        while True:
+            with suppress(AgentvError, OSError):
+                if await run_in_threadpool(self._look):
+                    self._changed.set()
+                    self._changed = asyncio.Event()
+            await asyncio.sleep(self._every_s)
+
+
+class _RunWatch:
+    """What those who watch one run share."""
+
+    def __init__(self, changes: RunChanges) -> None:
+        self.changes = changes
+        self.state = changes.state()
+        self.lock = asyncio.Lock()
+        self._looked = time.monotonic()
+        self.watch = Watch(self._look, POLL_S)
+
+    def _look(self) -> bool:
+        changed = self.changes.read()
+        if time.monotonic() - self._looked >= STATE_S:
+            state, self._looked = self.changes.state(), time.monotonic()
+            if state != self.state:
+                changed = self.changes.read() or True  # the last rows come before the end
+                self.state = state
+        return changed
+
+
+class _Admission:
+    """Whoever watches, who may be signed out meanwhile."""
+
+    def __init__(self, context: ViewContext, request: Request) -> None:
+        self._context = context
+        self._request = request
+        self._checked = time.monotonic()
+
+    async def wait(self, changed: asyncio.Event) -> bool:
+        """Wait for a change, but not for ever; whether they may still see it."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(changed.wait(), CHECK_S)
+        if time.monotonic() - self._checked < CHECK_S:
+            return True
+        self._checked = time.monotonic()
+        try:
+            await run_in_threadpool(self._context.viewer, self._request)
+        except RefusedError:
+            return False
+        except AgentvError:  # nobody knows while the database is away
+            return True
+        return True
+
+
+class Events:
+    """The event streams of a server."""
+
+    def __init__(self, context: ViewContext) -> None:
+        self._context = context
+        self._runs: dict[str, _RunWatch] = {}
+        self._list = ListChanges(context.runs)
+        self._list_watch = Watch(self._list.read, STATE_S)
+        self._streams = 0
+
+    async def of_run(self, request: Request) -> Response:
+        """The events of one run."""
+        try:
+            run = await run_in_threadpool(self._context.opened.run, request.path_params["id"])
+            key = str(run.path)
+            shared = self._runs.get(key)
+            if shared is None or not shared.watch.watched or shared.changes.run is not run:
+                shared = self._runs[key] = _RunWatch(RunChanges(run))
+        except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+            return failed(error)
+        start = request.headers.get("last-event-id") or request.query_params.get("after") or shared.changes.cursor()
+        return self._response(self._run_events(shared, start, _Admission(self._context, request)))
+
+    async def of_project(self, request: Request) -> Response:
+        """The events of the list of runs."""
+        return self._response(self._list_events(_Admission(self._context, request)))
+
+    def _response(self, events: AsyncGenerator[ServerSentEvent, None]) -> Response:
+        if self._streams >= MOST_STREAMS:
+            what = f"{MOST_STREAMS} pages watch this project; close some of them"
+            return error_response(503, "too-many-streams", what, 5.0)
+        counted = self._counted(events)
+        return EventSourceResponse(counted, ping=PING_S, send_timeout=SEND_S, headers={"X-Accel-Buffering": "no"})
+
+    async def _counted(self, events: AsyncGenerator[ServerSentEvent, None]) -> AsyncGenerator[ServerSentEvent, None]:
+        if self._streams >= MOST_STREAMS:
+            return  # many asked at once, before any of them was counted; asked again, it gets the refusal
+        self._streams += 1
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        finally:
+            self._streams -= 1
+
+    async def _run_events(
+        self, shared: _RunWatch, cursor: str, admission: _Admission
+    ) -> AsyncGenerator[ServerSentEvent, None]:
+        state: StateEvent | None = None
+        async with shared.watch as watch:
+            while True:
+                changed = watch.next_change()
+                now = shared.state
+                async with shared.lock:
+                    found = await run_in_threadpool(shared.changes.after, cursor)
+                if isinstance(found, RowsEvent):
+                    if found.cases:
+                        yield _event("rows", found, found.cursor)
+                    cursor = found.cursor
+                    continue
+                if isinstance(found, ResetEvent):
+                    yield _event("reset", found, found.cursor)
+                    cursor = found.cursor
+                    continue
+                if now != state:
+                    yield _event("state", now, cursor)
+                    state = now
+                    if state.state == "deleted":
+                        return
+                if not await admission.wait(changed):
+                    return
+
+    async def _list_events(self, admission: _Admission) -> AsyncGenerator[ServerSentEvent, None]:
+        known = dict(self._list.known) if self._list_watch.watched else None
+        if known is None:
+            await run_in_threadpool(self._list.read)
+            known = dict(self._list.known)
+        async with self._list_watch as watch:
+            while True:
+                changed = watch.next_change()
+                found = dict(self._list.known)
+                for run_id, run in found.items():
+                    if known.get(run_id) != run:
+                        yield _event("runs", run)
+                for run_id in known.keys() - found.keys():
+                    yield _event("gone", GoneEvent(run_id))
+                known = found
+                if not await admission.wait(changed):
+                    return
+
+
+class GoneEvent(Struct, frozen=True):
+    """A run was deleted."""
+
+    run_id: str
+
+
+def _event(name: str, data: Any, cursor: str | None = None) -> ServerSentEvent:
+    return ServerSentEvent(encoded(data).decode(), event=name, id=cursor)
+
+
+class RunStreamQuery(Struct, frozen=True):
+    """Where events begin.
+
+    Attributes:
+        after: a cursor; empty: now. `Last-Event-ID` comes before it.
+    """
+
+    after: str = ""
+
+
+STREAMS = (
+    Stream(
+        "/api/runs/{id}/events",
+        "What happens in a run from now on.",
+        {"rows": RowsEvent, "state": StateEvent, "reset": ResetEvent},
+        Events.of_run,
+        RunStreamQuery,
+    ),
+    Stream(
+        "/api/events",
+        "Runs that appear, change or go.",
+        {"runs": ViewedRun, "gone": GoneEvent},
+        Events.of_project,
+    ),
+)

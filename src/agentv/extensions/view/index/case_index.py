@@ -1,0 +1,292 @@
+"""The index of cases that `agentv view` reads pages from: one SQLite file, built from rows and never the truth.
+
+It grows with the run: `append` takes what was appended to `index.jsonl`. Of several rows of one trial the last counts.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from agentv.extensions.view.index.case_choice import CaseChoice
+from agentv.extensions.view.index.case_chooser import CaseChooser, IndexTables
+from agentv.extensions.view.index.case_columns import CaseColumns
+from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial, IndexedTrial, route_of
+from agentv.extensions.view.index.case_ids import CaseIds
+from agentv.extensions.view.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
+from agentv.extensions.view.index.case_totals import CaseTotals
+from agentv.extensions.view.index.case_writer import CaseWriter
+from agentv.extensions.view.index.natural import natural_key
+from agentv.extensions.view.index.sealing import is_sealed, seal
+from agentv.model.values.hashes import text_hash
+from agentv.store.totals.tally import STATUSES
+
+_GRADED = frozenset({"passed", "shown"})
+_PAGE = 500
+"""Cases that are read with one question."""
+
+_numbers = msgspec.json.Decoder(list[int])
+_groups = msgspec.json.Decoder(CaseGroup)
+
+
+class ReadState(NamedTuple):
+    """How far the rows are read: bytes, the number of the next trial, and what tells the file from another."""
+
+    place: int
+    next_trial: int
+    fingerprint: int
+
+
+class CaseIndex:
+    """Cases of a run. Not for several threads at once.
+
+    Attributes:
+        read: how far the rows are read.
+        totals: counts over its cases.
+    """
+
+    def __init__(
+        self, database: sqlite3.Connection, *, writable: bool = False, columns: CaseColumns | None = None
+    ) -> None:
+        self._database = database
+        database.executescript(SETTINGS)
+        self.read = ReadState(*database.execute("SELECT place, trials, fingerprint FROM read").fetchone())
+        self._columns = columns or CaseColumns.of(database, self.read.next_trial, writable=writable)
+        self._ids = CaseIds(database)
+        self._writer = CaseWriter(database, self._columns, self._ids)
+        database.create_function("natural_key", 1, natural_key, deterministic=True)
+        database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
+        assertions = self._writer.assertions.all
+        tables = IndexTables(self.groups, assertions, self.grades, lambda: self.read.next_trial)
+        self._chooser = CaseChooser(database, self._columns, tables, self._ids)
+        self.totals = CaseTotals(database, self._columns, self._chooser)
+
+    @classmethod
+    def create(cls, path: Path) -> CaseIndex:
+        """An empty index in a new file."""
+        database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        database.executescript(UNSAFE_WRITES + SCHEMA + SET_VERSION)
+        return cls(database, writable=True)
+
+    @classmethod
+    def open(cls, path: Path, *, writable: bool = False) -> CaseIndex | None:
+        """The index in a file; None where there is none, or it is none of ours."""
+        database = _checked(path, writable=writable)
+        if database is None:
+            return None
+        with suppress(sqlite3.Error, TypeError, ValueError):
+            if writable:
+                database.executescript(UNSAFE_WRITES)
+            return cls(database, writable=writable)
+        database.close()
+        return None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    @property
+    def _path(self) -> Path:
+        return Path(self._database.execute("PRAGMA database_list").fetchone()[2])
+
+    @property
+    def counts(self) -> list[int]:
+        """How many cases ended how, in the order of `STATUSES`."""
+        return list(self._writer.statuses)
+
+    @property
+    def trials(self) -> int:
+        """How many trials have a row."""
+        return self._writer.trials
+
+    @property
+    def replaced(self) -> int:
+        """How many rows were replaced by later ones, since this was opened."""
+        return self._writer.replaced
+
+    @property
+    def assertions(self) -> list[tuple[str, str | None]]:
+        """Type and name of every assertion, by number; no name where there are too many."""
+        return self._writer.assertions.all()
+
+    def append(self, trials: Iterable[IndexedTrial], end: int, fingerprint: int) -> list[int]:
+        """Take in trials that were read up to `end`; the numbers of the cases that changed, each once."""
+        if not self._database.in_transaction:
+            self._database.execute("BEGIN")
+        changed, number = self._writer.add(trials, self.read.next_trial)
+        self.read = ReadState(end, number, fingerprint)
+        self._database.execute("UPDATE read SET place = ?, trials = ?, fingerprint = ?", self.read)
+        return changed
+
+    def commit(self) -> None:
+        """Write what was taken in to the file."""
+        if self._database.in_transaction:
+            self._ids.write()
+            self._database.execute("COMMIT")
+
+    def save(self, name: str, value: bytes) -> None:
+        """Keep what was computed of all rows."""
+        self._database.execute("INSERT OR REPLACE INTO saved VALUES (?, ?)", (name, value))
+
+    def saved(self, name: str) -> bytes | None:
+        """What was kept under a name."""
+        found = self._database.execute("SELECT value FROM saved WHERE name = ?", (name,)).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def save_orders(self) -> None:
+        """Keep every order of all cases, and what is held of them in memory."""
+        trials = self.read.next_trial
+        for name, value in chain(self._columns.saved(trials), self._chooser.orders.saved(trials)):
+            self.save(name, value)
+
+    def seal(self) -> None:
+        """Write everything, and note that the file is finished."""
+        self.commit()
+        seal(self._database, self._path)
+
+    def twin(self, path: Path) -> CaseIndex:
+        """An index in a copy of this one's file, which has its columns in memory in common with this one."""
+        self.commit()
+        self._database.execute("PRAGMA shrink_memory")  # its cache: the copy has one of its own
+        shutil.copyfile(self._path, path)
+        database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        database.executescript(UNSAFE_WRITES)
+        return CaseIndex(database, columns=self._columns)
+
+    def numbers(self, choice: CaseChoice) -> array[int]:
+        """The numbers of the chosen cases in their order."""
+        return self._chooser.numbers(choice)
+
+    def entries(self, numbers: Sequence[int]) -> list[CaseEntry]:
+        """Cases with their trials, in the order of the numbers."""
+        found: dict[int, CaseEntry] = {}
+        for start in range(0, len(numbers), _PAGE):
+            found.update((entry.number, entry) for entry in self._entries(numbers[start : start + _PAGE]))
+        return [found[number] for number in numbers if number in found]
+
+    def case_at(self, route: str) -> int | None:
+        """The number of the case with a route."""
+        return self._one("SELECT number FROM case_names WHERE route = ?", text_hash(route))
+
+    def case_of(self, trial: int) -> int | None:
+        """The number of the case that a trial is of."""
+        return (self._columns.case_of[trial] or None) if 0 < trial < len(self._columns.case_of) else None
+
+    def place_of(self, trial: int) -> int | None:
+        """Where the row of a trial begins, in bytes."""
+        return self._one("SELECT place FROM trials WHERE number = ?", trial)
+
+    def trial_at(self, place: int) -> int | None:
+        """The number of the trial whose row begins at a place; None: it was replaced."""
+        number = self._first_at(place)
+        return number if self.place_of(number) == place else None
+
+    def not_passed(self) -> Iterator[tuple[int, int]]:
+        """The number and the place of every trial that failed, errored, or did not run."""
+        codes = ", ".join(str(code) for code, status in enumerate(STATUSES) if status not in _GRADED)
+        yield from self._database.execute(f"SELECT number, place FROM trials WHERE status IN ({codes}) ORDER BY number")  # noqa: S608  # as above
+
+    def changed_since(self, place: int, limit: int) -> tuple[list[int], int]:
+        """The cases with a row at or after a place, of so many rows at most; and where those rows end."""
+        first = self._first_at(place)
+        question = 'SELECT "case", place FROM trials WHERE number >= ? ORDER BY number LIMIT ?'
+        rows = self._database.execute(question, (first, limit + 1)).fetchall()
+        end = rows[limit][1] if len(rows) > limit else max(place, self.read.place)
+        return list(dict.fromkeys(case for case, _ in rows[:limit])), end
+
+    def groups(self) -> Iterator[tuple[int, CaseGroup]]:
+        """Every group with its number."""
+        for number, value in self._database.execute("SELECT number, value FROM groups"):
+            yield number, _groups.decode(value)
+
+    def grades(self) -> Iterator[tuple[int, list[int]]]:
+        """Every list of grades with its number: assertion, state, assertion, state, …."""
+        for number, value in self._database.execute("SELECT number, value FROM grades"):
+            yield number, _numbers.decode(value)
+
+    def _one(self, question: str, value: int) -> int | None:
+        found = self._database.execute(question, (value,)).fetchone()
+        return None if found is None else int(found[0])
+
+    def _first_at(self, place: int) -> int:
+        """The number of the first trial whose row begins at a place or after it: rows stand as they are numbered."""
+        low, high = 1, self.read.next_trial
+        while low < high:
+            middle = (low + high) // 2
+            found = self._one("SELECT place FROM trials WHERE number >= ? ORDER BY number LIMIT 1", middle)
+            low, high = (low, middle) if found is None or found >= place else (middle + 1, high)
+        return low
+
+    def _entries(self, numbers: Sequence[int]) -> Iterator[CaseEntry]:
+        marks = ", ".join("?" * len(numbers))
+        trials: dict[int, list[tuple[int, CaseTrial]]] = defaultdict(list)
+        question = (
+            'SELECT "case", trials.number, sample, status, score, duration, cost, value, teaser FROM trials '  # noqa: S608  # as above
+            "JOIN trial_texts ON trial_texts.number = trials.number JOIN grades ON grades.number = trials.grades "
+            f'WHERE "case" IN ({marks}) ORDER BY sample, trials.number'
+        )
+        for case, number, sample, status, score, duration, cost, grades, teaser in self._database.execute(
+            question, numbers
+        ):
+            listed = _numbers.decode(grades)
+            pairs = [list(pair) for pair in zip(listed[::2], listed[1::2], strict=True)]
+            trials[case].append(
+                (number, CaseTrial(number, sample, STATUSES[status], score, duration, cost, pairs, teaser))
+            )
+        question = (
+            'SELECT cases.number, "group", status, score, id, copy, sha, told_by, early FROM cases '  # noqa: S608  # as above
+            f"JOIN case_names USING (number) WHERE cases.number IN ({marks})"
+        )
+        for number, group, status, score, case_id, copy, sha, told_by, early in self._database.execute(
+            question, numbers
+        ):
+            own, common = trials[number], self._writer.group(group)
+            yield CaseEntry(
+                number,
+                route_of(common, case_id, copy),
+                case_id,
+                common,
+                STATUSES[status],
+                score,
+                next((one.teaser for at, one in own if at == told_by), ""),
+                sha,
+                None if early is None else msgspec.json.decode(early),
+                [one for _, one in own],
+            )
+
+
+def kept_value(path: Path, name: str) -> bytes | None:
+    """What the index in a file keeps under a name, without reading anything else of it."""
+    database = _checked(path, writable=False)
+    if database is None:
+        return None
+    with closing(database), suppress(sqlite3.Error, TypeError):
+        found = database.execute("SELECT value FROM saved WHERE name = ?", (name,)).fetchone()
+        return None if found is None else bytes(found[0])
+    return None
+
+
+def _checked(path: Path, *, writable: bool) -> sqlite3.Connection | None:
+    """The database in a file; None where there is none, it is none of ours, or somebody changed it."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    mode = "rw" if writable else "ro"
+    database = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}", uri=True, check_same_thread=False, isolation_level=None
+    )
+    with suppress(sqlite3.Error, TypeError, OSError):
+        known = database.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        if known and (writable or is_sealed(database, path)):
+            return database
+    database.close()
+    return None

@@ -1,0 +1,180 @@
+"""Trials are taken into the index of cases."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+import msgspec
+
+from agentv.extensions.view.index.case_choice import CODES
+from agentv.extensions.view.index.case_columns import CaseColumns
+from agentv.extensions.view.index.case_entries import CaseGroup, IndexedTrial, route_of
+from agentv.extensions.view.index.case_ids import CaseIds
+from agentv.extensions.view.index.interned import InternedAssertions, InternedTexts
+from agentv.model.run.cases import RequiredGrade, Sample
+from agentv.model.values.hashes import text_hash
+from agentv.stats.samples.deciding import verdict_over
+from agentv.stats.samples.early import early_facts
+from agentv.store.totals.tally import STATUSES
+
+_gates = msgspec.json.Decoder(tuple[RequiredGrade, ...])
+_groups = msgspec.json.Decoder(CaseGroup)
+
+
+class CaseWriter:
+    """Adds trials, one after the other, in one transaction of its caller.
+
+    Attributes:
+        statuses: how many cases ended how, in the order of `STATUSES`.
+        trials: how many trials have a row.
+        replaced: how many rows were replaced by later ones.
+    """
+
+    def __init__(self, database: sqlite3.Connection, columns: CaseColumns, ids: CaseIds) -> None:
+        self._database = database
+        self._columns = columns
+        self._ids = ids
+        self.groups = InternedTexts(database, "groups")
+        self._grades = InternedTexts(database, "grades")
+        self.assertions = InternedAssertions(database)
+        self.replaced = 0
+        ended = columns.status.tobytes()[1:]
+        self.statuses = [ended.count(code) for code in range(len(STATUSES))]
+        self.trials = len(columns.case_of) - columns.case_of.count(0)
+
+    def group(self, number: int) -> CaseGroup:
+        """The group with a number."""
+        return _groups.decode(self.groups.value(number))
+
+    def add(self, trials: Iterable[IndexedTrial], first: int) -> tuple[list[int], int]:
+        """Take in trials, numbered from `first`; the cases that changed, each once, and the next number."""
+        changed: dict[int, bool] = {}
+        number = first
+        for trial in trials:
+            case = self._add(trial, number)
+            changed[case] = changed.get(case, False) or trial.group.repeat > 1
+            number += 1
+        for case, repeated in changed.items():
+            if repeated:
+                self._settle(case)
+        return list(changed), number
+
+    def _add(self, trial: IndexedTrial, number: int) -> int:
+        case, copy, route = self._find(trial)
+        group = self.groups.number(_as_text(trial.group))
+        if case is None:
+            case = self._new_case(trial, (copy, route), group, number)
+        else:
+            self._remove(case, trial.sample)
+            if trial.group.repeat == 1:
+                self._update(case, trial, group, number)
+        self._insert(trial, case, number)
+        return case
+
+    def _find(self, trial: IndexedTrial) -> tuple[int | None, int, int]:
+        """The number of a trial's case, if there is one; which copy of its route it has or gets; and its hash."""
+        copy = 1
+        while True:
+            route = text_hash(route_of(trial.group, trial.case_id, copy))
+            found = self._database.execute("SELECT number, id FROM case_names WHERE route = ?", (route,)).fetchone()
+            if found is None:
+                return None, copy, route
+            number, case_id = found
+            if case_id == trial.case_id and self.group(self._columns.group[number]).place == trial.group.place:
+                return number, copy, route
+            copy += 1
+
+    def _new_case(self, trial: IndexedTrial, route: tuple[int, int], group: int, number: int) -> int:
+        status = CODES[trial.result.status]
+        case = self._columns.add(status, group, trial.same)
+        self.statuses[status] += 1
+        result = (status, 0, trial.result.score, trial.duration, trial.cost)
+        values = (case, group, *result, trial.cluster, trial.same)
+        self._database.execute("INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        copy, hashed = route
+        self._ids.add(trial.case_id)
+        names = (case, trial.case_id, hashed, copy, trial.sha, number)
+        self._database.execute("INSERT INTO case_names VALUES (?, ?, ?, ?, ?, ?, NULL)", names)
+        return case
+
+    def _remove(self, case: int, sample: int) -> None:
+        """Remove the trial whose row another one replaces."""
+        question = 'SELECT number FROM trials WHERE "case" = ? AND sample = ?'
+        found = self._database.execute(question, (case, sample)).fetchone()
+        if found is not None:
+            self._database.execute("DELETE FROM trials WHERE number = ?", found)
+            self._database.execute("DELETE FROM trial_texts WHERE number = ?", found)
+            self._columns.case_of[found[0]] = 0
+            self.trials -= 1
+            self.replaced += 1
+
+    def _insert(self, trial: IndexedTrial, case: int, number: int) -> None:
+        grades = [one for kind, name, state in trial.grades for one in (self.assertions.number(kind, name), state)]
+        result = (CODES[trial.result.status], trial.result.score, trial.duration, trial.cost)
+        values = (number, case, trial.sample, *result, self._grades.number(_as_text(grades)), trial.place)
+        self._database.execute("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        gates = _as_text(trial.result.gates) if trial.result.gates and trial.group.repeat > 1 else None
+        self._database.execute("INSERT INTO trial_texts VALUES (?, ?, ?)", (number, trial.teaser, gates))
+        self._database.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (number, trial.texts))
+        self._columns.case_of.append(case)
+        self.trials += 1
+
+    def _update(self, case: int, trial: IndexedTrial, group: int, number: int) -> None:
+        """Give a case the result of its only trial, which was done again."""
+        self._count(case, CODES[trial.result.status])
+        self._columns.group[case] = group
+        result = (trial.result.score, trial.duration, trial.cost)
+        self._database.execute(
+            'UPDATE cases SET "group" = ?, status = ?, score = ?, duration = ?, cost = ? WHERE number = ?',
+            (group, CODES[trial.result.status], *result, case),
+        )
+        self._database.execute("UPDATE case_names SET sha = ?, told_by = ? WHERE number = ?", (trial.sha, number, case))
+
+    def _settle(self, case: int) -> None:
+        """Give a case with several samples what they come to."""
+        rule = self.group(self._columns.group[case]).rule
+        rows = self._database.execute(
+            "SELECT number, sample, status, score, duration, cost, gates FROM trials JOIN trial_texts USING (number) "
+            'WHERE "case" = ? ORDER BY number',
+            (case,),
+        ).fetchall()
+        samples = [
+            Sample(STATUSES[status], score, () if gates is None else _gates.decode(gates))
+            for _, _, status, score, _, _, gates in rows
+        ]
+        verdict = verdict_over(samples, rule)
+        scores = [one.score for one in samples if one.score is not None]
+        passed = sum(one.status == "passed" for one in samples)
+        judged = passed + sum(one.status == "failed" for one in samples)
+        costs = [cost for *_, cost, _ in rows if cost is not None]
+        by_sample = sorted(rows, key=lambda row: row[1])
+        told_by = next((row[0] for row in by_sample if STATUSES[row[2]] == verdict), by_sample[0][0])
+        self._count(case, CODES[verdict])
+        self._columns.flaky[case] = 0 < passed < judged
+        self._database.execute(
+            "UPDATE cases SET status = ?, flaky = ?, score = ?, duration = ?, cost = ? WHERE number = ?",
+            (
+                CODES[verdict],
+                0 < passed < judged,
+                sum(scores) / len(scores) if scores else None,
+                sum(row[4] for row in rows),
+                sum(costs) if costs else None,
+                case,
+            ),
+        )
+        early = early_facts(samples, rule)
+        self._database.execute(
+            "UPDATE case_names SET told_by = ?, early = ? WHERE number = ?",
+            (told_by, None if early is None else _as_text(early), case),
+        )
+
+    def _count(self, case: int, status: int) -> None:
+        """Count a case under another status."""
+        self.statuses[self._columns.status[case]] -= 1
+        self.statuses[status] += 1
+        self._columns.status[case] = status
+
+
+def _as_text(value: object) -> str:
+    return msgspec.json.encode(value).decode()

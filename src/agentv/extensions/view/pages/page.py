@@ -1,0 +1,161 @@
+"""The HTML page: its frame, script and style, and the data of one or two runs, written as they are read.
+
+Nothing that a model, a file or a server said is ever part of the markup. It stands as JSON in elements that no browser
+runs, and the page's script shows it as text. The policy at the top lets the browser run that script and the library
+that reads Markdown, apply that one style, and load nothing at all.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from html import escape
+
+from agentv.extensions.view.pages.browser_modules import BROWSER, joined, module_sources
+from agentv.extensions.view.pages.comparison import ShownComparison
+from agentv.extensions.view.pages.entries import Entries
+from agentv.extensions.view.pages.failures import failures_json
+from agentv.extensions.view.pages.report import HtmlReport
+from agentv.extensions.view.pages.whole import whole
+from agentv.extensions.view.pages.work import work_json
+from agentv.reports.run.failures import FailureGroups
+from agentv.reports.text.embedded import data_element, to_json
+from agentv.reports.text.escaping import one_line
+
+CHUNK = 100
+"""Trials whose data stand in one element: what is read together when one of them is opened."""
+
+CHUNK_LENGTH = 1_000_000
+"""Characters after which an element ends early."""
+
+START = "start.js"
+"""The module that the script of a file begins with."""
+
+
+META = """\
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">"""
+"""What the documents of a file and of a server have in common."""
+
+
+def render(
+    report: HtmlReport, against: HtmlReport | None = None, comparison: ShownComparison | None = None
+) -> Iterator[str]:
+    """The page in pieces; only a chunk of the trials is held in memory.
+
+    Args:
+        report: the run; an empty one gives a page that says so.
+        against: an earlier run; the page then shows what changed since, answer beside answer.
+        comparison: the verdict about the two runs.
+    """
+    yield _head(report)
+    runs = [report] if against is None else [report, against]
+    yield data_element("runs", 0, [to_json([run.facts() for run in runs])])
+    if comparison is not None:
+        yield data_element("comparison", 0, [to_json(comparison.as_json())])
+    for number, run in enumerate(runs):
+        yield from _data(run, number)
+    yield f"<script>{_library()}</script>\n<script>{_script()}</script>\n</body>\n</html>\n"
+
+
+def _data(report: HtmlReport, number: int) -> Iterator[str]:
+    """The trials of one run, as pairs of elements: what the list needs, and the rest; then what their numbers mean."""
+    entries = Entries()
+    for name in report.variants():
+        entries.variants.of(name)
+    failures = FailureGroups()
+    short: list[str] = []
+    rest: list[str] = []
+    length = 0
+    for index, result in enumerate(report.results):
+        failures.add(result, index)
+        short.append(to_json(entries.short(result)))
+        work = report.work_of(result)
+        rest.append(to_json({**whole(result, report.root), **(work_json(work) if work is not None else {})}))
+        length += len(rest[-1])
+        if len(short) == CHUNK or length > CHUNK_LENGTH:
+            yield from _chunk(number, short, rest)
+            short, rest, length = [], [], 0
+    if short:
+        yield from _chunk(number, short, rest)
+    yield data_element("tables", number, [to_json(entries.tables())])
+    yield data_element("failures", number, [to_json(failures_json(failures, report))])
+
+
+def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[str]:
+    yield data_element("short", number, short)
+    yield data_element("whole", number, rest)
+
+
+def _head(report: HtmlReport) -> str:
+    title = escape(one_line(f"{report.run_id} · agentv"))
+    totals = escape(_in_words(report))
+    return _FRAME.format(policy=_policy(), named=META, title=title, style=_style(), totals=totals)
+
+
+def _in_words(report: HtmlReport) -> str:
+    """What is shown where scripts are off."""
+    cases = (report.summary or {}).get("cases")
+    if not isinstance(cases, dict):
+        return f"Run {one_line(report.run_id)}."
+    counted = ", ".join(f"{cases.get(status, 0):,} {status}" for status in ("passed", "failed", "errored", "skipped"))
+    counted += f", {cases['shown']:,} shown" if cases.get("shown") else ""
+    return f"Run {one_line(report.run_id)}: {cases.get('total', 0):,} cases, {counted}."
+
+
+@cache
+def _script() -> str:
+    return f'"use strict";\n(() => {{\n{joined(START, module_sources())}}})();\n'
+
+
+@cache
+def _library() -> str:
+    """Markdown to tokens. The page makes elements of them."""
+    return (BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
+
+
+@cache
+def _style() -> str:
+    return "\n" + (BROWSER / "style.css").read_text(encoding="utf-8")
+
+
+@cache
+def _policy() -> str:
+    """Nothing but the three elements whose bytes these are; and no text may become markup.
+
+    Source: https://www.w3.org/TR/CSP3/ and https://www.w3.org/TR/trusted-types/.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_digest(_library())}' '{_digest(_script())}'",
+            f"style-src '{_digest(_style())}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode("ascii")
+
+
+_FRAME = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+{named}
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript><p class="plain">{totals} The rest of this page needs JavaScript, which is part of this file.</p></noscript>
+<div id="page"><p class="plain">Opening…</p></div>
+"""

@@ -1,0 +1,108 @@
+"""Input of an HTML report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from agentv.extensions.view.pages.work import ShownWork
+from agentv.model.run.labelled.corrected import CorrectedRates
+from agentv.model.run.matrix import RunMatrix
+from agentv.model.run.summary import Summary
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.values import Json, JsonObject
+from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
+from agentv.reports.run.matrix import matrix_data
+
+TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned", "replaced")
+"""What the page shows of `run.json`, beside the settings that shaped the run."""
+
+SETTINGS = ("paths", "targets", "judge", "repeat", "threshold", "filter", "tags", "exclude_tags", "limit", "sample")
+
+
+def unknown_work(_: TrialResult) -> ShownWork | None:
+    """Nothing is known of the work of any agent."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlReport:
+    """A run, ready to be rendered once.
+
+    Attributes:
+        record: the object of `run.json`; keys that are missing are not shown.
+        summary: the object of `summary.json`; None of a run that was cut, whose rows are then counted in the page.
+        matrix: targets, prompts and variants side by side; None: there is one of each, or nothing is known of it.
+        results: its finished trials, each once; read in one pass and not held.
+        root: absolute path of the repository root, which files are shown from; empty: paths are shown as they are.
+        directory: absolute path of the run; empty: it is one in `.agentv/results`.
+        work_of: what the agent of a trial did and changed, if anything is known of it.
+        here: absolute path of the directory that commands are for; empty: the root.
+        labels: what labels make of its rates and its gates, as lines; whether each is a warning.
+    """
+
+    run_id: str
+    record: JsonObject
+    summary: JsonObject | None
+    results: Iterable[TrialResult]
+    root: str = ""
+    work_of: Callable[[TrialResult], ShownWork | None] = unknown_work
+    matrix: RunMatrix | None = None
+    here: str = ""
+    directory: str = ""
+    labels: tuple[tuple[str, bool], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        run_id: str,
+        record: JsonObject,
+        summary: Summary | JsonObject | None,
+        results: Iterable[TrialResult],
+        root: str = "",
+    ) -> HtmlReport:
+        """The report of a run that has just ended, or of one that is read back."""
+        if not isinstance(summary, Summary):
+            return cls(run_id, record, summary, results, root)
+        labels = tuple(_label_lines(summary))
+        return cls(run_id, record, summary.as_json(), results, root, matrix=summary.matrix, labels=labels)
+
+    def variants(self) -> list[str]:
+        """The names of the variants that ran, in the order of the suites."""
+        ran, suites = (self.summary or {}).get("by_variant"), self.record.get("suites")
+        listed = (
+            [suite.get("variants") for suite in suites if isinstance(suite, dict)] if isinstance(suites, list) else []
+        )
+        named = (
+            one.get("name") for group in listed if isinstance(group, list) for one in group if isinstance(one, dict)
+        )
+        known = ran if isinstance(ran, dict) else {}
+        return list(dict.fromkeys(name for name in named if isinstance(name, str) and name in known))
+
+    def facts(self) -> dict[str, Json]:
+        """Facts about the run for the page."""
+        suites, summary = self.record.get("suites"), self.summary
+        return {
+            **{key: self.record[key] for key in TOLD if key in self.record},
+            "run_id": self.run_id,
+            "settings": _chosen(self.record.get("settings"), SETTINGS),
+            "suites": [_chosen(suite, ("name", "path")) for suite in suites] if isinstance(suites, list) else [],
+            "summary": {key: value for key, value in summary.items() if key != "matrix"} if summary else None,
+            "matrix": matrix_data(self.matrix, summary) if self.matrix is not None and summary else None,
+            **({"labels": [{"text": text, "warns": warns} for text, warns in self.labels]} if self.labels else {}),
+        }
+
+
+def _label_lines(summary: Summary) -> Iterator[tuple[str, bool]]:
+    rates = corrected_lines(summary.corrected or CorrectedRates())
+    yield from ((f"{line[0].upper()}{line[1:]}", False) for line in map(str.strip, rates))
+    yield from (
+        (f"{line[0].upper()}{line[1:]}", not gate.passed) for gate in summary.gates for line in (gate_line(gate),)
+    )
+    unchecked = unchecked_words(summary.corrected)
+    if unchecked and not summary.gates:
+        yield f"{unchecked[0].upper()}{unchecked[1:]}.", False
+
+
+def _chosen(found: Json, keys: Sequence[str]) -> dict[str, Json]:
+    return {key: found[key] for key in keys if key in found} if isinstance(found, dict) else {}

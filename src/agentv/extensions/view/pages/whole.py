@@ -1,0 +1,187 @@
+"""All that the page of a trial shows: what is read when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentv.extensions.view.pages.entries import state
+from agentv.extensions.view.pages.evidence_spans import EvidenceSpans
+from agentv.model.run.grade import Check
+from agentv.model.run.trial import Score, TrialResult
+from agentv.model.values.message import Message
+from agentv.model.values.response import Attempt, Failure, TargetResponse
+from agentv.model.values.usage import TokenUsage
+from agentv.reports.run.trial_view import cut_words, needed
+
+KEPT = 1_000_000
+"""Characters of one text that a page holds; all of it stands in the run's rows."""
+
+CUT = "[…]"
+"""Stands in an excerpt where something was left out."""
+
+
+def whole(result: TrialResult, root: str) -> dict[str, Any]:
+    """The trial as the page shows it, without the keys that say nothing.
+
+    Args:
+        result: the trial.
+        root: which paths are shown from, as in `HtmlReport`.
+    """
+    return _without_empty({**_case(result, root), **_outcome(result, root), **_spending(result)})
+
+
+def _case(result: TrialResult, root: str) -> dict[str, Any]:
+    trial, case = result.trial, result.trial.case
+    return {
+        "path": _from(root, trial.suite.path),
+        "line": case.span.line if case.span else None,
+        "description": case.description,
+        "criteria": case.criteria,
+        "expected": _messages(case.expected_output),
+        "conversation": case.conversation_id,
+        "aggregate": trial.aggregate if trial.repeat > 1 else None,
+        "metadata": {**case.metadata, **result.metadata},
+        "sha256": case.sha256,
+        "key": trial.key,
+    }
+
+
+def _outcome(result: TrialResult, root: str) -> dict[str, Any]:
+    shown, spans = _shown_texts(result), EvidenceSpans(result.output or "", KEPT)
+    return {
+        "input": _messages(result.input),
+        "output": _shortened(result.output),
+        "thoughts": _shortened(result.thoughts.strip()),
+        "messages": _messages(result.messages),
+        "turns": [_turn(one) for one in result.turns],
+        "checks": [_grade(score, root, shown, spans) for score in result.scores],
+        "error": _failure(result.error),
+        "retries": [_attempt(one) for one in result.retries],
+        "timestamp": result.timestamp,
+    }
+
+
+def _spending(result: TrialResult) -> dict[str, Any]:
+    return {
+        "attempts": result.attempts if result.attempts > 1 else None,
+        "tokens": _usage(result.token_usage),
+        "judge_tokens": _usage(result.judge_token_usage),
+        "cost_usd": result.cost_usd,
+        "judge_cost_usd": result.judge_cost_usd,
+        "reused": result.reused,
+        "notes": [*result.notes, *([cut] if (cut := cut_words(result)) else [])],
+        "finish_reason": result.finish_reason,
+    }
+
+
+def _shown_texts(result: TrialResult) -> tuple[str, ...]:
+    """The answer and the input, which the page shows in full: no evidence needs to repeat them."""
+    texts = (result.output, *(message.text for message in result.input))
+    return tuple(text.strip() for text in texts if text)
+
+
+def _own_evidence(check: Check, shown: Sequence[str]) -> str | None:
+    """The evidence, unless it is a text that is shown anyway, or its beginning and its end."""
+    if check.evidence is None:
+        return None
+    start, cut, end = (part.strip() for part in check.evidence.partition(CUT))
+    if start and cut and end:
+        repeated = any(text.startswith(start) and text.endswith(end) for text in shown)
+    else:
+        repeated = start in shown
+    return None if repeated else check.evidence
+
+
+def _grade(score: Score, root: str, shown: Sequence[str], spans: EvidenceSpans) -> dict[str, Any]:
+    entry, grade = score.entry, score.grade
+    grade_json = {
+        "name": _shortened(entry.name),
+        "type": entry.shown_type,
+        "state": state(score),
+        "score": None if grade.error else grade.score,
+        "needs": needed(grade) if grade.error is None else None,
+        "weight": entry.settings.weight if entry.settings.weight != 1 else None,
+        "required": entry.settings.required,
+        "checks": [
+            _without_empty(
+                {
+                    "text": _shortened(one.text),
+                    "passed": int(one.passed),
+                    "evidence": _shortened(_own_evidence(one, shown)),
+                    "at": spans.of(score, one),
+                }
+            )
+            for one in grade.checks
+        ],
+        "reason": _shortened(grade.reason),
+        "error": _failure(grade.error),
+        "details": grade.details,
+        "duration_ms": round(score.duration_ms, 1) if score.duration_ms >= 1 else None,
+        "source": f"{_from(root, entry.span.file)}:{entry.span.line}" if entry.span else None,
+    }
+    return _without_empty(grade_json)
+
+
+def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    return [_message(one) for one in messages]
+
+
+def _message(message: Message) -> dict[str, Any]:
+    calls = [{**call.as_json(), "output": _shortened(call.output)} for call in message.tool_calls]
+    return _without_empty(
+        {"role": message.role, "name": message.name, "text": _shortened(message.text), "calls": calls}
+    )
+
+
+def _turn(answer: TargetResponse) -> dict[str, Any]:
+    return _without_empty(
+        {
+            "output": _shortened(answer.output),
+            "thoughts": _shortened(answer.thoughts.strip()),
+            "messages": _messages(answer.messages),
+            "tokens": _usage(answer.token_usage),
+            "cost_usd": answer.cost_usd,
+            "duration_ms": answer.duration_ms,
+        }
+    )
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "code": attempt.code,
+        "message": _shortened(attempt.message),
+        "duration_ms": attempt.duration_ms,
+        "waited_ms": attempt.waited_ms,
+    }
+
+
+def _failure(failure: Failure | None) -> dict[str, Any] | None:
+    return None if failure is None else {"code": failure.code, "message": _shortened(failure.message)}
+
+
+def _usage(usage: TokenUsage | None) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    counts = {"input": usage.input, "output": usage.output, "total": usage.total, "cached": usage.cached}
+    return _without_empty({**counts, "reasoning": usage.reasoning})
+
+
+def _shortened(text: str | None) -> Any:
+    """The text; of a longer one its beginning, and how long it was."""
+    if text is None or len(text) <= KEPT:
+        return text
+    return {"cut": text[:KEPT], "length": len(text)}
+
+
+def _from(root: str, path: str) -> str:
+    return path.removeprefix(root.rstrip("/") + "/") if root else path
+
+
+def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
+    """Without what says nothing. Zeros are kept."""
+    return {key: value for key, value in values.items() if _has_content(value)}
+
+
+def _has_content(value: Any) -> bool:
+    return value is not None and value is not False and value not in ("", [], {}, ())

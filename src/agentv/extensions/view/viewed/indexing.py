@@ -1,0 +1,93 @@
+"""A finished trial as the index of cases takes it in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentv.extensions.view.index.case_entries import CaseGroup, IndexedTrial
+from agentv.extensions.view.pages.entries import spent, state, teaser
+from agentv.extensions.view.pages.whole import whole
+from agentv.model.run.cases import sample_of
+from agentv.model.run.clusters import TrialCluster, cluster_of, key_of_cluster
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.hashes import text_hash
+
+_NOT_SEARCHED = frozenset({"sha256", "key", "timestamp"})
+_SEARCHED = 1_000_000
+"""Characters of one trial that are searched."""
+
+
+def indexed_trial(place: int, result: TrialResult) -> IndexedTrial:
+    """The trial whose row begins at a place, in bytes."""
+    trial, case = result.trial, result.trial.case
+    row = TrialCluster.of(trial)
+    group = CaseGroup(
+        trial.suite.name,
+        trial.suite.path,
+        trial.target.name,
+        case.prompt_id,
+        trial.variant_name,
+        tuple(case.tags),
+        trial.threshold,
+        trial.repeat,
+        trial.aggregate,
+        trial.alpha,
+        key_of_cluster(row),
+    )
+    return IndexedTrial(
+        place,
+        group,
+        case.id,
+        trial.sample,
+        case.sha256[:12],
+        sample_of(result),
+        round(result.duration_ms, 1),
+        spent(result),
+        [(score.entry.shown_type, score.entry.name, state(score)) for score in result.scores],
+        teaser(result),
+        text_hash("\0".join(cluster_of(row))),
+        text_hash(f"{trial.suite.path}\0{trial.suite.name}\0{case.id}"),
+        _searched(result),
+    )
+
+
+def _searched(result: TrialResult) -> str:
+    """All texts of a trial that its page shows."""
+    plain = not result.turns and not result.messages and not any(message.tool_calls for message in result.input)
+    return "\n".join(_plain_texts(result) if plain else _texts(whole(result, "")))[:_SEARCHED]
+
+
+def _plain_texts(result: TrialResult) -> Iterator[str]:
+    """As `_texts` of the whole trial, for the usual one, without turns and tool calls: quicker."""
+    case = result.trial.case
+    yield result.output or ""
+    yield from (message.text for message in (*result.input, *case.expected_output))
+    yield from (case.description or "", case.conversation_id or "", case.criteria or "")
+    for score in result.scores:
+        grade = score.grade
+        yield from (score.entry.name, score.entry.shown_type, grade.reason or "")
+        for check in grade.checks:
+            yield check.text
+            yield check.evidence or ""
+        if grade.error is not None:
+            yield from (grade.error.code, grade.error.message)
+        yield from _texts(grade.details)
+    if result.error is not None:
+        yield from (result.error.code, result.error.message)
+    yield from (attempt.message for attempt in result.retries)
+    yield from result.notes
+    yield from _texts(case.metadata)
+    yield from _texts(result.metadata)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            if name not in _NOT_SEARCHED:
+                yield from _texts(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)

@@ -1,0 +1,105 @@
+"""An index is kept beside the rows of its run, so that no later start reads them again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from agentv.app.results.listing import interrupted_in
+from agentv.extensions.view.index.case_index import CaseIndex, kept_value
+from agentv.extensions.view.viewed.index_facts import save_facts
+from agentv.extensions.view.viewed.saved_failures import written_groups
+from agentv.reports.run.failures import FailureGroups
+from agentv.store.files.appended import FileState, state_of
+from agentv.store.files.directory import INDEX, VIEWED
+
+_ROWS_FILE = "rows file"
+"""What an index keeps of the file that it was made of."""
+
+_PROBLEM = "problem"
+_LARGE = 8_000_000
+"""Bytes of rows that are not read for the list of runs."""
+
+
+def kept_index(run: Path, state: FileState | None) -> tuple[CaseIndex, str] | None:
+    """The index beside the rows, and why some of them are left out of it; None: none is of these rows.
+
+    An index that somebody changed is none.
+    """
+    found = CaseIndex.open(run / VIEWED)
+    if found is None or state is None:
+        return None
+    with suppress(sqlite3.Error):
+        if _fits(state, found.saved(_ROWS_FILE)):
+            return found, (found.saved(_PROBLEM) or b"").decode()
+    found.close()
+    return None
+
+
+def interrupted_rows(run: Path) -> int:
+    """How many rows of a run are of agents that were interrupted; of many rows, what their index keeps.
+
+    Raises:
+        StoreError: the rows cannot be read.
+    """
+    state = state_of(run / INDEX)
+    if state is not None and state.size > _LARGE:
+        saved = kept_value(run / VIEWED, _interrupted_name(state))
+        if saved is not None:
+            return int(saved)
+    return interrupted_in(run)
+
+
+def finish(index: CaseIndex, run: Path, state: FileState, problem: str, failures: FailureGroups | None) -> None:
+    """Add to an index what it is kept with, and seal it.
+
+    Args:
+        index: writable.
+        run: directory of the rows.
+        state: of the file of rows.
+        problem: why some of them are left out; empty: none is.
+        failures: by cause; None: not all rows are read yet.
+    """
+    if failures is not None:
+        index.save(failures_name(index), written_groups(failures.groups()))
+        save_facts(index)
+        index.save(_interrupted_name(state), str(interrupted_in(run)).encode())
+        index.save_orders()
+    index.save(_ROWS_FILE, _stamp(state))
+    index.save(_PROBLEM, problem.encode(errors="replace"))
+    index.seal()
+
+
+def put_beside_rows(index: Path, run: Path) -> bool:
+    """Copy an index to the directory of its run; whether that could be done."""
+    new = run / f".{VIEWED}.{os.getpid()}.new"
+    try:
+        shutil.copyfile(index, new)
+        new.chmod(0o600)
+        new.replace(run / VIEWED)
+    except OSError:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def failures_name(index: CaseIndex) -> str:
+    """The name under which an index keeps the failures by cause."""
+    return f"failures {index.read.next_trial}"
+
+
+def _interrupted_name(state: FileState) -> str:
+    return f"interrupted {_stamp(state).decode()}"
+
+
+def _stamp(state: FileState) -> bytes:
+    return f"{state.size:x}-{state.changed_ns:x}".encode()
+
+
+def _fits(found: FileState, kept: bytes | None) -> bool:
+    """Whether an index was kept of this file, or of one that was only appended to since."""
+    return kept is not None and (kept == _stamp(found) or not kept.startswith(b"%x-" % found.size))

@@ -1,0 +1,355 @@
+"""Answers of a run to label, one at a time. Nothing here tells what the judge said until all are labelled."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from agentv.app.labels import SAMPLE
+from agentv.app.labels.keeping import LabelStore
+from agentv.app.labels.labelling import LabellingSession, given_by, open_session
+from agentv.app.results.project import Project, check_files, stamp_of
+from agentv.errors import AgentvError
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, PointScale
+from agentv.reports.text.paths import without_directories
+
+LONGEST_NOTE = 10_000
+"""Characters of a note."""
+
+LARGEST_SAMPLE = 10_000
+"""Answers of a draw."""
+
+_DRAWS = 4
+"""Draws that are held: each has the texts of its answers."""
+
+Sample = Annotated[int, Meta(ge=1, le=LARGEST_SAMPLE)]
+
+
+class LabelRefusedError(AgentvError):
+    """A label that is not added.
+
+    Attributes:
+        code: a word for programs.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class DrawQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which answers are labelled: the same draw as that of `agentv label`.
+
+    Attributes:
+        run: its id.
+        assertion: only answers that this assertion graded; empty: all.
+        sample: number of answers to draw.
+        seed: of the draw.
+    """
+
+    run: str
+    assertion: str = ""
+    sample: Sample = SAMPLE
+    seed: int = 0
+
+
+class QueueQuery(DrawQuery, frozen=True, forbid_unknown_fields=True):
+    """A draw, and one of its answers.
+
+    Attributes:
+        at: the id of an answer; empty: the first that has no label of this person.
+    """
+
+    at: str = ""
+
+
+class SaidLabel(DrawQuery, frozen=True, forbid_unknown_fields=True):
+    """What a person says of an answer.
+
+    Attributes:
+        id: of the answer, as the queue gives it.
+        verdict: whether it meets the criteria; empty where points say so.
+        points: on the scale of the rubric; null: none are given.
+        note: anything.
+        replaces: the time of the person's earlier label of this answer, as the queue gives it; empty: there is none.
+    """
+
+    id: str = ""
+    verdict: LabelVerdict | Literal[""] = ""
+    points: int | None = None
+    note: Annotated[str, Meta(max_length=LONGEST_NOTE)] = ""
+    replaces: str = ""
+
+
+class ScaleEnds(Struct, frozen=True):
+    """The lowest and the highest points of a rubric."""
+
+    low: int
+    high: int
+
+
+class GivenLabel(Struct, frozen=True):
+    """The label that a person gave an answer.
+
+    Attributes:
+        points: on the scale of the rubric; null: none were given.
+        time: when.
+    """
+
+    verdict: LabelVerdict
+    points: int | None
+    note: str
+    time: str
+
+
+class AnswerToLabel(Struct, frozen=True):
+    """An answer, and what it is judged by.
+
+    Attributes:
+        id: the same for everybody and in every draw, as long as answer, rubric and judge stay.
+        retrieved: texts that were retrieved for the answer.
+        reference: empty: there is none.
+        scale: of the rubric; null: it has none.
+        given: what this person said of it before; null: nothing.
+    """
+
+    id: str
+    case: str
+    assertion: str
+    input: str
+    retrieved: tuple[str, ...]
+    reference: str
+    output: str
+    criteria: str
+    scale: ScaleEnds | None
+    given: GivenLabel | None
+
+
+class LabelQueue(Struct, frozen=True):
+    """One answer to label, and how far the person is.
+
+    Attributes:
+        run: its id.
+        person: who labels.
+        total: number of answers drawn.
+        left: how many of them have no label of this person.
+        place: of the answer among them, from 1; 0: all are labelled.
+        answer: null: all are labelled.
+        before: the id of the answer before; empty: there is none.
+        after: the id of the answer that comes next; empty: there is none.
+        assertions: whose answers were drawn.
+        places: where the labels are kept.
+    """
+
+    run: str
+    person: str
+    total: int
+    left: int
+    place: int
+    answer: AnswerToLabel | None
+    before: str
+    after: str
+    assertions: list[str]
+    places: list[str]
+
+
+class LabelSaved(Struct, frozen=True):
+    """A label that is durable.
+
+    Attributes:
+        id: of the answer.
+        next: the next answer that has no label.
+    """
+
+    id: str
+    given: GivenLabel
+    next: LabelQueue
+
+
+class LabelAgreement(Struct, frozen=True):
+    """On how many answers the person and the judge say the same, of those on which both say something."""
+
+    agreed: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who labels, and where the labels are kept."""
+
+    name: str
+    kept: LabelStore
+
+
+class LabelQueues:
+    """The answers of a project's runs as people label them. Draws are kept as long as the runs stay."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._draws: OrderedDict[tuple[Path, str, DrawQuery], LabellingSession] = OrderedDict()
+        self._lock = Lock()
+
+    def queue(self, query: QueueQuery, person: Person) -> LabelQueue:
+        """One answer.
+
+        Raises:
+            NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
+            LabelRefusedError: the answer that is asked for is not among them.
+        """
+        with self._lock:
+            session = self._session(query, person)
+        if not query.at:
+            return _queue(session, next(iter(session.to_label), None))
+        return _queue(session, _with_id(session, query.at))
+
+    def add(self, said: SaidLabel, person: Person) -> LabelSaved:
+        """Add a label; it is durable when this returns. The same label again changes nothing.
+
+        Raises:
+            NoSuchRunError, UsageError, StoreError: there are no such answers, or files cannot be read or written.
+            LabelRefusedError: the answer changed meanwhile, or the person labelled it elsewhere meanwhile.
+        """
+        with self._lock:
+            session = self._session(said, person)
+            drawn = _with_id(session, said.id)
+            label, note = _given(session, drawn), said.note.strip()
+            if label is None or not _says(label, said, note, drawn.answer.scale):
+                _check_change(said, session, label)
+                label = session.label(drawn, said.verdict or None, note, points=said.points)
+        return LabelSaved(said.id, _shown(label, drawn.answer.scale), _queue(session, _next(session, drawn)))
+
+    def agreement(self, query: DrawQuery, person: Person) -> LabelAgreement:
+        """How often the person and the judge agree. From then on the labels of these answers stay.
+
+        Raises:
+            NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
+            LabelRefusedError: answers are left, which the agreement would tell something of.
+        """
+        with self._lock:
+            session = self._session(query, person)
+            if session.left:
+                raise LabelRefusedError("not-finished", f"{session.left} of these answers have no label of yours yet")
+            person.kept.mark_shown(session.run_id, person.name, [_id(one) for one in session.distinct])
+        return LabelAgreement(*session.agreed)
+
+    def _session(self, query: DrawQuery, person: Person) -> LabellingSession:
+        path = self._project.run(query.run)
+        check_files(path)
+        key = (path, stamp_of(path), DrawQuery(query.run, query.assertion, query.sample, query.seed))
+        found = self._draws.get(key)
+        if found is None:
+            named, assertion = str(path), query.assertion or None
+            found = open_session(named, assertion, query.sample, query.seed, person.name, kept=person.kept)
+            self._draws[key] = found
+            while len(self._draws) > _DRAWS:
+                self._draws.popitem(last=False)
+        self._draws.move_to_end(key)
+        given = given_by(person.name, person.kept.read(found.suites))
+        return LabellingSession(found.run_id, person.kept, person.name, found.drawn, given, draw=found.draw)
+
+
+def _check_change(said: SaidLabel, session: LabellingSession, before: Label | None) -> None:
+    if (before.time if before else "") != said.replaces:
+        raise LabelRefusedError("labelled-meanwhile", _meanwhile(before))
+    if said.id in session.kept.shown(session.run_id, session.person):
+        what = "the agreement with the judge was shown, so your labels of these answers stay as they are"
+        raise LabelRefusedError("finished", what)
+
+
+def check_said(said: SaidLabel) -> None:
+    """Refuse what is no label.
+
+    Raises:
+        ValueError: it has no verdict and no points, or both.
+    """
+    if (said.points is None) == (said.verdict == ""):
+        raise ValueError("give a verdict, or points where the rubric has a scale")
+
+
+def _id(drawn: DrawnAnswer) -> str:
+    """Made from everything that a label is of, except the judge's verdict."""
+    return sha256(repr(drawn.answer.item[:-1]).encode()).hexdigest()[:32]
+
+
+def _with_id(session: LabellingSession, wanted: str) -> DrawnAnswer:
+    for one in session.distinct:
+        if _id(one) == wanted:
+            return one
+    raise LabelRefusedError(
+        "no-such-answer", "this answer is not among those to label any more: the run was changed, or graded again"
+    )
+
+
+def _given(session: LabellingSession, drawn: DrawnAnswer) -> Label | None:
+    """The person's label of an answer; None: there is none, or only one beside another verdict of the judge."""
+    items: Sequence[LabelItem] = [
+        one.answer.item for one in session.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]
+    ]
+    found = [session.given[one] for one in items if one in session.given]
+    return found[0] if len(found) == len(items) else None
+
+
+def _says(label: Label, said: SaidLabel, note: str, scale: PointScale | None) -> bool:
+    known = _shown(label, scale)
+    verdict = said.verdict or known.verdict
+    return (known.verdict, known.points, known.note) == (verdict, said.points, note)
+
+
+def _meanwhile(label: Label | None) -> str:
+    if label is None:
+        return "this answer has no label of yours any more; look at it again"
+    return f"you labelled this answer elsewhere meanwhile: {label.verdict}; look at it again"
+
+
+def _shown(label: Label, scale: PointScale | None) -> GivenLabel:
+    points = None if label.score is None or scale is None else scale.points(label.score)
+    return GivenLabel(label.verdict, points, label.note, label.time)
+
+
+def _next(session: LabellingSession, drawn: DrawnAnswer) -> DrawnAnswer | None:
+    """The next answer without a label, from the one after this on."""
+    left = {_id(one) for one in session.to_label}
+    order = session.distinct
+    at = [_id(one) for one in order].index(_id(drawn)) + 1
+    return next((one for one in (*order[at:], *order[:at]) if _id(one) in left), None)
+
+
+def _queue(session: LabellingSession, drawn: DrawnAnswer | None) -> LabelQueue:
+    order = session.distinct
+    ids = [_id(one) for one in order]
+    at = len(order) if drawn is None else ids.index(_id(drawn))
+    return LabelQueue(
+        session.run_id,
+        session.person,
+        len(order),
+        session.left,
+        0 if drawn is None else at + 1,
+        None if drawn is None else _answer(session, drawn),
+        ids[at - 1] if at else "",
+        ids[at + 1] if at + 1 < len(ids) else "",
+        sorted({one.answer.assertion for one in order}),
+        list(map(without_directories, session.kept.places(session.suites))),
+    )
+
+
+def _answer(session: LabellingSession, drawn: DrawnAnswer) -> AnswerToLabel:
+    answer, before = drawn.answer, _given(session, drawn)
+    return AnswerToLabel(
+        _id(drawn),
+        answer.case,
+        answer.assertion,
+        answer.input,
+        answer.retrieved,
+        answer.reference,
+        answer.output,
+        answer.asked.rubric,
+        None if answer.scale is None else ScaleEnds(answer.scale.low, answer.scale.high),
+        None if before is None else _shown(before, answer.scale),
+    )

@@ -1,0 +1,316 @@
+"""The prompts of a project: the list, and one prompt with its texts, its exam attempts and its gates.
+
+Everything that is said of them is computed as for `agentv prompt list` and `agentv prompt show`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from msgspec import Struct
+
+from agentv.app.prompts.examining import Examined, Examiner
+from agentv.app.prompts.library import Library, LibraryPrompt
+from agentv.app.prompts.listing import listed
+from agentv.app.prompts.showing import shown_prompt
+from agentv.app.results.project import Project
+from agentv.app.running.exam_attempt import texts_home
+from agentv.errors import AgentvError
+from agentv.model.suite.exam import STATUSES, ExamRow
+from agentv.model.suite.library import ListedPrompt, called
+from agentv.prompts.evidence import prompt_sha256
+from agentv.prompts.gates import refusals
+from agentv.prompts.texts import kept
+from agentv.reports.commands.prompts import changed, listed_data, prompt_data, status_of, totals
+from agentv.reports.run.exam_attempts import outcome, result, when
+
+MOST_ATTEMPTS = 200
+"""Exam attempts of one prompt that an answer holds, the newest; all are counted."""
+
+MOST_VERSIONS = 20
+"""Versions of one prompt whose texts an answer holds."""
+
+LONGEST_TEXT = 100_000
+"""Characters of one text that an answer holds."""
+
+MOST_TEXT = 2_000_000
+"""Characters of all texts that an answer holds."""
+
+
+class NoSuchPromptError(AgentvError):
+    """A prompt that is not there, or not any more."""
+
+
+class ViewedPrompt(Struct, frozen=True):
+    """A prompt in the list.
+
+    Attributes:
+        name: by which it is asked for: its id, with a number if several prompts have it.
+        words: its status, `ready (edited)`.
+        result: of its last exam, `3/5`; `never`.
+        changed: what changed since, in words.
+        facts: as `agentv prompt list --json` has them.
+    """
+
+    name: str
+    words: str
+    result: str
+    passed: bool | None
+    when: str
+    changed: str
+    facts: dict[str, Any]
+
+
+class PromptList(Struct, frozen=True):
+    """The prompts of the library, by directory.
+
+    Attributes:
+        totals: how many have which status, in words.
+    """
+
+    prompts: list[ViewedPrompt]
+    totals: str
+
+
+class PromptGate(Struct, frozen=True):
+    """What a status requires, checked against the prompt as it is now.
+
+    Attributes:
+        reached: the prompt has this status, or a higher one.
+        passed: nothing is in the way.
+        reasons: what is, each with `message` and `notes`.
+    """
+
+    status: str
+    reached: bool
+    passed: bool
+    reasons: list[dict[str, Any]]
+
+
+class ExamAttemptRow(Struct, frozen=True):
+    """One exam attempt.
+
+    Attributes:
+        outcome: `passed`, `failed` or `errored`.
+        run_id: empty: none is recorded.
+        has_run: the run is still among the results.
+        version: index of the version that sat it; null: not recorded.
+    """
+
+    when: str
+    result: str
+    outcome: str
+    partial: bool
+    failed_cases: list[str]
+    run_id: str
+    has_run: bool
+    model: str
+    judge: str
+    version: int | None
+
+
+class PromptText(Struct, frozen=True):
+    """A text of a version. `sha256` is its key in `texts`, which has no text that is not stored here."""
+
+    path: str
+    sha256: str
+
+
+class PromptVersion(Struct, frozen=True):
+    """The texts that an exam rests on, as they were at one time.
+
+    Attributes:
+        current: as they are now.
+        first, last: when the first and the last of its exam attempts ended; empty: there is none.
+    """
+
+    sha256: str
+    current: bool
+    attempts: int
+    first: str
+    last: str
+    texts: list[PromptText]
+
+
+class WholePrompt(Struct, frozen=True):
+    """All data on one prompt.
+
+    Attributes:
+        facts: as `agentv prompt show --json` has them, without the attempts.
+        exam, doctor: the commands that run its exam, and that say what is wrong.
+        promote: the command that promotes it; null: its gate is shut, or it has the highest status.
+        attempts: the newest first; `total_attempts` counts all.
+        versions: the current one, then the others, the newest first.
+        texts: by SHA-256; `{cut, length}` of a long one.
+    """
+
+    name: str
+    words: str
+    facts: dict[str, Any]
+    exam: str
+    doctor: str
+    promote: str | None
+    gates: list[PromptGate]
+    attempts: list[ExamAttemptRow]
+    total_attempts: int
+    versions: list[PromptVersion]
+    total_versions: int
+    texts: dict[str, Any]
+
+
+def has_library(project: Project) -> bool:
+    """Whether there are prompts to show."""
+    library = _library(project)
+    try:
+        return library is not None and bool(library.all())
+    except AgentvError:
+        return False
+
+
+def prompt_list(project: Project) -> PromptList:
+    """The prompts of the project.
+
+    Raises:
+        UsageError: there is no library, or it contains no prompt.
+        LoadError: the project's config is wrong.
+    """
+    found = _named(project)
+    entries = {name: listed(prompt) for name, prompt in found.items()}
+    here = str(project.root)
+    return PromptList([_viewed(name, one, here) for name, one in entries.items()], totals(list(entries.values())))
+
+
+def whole_prompt(project: Project, name: str, runs: Collection[str]) -> WholePrompt:
+    """One prompt of the list.
+
+    Args:
+        project: whose prompts are shown.
+        name: from the list; nothing of it becomes part of a path.
+        runs: ids of runs that have a page.
+
+    Raises:
+        NoSuchPromptError: there is none.
+    """
+    prompt = _named(project).get(name)
+    library = _library(project)
+    if prompt is None or library is None:
+        raise NoSuchPromptError("this project has no such prompt; it may have been deleted or renamed")
+    examined = Examiner(library).examine(prompt)
+    shown = shown_prompt(examined)
+    versions = _versions(examined)
+    places = {one.sha256: place for place, one in enumerate(versions)}
+    rows = examined.log.rows[::-1][:MOST_ATTEMPTS]
+    return WholePrompt(
+        name=name,
+        words=status_of(shown.listed),
+        facts={key: value for key, value in prompt_data(shown, str(project.root)).items() if key != "sittings"},
+        exam=f"agentv prompt eval {quote(prompt.id)}",
+        doctor=f"agentv prompt doctor {quote(prompt.id)}",
+        promote=f"agentv prompt promote {quote(prompt.id)}" if shown.gate.open else None,
+        gates=_gates(examined),
+        attempts=[_attempt(row, runs, places) for row in rows],
+        total_attempts=len(examined.log.rows),
+        versions=versions[:MOST_VERSIONS],
+        total_versions=len(versions),
+        texts=_texts(examined, versions[:MOST_VERSIONS]),
+    )
+
+
+def _library(project: Project) -> Library | None:
+    """The library of the working directory; of a project elsewhere, such as on a server, only one within it."""
+    root, working = project.root.absolute(), Path.cwd()
+    here = working.is_relative_to(root)
+    library = Library(str(working if here else root), dict(os.environ))
+    try:
+        place = library.place
+    except AgentvError:
+        return library  # listing says what is wrong
+    within = place is not None and Path(place).is_relative_to(root)
+    return library if here or within else None
+
+
+def _named(project: Project) -> Mapping[str, LibraryPrompt]:
+    """The prompts by name. Several with one id are numbered."""
+    library = _library(project)
+    found: dict[str, LibraryPrompt] = {}
+    for prompt in library.all() if library is not None else ():
+        name, copy = prompt.id, 2
+        while name in found:
+            name, copy = f"{prompt.id}~{copy}", copy + 1
+        found[name] = prompt
+    return found
+
+
+def _viewed(name: str, one: ListedPrompt, here: str) -> ViewedPrompt:
+    passed = None if one.last is None else one.last.all_passed
+    facts = listed_data(one, here)
+    return ViewedPrompt(name, status_of(one), result(one.last), passed, when(one.last), changed(one)[0], facts)
+
+
+def _gates(examined: Examined) -> list[PromptGate]:
+    now = STATUSES.index(examined.prompt.meta.status)
+    gates = []
+    for place, status in enumerate(STATUSES[1:], 1):
+        found = refusals(STATUSES[0], status, examined.evidence)
+        reasons = [{"message": one.message, "notes": list(one.notes)} for one in found]
+        gates.append(PromptGate(status, now >= place, not reasons, reasons))
+    return gates
+
+
+def _attempt(row: ExamRow, runs: Collection[str], versions: Mapping[str, int]) -> ExamAttemptRow:
+    return ExamAttemptRow(
+        when=when(row),
+        result=result(row),
+        outcome=outcome(row),
+        partial=row.partial,
+        failed_cases=list(row.failed_cases),
+        run_id=row.run_id or "",
+        has_run=row.run_id is not None and row.run_id in runs,
+        model=row.model or "",
+        judge=row.judge or "",
+        version=versions.get(row.prompt_sha256 or ""),
+    )
+
+
+def _versions(examined: Examined) -> list[PromptVersion]:
+    rows: dict[str, list[ExamRow]] = {}
+    for row in reversed(examined.log.rows):
+        if row.prompt_sha256 is not None and row.files:
+            rows.setdefault(row.prompt_sha256, []).append(row)
+    now = prompt_sha256(examined.now) if examined.now else None
+    found = [_version(sha, same[0].files, same, now) for sha, same in rows.items() if sha != now]
+    if now is not None:
+        found.insert(0, _version(now, examined.now, rows.get(now, []), now))
+    return found
+
+
+def _version(sha: str, files: Mapping[str, str], rows: Sequence[ExamRow], now: str | None) -> PromptVersion:
+    texts = [PromptText(called(path), digest) for path, digest in files.items()]
+    ends = (when(rows[-1]), when(rows[0])) if rows else ("", "")
+    return PromptVersion(sha, sha == now, len(rows), *ends, texts)
+
+
+def _texts(examined: Examined, versions: Sequence[PromptVersion]) -> dict[str, Any]:
+    exam = examined.suite.exam if examined.suite is not None else None
+    now = {} if exam is None else {examined.now[path]: data for path, data in exam.texts.items()}
+    home = texts_home(examined.prompt.directory)
+    texts: dict[str, Any] = {}
+    left = MOST_TEXT
+    for sha in _digests(versions):
+        data = now.get(sha) if sha in now else kept(home, sha)
+        if data is None or b"\0" in data:
+            continue
+        text = data.decode(errors="replace")
+        left -= min(len(text), LONGEST_TEXT)
+        if left < 0:
+            break
+        texts[sha] = text if len(text) <= LONGEST_TEXT else {"cut": text[:LONGEST_TEXT], "length": len(text)}
+    return texts
+
+
+def _digests(versions: Sequence[PromptVersion]) -> Iterator[str]:
+    yield from dict.fromkeys(text.sha256 for one in versions for text in one.texts)

@@ -1,0 +1,316 @@
+"""The list of runs: filtered, sorted, page by page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from agentv.app.results.listing import listed_run
+from agentv.app.results.project import check_files, stamp_of
+from agentv.errors import AgentvError, StoreError
+from agentv.extensions.view.viewed.cases import StatusCounts
+from agentv.extensions.view.viewed.keeping import interrupted_rows
+from agentv.extensions.view.viewed.opened import OpenRuns
+from agentv.extensions.view.viewed.row_counts import RowCounts
+from agentv.model.run.group_totals import Interval
+from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
+from agentv.model.values.formatting import shorten
+from agentv.model.values.values import JsonObject
+from agentv.reports.text.paths import without_directories
+from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document
+
+ViewedState = Literal["running", "finished", "interrupted", "unreadable"]
+RunSort = Literal["started", "name", "pass_rate", "cost", "duration", "cases"]
+MOST = 500
+"""Runs of one page."""
+
+_LARGE = 64 << 20
+"""Bytes of rows from which a run in progress is listed without its pass rate until somebody opens it: an index of its
+rows, which costs time and memory, would be built for the list alone."""
+
+
+class ViewedRun(Struct, frozen=True):
+    """A run in the list.
+
+    Attributes:
+        name: that somebody gave it; empty: none.
+        problem: why it cannot be read; empty: nothing is wrong.
+        started: time in ISO 8601; empty: unknown.
+        tags: of its cases.
+        done, planned: trials with a row, and trials to do; null: unknown.
+        cases: how its cases ended, each once; null: not known yet.
+        total: number of cases.
+        cost_usd: with its judges.
+        trend: pass rates of earlier finished runs of the same suites and targets, at most 12, the oldest first.
+    """
+
+    run_id: str
+    name: str
+    state: ViewedState
+    problem: str
+    started: str
+    suites: tuple[str, ...]
+    targets: tuple[str, ...]
+    tags: tuple[str, ...]
+    done: int
+    planned: int | None
+    cases: StatusCounts | None
+    total: int
+    pass_rate: float | None
+    pass_rate_interval: Interval | None
+    cost_usd: float | None
+    duration_ms: float | None
+    trend: tuple[float, ...] = ()
+
+
+class RunQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which runs, in what order, and which part of them.
+
+    Attributes:
+        q: a text in its id, its name, or a name of a suite, target or tag.
+        after: the cursor of the page before.
+    """
+
+    q: str = ""
+    tag: str = ""
+    suite: str = ""
+    target: str = ""
+    state: ViewedState | Literal[""] = ""
+    sort: RunSort = "started"
+    order: Literal["asc", "desc"] = "desc"
+    limit: int = 50
+    after: str = ""
+
+
+class RunNames(Struct, frozen=True):
+    """Names that occur in the runs of the project."""
+
+    tags: list[str]
+    suites: list[str]
+    targets: list[str]
+
+
+class RunPage(Struct, frozen=True):
+    """A part of the chosen runs.
+
+    Attributes:
+        next: the cursor of the next page; null: this is the last.
+        total: how many are chosen.
+    """
+
+    runs: list[ViewedRun]
+    next: str | None
+    total: int
+    names: RunNames
+
+
+def state_in_views(state: RunState) -> ViewedState:
+    """The state as pages name it."""
+    return "running" if state == "being written" else state
+
+
+def name_of(record: JsonObject) -> str:
+    """The name that somebody gave a run, cut where a file has a longer one than may be given; empty: none."""
+    found = record.get("name")
+    return shorten(found, LONGEST_NAME) if isinstance(found, str) else ""
+
+
+class RunList:
+    """The runs of a project as the list shows them; each is read again only if its files changed."""
+
+    def __init__(self, opened: OpenRuns) -> None:
+        self._opened = opened
+        self._known: dict[Path, tuple[str, ViewedRun]] = {}
+        self._rows = RowCounts()
+        self._lock = Lock()
+
+    def all(self) -> list[ViewedRun]:
+        """Every run, newest first."""
+        runs = self._opened.project.runs()
+        with self._lock:
+            for path in [path for path in self._known if path not in set(runs.values())]:
+                del self._known[path]
+        found = sorted((self._viewed(run_id, path) for run_id, path in runs.items()), key=_begun)
+        return _with_trends(found)[::-1]
+
+    def one(self, run_id: str) -> ViewedRun:
+        """One run.
+
+        Raises:
+            NoSuchRunError: there is none.
+        """
+        return self._viewed(run_id, self._opened.project.run(run_id))
+
+    def page(self, query: RunQuery) -> RunPage:
+        """The runs that a page asks for.
+
+        Raises:
+            ValueError: a number is out of range, or a cursor is none.
+        """
+        if not 0 < query.limit <= MOST:
+            raise ValueError(f"limit must be 1 to {MOST}")
+        every = self.all()
+        chosen = [one for one in every if _takes(query, one)]
+        if query.sort != "started" or query.order == "asc":
+            # a stable sort, so that equal ones stay newest first; those without the value come last
+            known = [one for one in chosen if _SORTS[query.sort](one) is not None]
+            unknown = [one for one in chosen if _SORTS[query.sort](one) is None]
+            chosen = sorted(known, key=_SORTS[query.sort], reverse=query.order == "desc") + unknown
+        start = 0
+        if query.after:
+            places = [place for place, one in enumerate(chosen) if one.run_id == query.after]
+            start = places[0] + 1 if places else len(chosen)
+        shown = chosen[start : start + query.limit]
+        following = shown[-1].run_id if shown and start + len(shown) < len(chosen) else None
+        return RunPage(shown, following, len(chosen), _names(every))
+
+    def _viewed(self, run_id: str, path: Path) -> ViewedRun:
+        try:
+            check_files(path)
+            going = is_being_written(path)
+            stamp = f"{stamp_of(path)} {going} {going and self._opened.is_open(path)}"
+        except StoreError as error:
+            return _unreadable(run_id, str(error))
+        known = self._known.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        try:
+            found = self._read(run_id, path)
+        except AgentvError as error:
+            return _unreadable(run_id, str(error))
+        with self._lock:
+            self._known[path] = (stamp, found)
+        return found
+
+    def _read(self, run_id: str, path: Path) -> ViewedRun:
+        listed = listed_run(path, interrupted_rows, self._rows.count)
+        if listed.state == "unreadable":
+            return _unreadable(run_id, listed.problem or "its files cannot be read")
+        record = read_document(path / RUN)
+        started = record.get("started")
+        found = _of_listed(run_id, listed, name_of(record), started if isinstance(started, str) else "")
+        if listed.state != "being written" or not self._is_indexed(path):
+            return found
+        with suppress(StoreError):
+            run = self._opened.opened(path)
+            summary = run.totals(record)
+            with run.index() as index:
+                counts, trials = StatusCounts.of(index.counts), index.trials
+            found = msgspec.structs.replace(
+                found, done=trials, cases=counts, total=sum(msgspec.structs.astuple(counts))
+            )
+            if summary is not None:
+                found = _with_totals(found, summary.as_json())
+        return found
+
+    def _is_indexed(self, path: Path) -> bool:
+        """Whether the rows of a run in progress are few, or read for somebody."""
+        try:
+            return (path / INDEX).stat().st_size < _LARGE or self._opened.is_open(path)
+        except OSError:
+            return True
+
+
+_TREND = 12
+"""Earlier runs whose pass rates are shown with a run."""
+
+
+def _begun(run: ViewedRun) -> str:
+    """When a run began, as ids of runs have it."""
+    return run.started.replace("-", "").replace(":", "") or run.run_id
+
+
+def _with_trends(runs: Sequence[ViewedRun]) -> list[ViewedRun]:
+    """Runs, the oldest first, with the pass rates of those before."""
+    rates: dict[tuple[tuple[str, ...], ...], list[float]] = defaultdict(list)
+    found: list[ViewedRun] = []
+    for run in runs:
+        before = rates[run.suites, run.targets]
+        found.append(msgspec.structs.replace(run, trend=tuple(before[-_TREND:])))
+        if run.state == "finished" and run.pass_rate is not None:
+            before.append(run.pass_rate)
+    return found
+
+
+_SORTS: dict[RunSort, Callable[[ViewedRun], Any]] = {
+    "started": _begun,
+    "name": lambda one: (one.name or one.run_id).casefold(),
+    "pass_rate": lambda one: one.pass_rate,
+    "cost": lambda one: one.cost_usd,
+    "duration": lambda one: one.duration_ms,
+    "cases": lambda one: one.total,
+}
+
+
+def _takes(query: RunQuery, run: ViewedRun) -> bool:
+    texts = (run.run_id, run.name, *run.suites, *run.targets, *run.tags)
+    return (
+        query.tag in ("", *run.tags)
+        and query.suite in ("", *run.suites)
+        and query.target in ("", *run.targets)
+        and (not query.state or run.state in query.state.split())
+        and all(any(term in text.casefold() for text in texts) for term in query.q.casefold().split())
+    )
+
+
+def _names(runs: Sequence[ViewedRun]) -> RunNames:
+    return RunNames(
+        _sorted(name for run in runs for name in run.tags),
+        _sorted(name for run in runs for name in run.suites),
+        _sorted(name for run in runs for name in run.targets),
+    )
+
+
+def _sorted(names: Iterable[str]) -> list[str]:
+    return sorted(set(names), key=lambda name: (name.casefold(), name))
+
+
+def _unreadable(run_id: str, problem: str) -> ViewedRun:
+    return ViewedRun(
+        run_id, "", "unreadable", without_directories(problem), "", (), (), (), 0, None, None, 0, None, None, None, None
+    )
+
+
+def _of_listed(run_id: str, listed: ListedRun, name: str, started: str) -> ViewedRun:
+    found = ViewedRun(
+        run_id,
+        name,
+        state_in_views(listed.state),
+        "",
+        started,
+        listed.suites,
+        listed.targets,
+        (),
+        listed.done,
+        listed.planned,
+        None,
+        0,
+        None,
+        None,
+        None,
+        listed.duration_ms,
+    )
+    return found if listed.summary is None else _with_totals(found, listed.summary.as_json())
+
+
+def _with_totals(run: ViewedRun, summary: JsonObject) -> ViewedRun:
+    """The run with the numbers of its summary."""
+    totals: dict[str, Any] = dict(summary)
+    costs = [cost for cost in (totals.get("cost_usd"), totals.get("judge_cost_usd")) if cost is not None]
+    cases = {key: number for key, number in totals["cases"].items() if key in StatusCounts.__struct_fields__}
+    return msgspec.structs.replace(
+        run,
+        cases=StatusCounts(**cases),
+        total=totals["cases"].get("total", sum(cases.values())),
+        pass_rate=totals.get("pass_rate"),
+        pass_rate_interval=totals.get("pass_rate_interval"),
+        cost_usd=sum(costs) if costs else None,
+        tags=tuple(totals.get("by_tag") or ()),
+    )

@@ -1,0 +1,59 @@
+"""Trials by the words of their texts."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from agentv.extensions.view.index import case_texts
+from agentv.extensions.view.index.case_schema import SCHEMA
+from agentv.extensions.view.index.case_texts import CaseTexts
+
+TEXTS = [
+    "The lamp was not used",
+    "Lamps, and a lamp-shade",
+    "lam",
+    "Lampe für Gäste",
+    "lampion LAMP lämpchen",
+    "nothing",
+    "ﬁne lamp1 lamp2 lamp3",
+    "用户 lamp",
+]
+
+
+@pytest.fixture(params=[False, True], ids=["being written", "written"])
+def texts(request):
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        database.executescript(SCHEMA)
+        database.execute("BEGIN")
+        for number, text in enumerate(TEXTS, 1):
+            database.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (number, text))
+        if request.param:
+            database.execute("COMMIT")
+        yield CaseTexts(database)
+
+
+@pytest.mark.parametrize("most", [0, 2, 64])
+@pytest.mark.parametrize("at_once", [1, 3, 1 << 16])
+def test_words_are_found_from_their_beginning_however_they_are_looked_up(texts, monkeypatch, most, at_once):
+    monkeypatch.setattr(case_texts, "_MOST_TERMS", most)
+    monkeypatch.setattr(case_texts, "_AT_ONCE", at_once)
+    expected = {
+        ("lamp",): [1, 2, 4, 5, 7, 8],
+        ("LAMP",): [1, 2, 4, 5, 7, 8],
+        ("lam",): [1, 2, 3, 4, 5, 7, 8],
+        ("lämp",): [1, 2, 4, 5, 7, 8],
+        ("fur",): [4],
+        ("für",): [4],
+        ("lamps",): [2],
+        ("lamp2",): [7],
+        ("用户",): [8],
+        ("z",): [],
+        ("amp",): [],
+        ("lamp", "was"): [1],
+        ("lamp", "nothing"): [],
+    }
+    found = {words: sorted(set(texts.trials_with(words, len(TEXTS) + 1))) for words in expected}
+    assert found == expected

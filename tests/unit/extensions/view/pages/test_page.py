@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+from msgspec import structs
+
+from agentv.extensions.view.pages.browser_modules import BROWSER, module_sources
+from agentv.extensions.view.pages.page import CHUNK, CHUNK_LENGTH, render
+from agentv.extensions.view.pages.whole import KEPT, whole
+from agentv.model.run.grade import Check
+from agentv.model.values.message import Message
+from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report
+from doubles.trials import ROOT, finished, graded, trial
+from doubles.views import SUMMARY
+
+
+def page(results=(), **given):
+    return "".join(render(report(results, **given)))
+
+
+def data(kind, shown, run=0):
+    found = re.findall(
+        rf'<script type="application/json" class="{kind}" data-run="{run}">(.*?)</script>', shown, re.DOTALL
+    )
+    return [json.loads(line) for element in found for line in element.split("\n")]
+
+
+def test_every_trial_is_there_once_in_both_halves():
+    results = everything()
+    shown = page(results)
+    assert [row[0] for row in data("short", shown)] == [one.trial.case.id for one in results]
+    assert [one["key"] for one in data("whole", shown)] == [one.trial.key for one in results]
+
+
+def test_the_other_run_stands_beside_it():
+    shown = "".join(render(report([finished()]), report([finished(), finished("failed")], run_id="other")))
+    assert [one["run_id"] for one in data("runs", shown)[0]] == [RECORD["run_id"], "other"]
+    assert (len(data("short", shown)), len(data("short", shown, 1))) == (1, 2)
+
+
+def test_commands_are_for_the_directory_that_the_report_is_written_from():
+    def command(here):
+        shown = "".join(render(replace(report([finished("failed")]), here=here)))
+        return data("failures", shown)[0]["groups"][0]["rerun"]["command"]
+
+    path = finished().trial.suite.path
+    assert f"agentv eval {path.removeprefix(ROOT + '/')} " in command("")
+    assert f"agentv eval {path} " in command("/a/directory/that/is/far/away/from/the/repository")
+
+
+def test_the_policy_allows_the_script_and_the_style_by_their_bytes_and_nothing_else():
+    shown = page()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', shown)[1]
+    scripts = re.findall(r"<script>(.*?)</script>", shown, re.DOTALL)
+    style = re.search(r"<style>(.*?)</style>", shown, re.DOTALL)[1]
+    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in (*scripts, style)]
+    assert policy == (
+        f"default-src 'none'; script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}'; style-src 'sha256-{digests[2]}'; "
+        "base-uri 'none'; "
+        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    assert shown.index("Content-Security-Policy") < shown.index("<style>")
+
+
+def test_only_the_two_halves_of_the_frame_are_markup():
+    plain, hostile = (re.sub(r"<!doctype.*?</style>", "", page(one), flags=re.DOTALL) for one in ([], _hostile()))
+    tags = re.findall(r"<[^>]*>", hostile.split("<script>")[0])
+    added = [tag for tag in tags if "data-run" not in tag and tag != "</script>"]
+    assert added == [
+        tag
+        for tag in re.findall(r"<[^>]*>", plain.split("<script>")[0])
+        if "data-run" not in tag and tag != "</script>"
+    ]
+
+
+def _hostile():
+    return [hostile_trial(number, text) for number, text in enumerate(HOSTILE)]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_run_id_is_text(text):
+    head = page(run_id=text).split("<style>")[0]
+    assert re.search(r"<title>([^<]*) · agentv</title>", head)
+
+
+def test_no_module_makes_markup_of_text():
+    for path, source in module_sources().items():
+        assert len(source.splitlines()) < 500
+        for forbidden in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "Function(",
+            "</",
+            "<!--",
+            "http:",
+            "https:",
+        ):
+            assert forbidden not in source.replace("http://www.w3.org/2000/svg", ""), (path, forbidden)
+
+
+def test_the_script_of_a_file_asks_nobody():
+    script = re.findall(r"<script>(.*?)</script>", page(), re.DOTALL)[1]
+    assert not re.search(r"\bfetch\(|EventSource|XMLHttpRequest|sendBeacon|WebSocket", script)
+
+
+def test_the_library_is_as_it_was_published():
+    library = (BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
+    notice, published = library.split("*/\n", 1)
+    assert "Permission is hereby granted" in notice
+    digest = sha256(published.encode()).hexdigest()
+    assert digest == "b06c85174d2b1bb6339dfa1f0bc938cea57f62663f132a77abbf651562542443"
+    assert not re.search(r"</?[sS][cC][rR][iI][pP][tT]|innerHTML|document\.write|\beval\(|\bFunction\(", library)
+
+
+def test_evidence_that_is_the_answer_or_the_input_is_not_repeated():
+    answer = "Yes. " * 60
+    cut = f"{answer[:40]} […] {answer[-40:].strip()}"
+    given = ("Yes.", answer.strip(), cut, f"{answer[:40]} […] no.", "May I return it?")
+    checks = tuple(Check("says yes", True, evidence) for evidence in given)
+    result = finished(
+        output=answer, input=(Message("user", "May I return it?"),), scores=[graded(1.0, True, *checks, name="yes")]
+    )
+    shown = whole(result, ROOT)["checks"][0]["checks"]
+    assert [one.get("evidence") for one in shown] == ["Yes.", None, None, f"{answer[:40]} […] no.", None]
+
+
+def test_trials_are_written_as_they_are_read():
+    taken = []
+
+    def trials():
+        for number in range(CHUNK * 3 + 1):
+            taken.append(number)
+            yield finished(trial=trial(f"c{number}"))
+
+    pieces = render(report(trials()))
+    assert next(pieces).startswith("<!doctype html>")
+    assert next(pieces)
+    assert not taken
+    written = 0
+    for piece in pieces:
+        if 'class="short"' in piece:
+            written += piece.count("\n")
+            assert len(taken) == written
+    assert written == CHUNK * 3 + 1
+
+
+def test_long_texts_end_a_chunk_early():
+    shown = page([finished(output="x" * CHUNK_LENGTH), finished(), finished()])
+    assert shown.count('class="whole"') == 2
+
+
+def test_a_very_long_text_is_cut_and_told():
+    told = whole(finished(output="x" * (KEPT + 1)), ROOT)
+    assert told["output"] == {"cut": "x" * KEPT, "length": KEPT + 1}
+    assert whole(finished(output="x" * KEPT), ROOT)["output"] == "x" * KEPT
+
+
+def test_files_are_shown_from_the_root():
+    shown = page(everything())
+    assert ROOT not in shown
+    assert '"source":"evals/refund.eval.yaml:14"' in shown
+    assert '"path":"/repo/evals/refund.eval.yaml"' in "".join(render(replace(report([finished()]), root="")))
+
+
+def test_nothing_of_the_record_is_told_but_what_is_named():
+    record = {
+        **RECORD,
+        "secret": "s3cret",
+        "settings": {"judge": "j", "env": "s3cret"},
+        "suites": [{"name": "a", "env": "s3cret"}],
+    }
+    shown = page(record=record)
+    assert "s3cret" not in shown
+    assert data("runs", shown)[0][0]["settings"] == {"judge": "j"}
+
+
+@pytest.mark.parametrize("record", [{}, {"settings": None, "suites": "no list"}, {"suites": [3]}])
+def test_a_record_that_says_little_is_no_fault(record):
+    facts = data("runs", page(record=record))[0][0]
+    assert (facts["run_id"], facts["settings"]) == (RECORD["run_id"], {})
+
+
+def test_the_totals_are_told_without_a_script():
+    assert "9 cases, 2 passed, 4 failed, 2 errored, 1 skipped." in page(summary=SUMMARY)
+    many = structs.replace(SUMMARY, cases=structs.replace(SUMMARY.cases, total=10_000, passed=9_993))
+    assert "10,000 cases, 9,993 passed, 4 failed" in page(summary=many)
+    assert data("runs", page(summary=SUMMARY))[0][0]["summary"] == json.loads(json.dumps(SUMMARY.as_json()))
+    assert data("runs", page(summary=SUMMARY.as_json())) == data("runs", page(summary=SUMMARY))
+
+
+def test_what_says_nothing_is_left_out_and_zeros_are_not():
+    told = whole(finished(cost_usd=0.0), ROOT)
+    assert told["cost_usd"] == 0.0
+    assert not {"judge_cost_usd", "turns", "retries", "error", "reused", "expected", "description"} & set(told)
+
+
+def test_the_reference_is_told_where_there_is_one():
+    subject = trial()
+    subject = structs.replace(
+        subject, case=structs.replace(subject.case, expected_output=(Message("assistant", "Yes."),))
+    )
+    assert whole(finished(trial=subject), ROOT)["expected"] == [{"role": "assistant", "text": "Yes."}]
+
+
+def test_the_same_trials_give_the_same_bytes():
+    assert page(everything(), summary=SUMMARY) == page(everything(), summary=SUMMARY)

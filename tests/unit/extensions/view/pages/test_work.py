@@ -1,0 +1,60 @@
+"""What an agent did and changed, as data of the page."""
+
+from __future__ import annotations
+
+import json
+
+from msgspec.structs import replace
+
+from agentv.extensions.view.pages.work import LONGEST, MOST_STEPS, MOST_TEXT, ShownDiff, ShownWork, work_json
+from agentv.model.values.trace import MessageStep, Trace, UsageStep
+from agentv.model.values.usage import TokenUsage
+from agentv.reports.commands.traces import TraceOptions, render_trace
+from doubles.traces import WORK
+
+
+def test_each_step_is_there_with_what_it_says():
+    told = work_json(ShownWork(WORK, "artifacts/a/trace.json"))["trace"]
+    assert (told["agent"], told["calls"], told["errors"], told["cost_usd"], told["total"]) == (
+        "claude 2.1",
+        4,
+        1,
+        0.75,
+        11,
+    )
+    assert told["steps"][2] == {"kind": "model", "at": 0.0, "name": "m-1", "took": 100.0, "cost_usd": 0.25,
+                                "tokens": {"input": 10, "output": 5, "total": 15, "cached": 3, "reasoning": 2}}  # fmt: skip
+    assert told["steps"][6] == {"kind": "tool", "at": 130.0, "depth": 1, "name": "shell", "native": "Bash", "status": "failed", "failed": 1,
+                                "took": 50.0, "arguments": '{\n  "command": "pytest"\n}', "error": "exit 1"}  # fmt: skip
+    assert (told["steps"][8]["kind"], told["steps"][8]["failed"]) == ("permission", 1)
+
+
+def test_what_an_agent_reports_beside_the_count_of_the_gateway_is_named_so():
+    counted, reported = UsageStep("m", TokenUsage(1, 1, 2), evidence="gateway"), UsageStep("m", TokenUsage(9, 9, 18))
+    steps = work_json(ShownWork(Trace((counted, reported))))["trace"]["steps"]
+    assert [one["name"] for one in steps] == ["m", "the agent reports"]
+    assert "the agent reports" in render_trace("a", Trace((counted, reported)), TraceOptions(width=100))
+    assert "the agent reports" not in render_trace("a", Trace((reported,)), TraceOptions(width=100))
+
+
+def test_steps_and_texts_are_bounded():
+    many = Trace(tuple(MessageStep("user", "x") for _ in range(MOST_STEPS + 5)))
+    told = work_json(ShownWork(many))["trace"]
+    assert (len(told["steps"]), told["total"]) == (MOST_STEPS, MOST_STEPS + 5)
+    long = Trace(tuple(MessageStep("user", "x" * 10**6) for _ in range(500)))
+    told = work_json(ShownWork(long))["trace"]
+    assert len(json.dumps(told)) < MOST_TEXT + 3 * LONGEST
+    assert told["steps"][0]["text"].endswith("\n[the first 10,000 of 1,000,000 characters]")
+
+
+def test_a_diff_and_a_problem_are_told():
+    told = work_json(ShownWork(diff=ShownDiff("+a\n", 1, 9, "artifacts/a/diff.patch"), problem="trace.json is gone"))
+    assert told == {
+        "work_problem": "trace.json is gone",
+        "diff": {"text": "+a\n", "lines": 1, "total": 9, "path": "artifacts/a/diff.patch"},
+    }
+    assert work_json(ShownWork()) == {}
+
+
+def test_a_partial_trace_says_so():
+    assert work_json(ShownWork(replace(WORK, partial="cut")))["trace"]["partial"] == "cut"

@@ -1,0 +1,50 @@
+"""The list of runs."""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import contextmanager
+
+import pytest
+
+from agentv.app.results.project import Project
+from agentv.extensions.view.viewed import runs as runs_module
+from agentv.extensions.view.viewed.opened import OpenRuns
+from agentv.extensions.view.viewed.runs import RunList
+from doubles.trials import finished, trial
+from doubles.viewed_project import add_run
+
+RUN_ID = "20261121T140322Z-7f3a"
+
+
+@contextmanager
+def going_on(path):
+    with (path / "journal.jsonl").open("rb") as writing:
+        fcntl.flock(writing, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def opened(tmp_path):
+    path = add_run(tmp_path, RUN_ID, [finished(trial=trial(f"case-{at}")) for at in range(3)])
+    found = OpenRuns(Project(tmp_path))
+    with going_on(path):
+        yield found
+    found.close()
+
+
+def test_a_large_run_in_progress_has_a_pass_rate_in_the_list_once_somebody_opens_it(opened, monkeypatch):
+    index = opened.project.run(RUN_ID) / "index.jsonl"
+    monkeypatch.setattr(runs_module, "_LARGE", index.stat().st_size)
+    runs = RunList(opened)
+    (found,) = runs.all()
+    assert (found.state, found.done, found.pass_rate) == ("running", 3, None)
+    assert not opened.is_open(opened.project.run(RUN_ID)), "no index is built for the list"
+    opened.run(RUN_ID)
+    (found,) = runs.all()
+    assert (found.state, found.done, found.pass_rate) == ("running", 3, 1.0)
+
+
+def test_a_small_run_in_progress_has_a_pass_rate_at_once(opened):
+    (found,) = RunList(opened).all()
+    assert (found.state, found.done, found.pass_rate) == ("running", 3, 1.0)
