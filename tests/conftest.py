@@ -83,6 +83,7 @@ WAITING = tuple(
         "unit/agents",
         "unit/app/judges",
         "unit/cli",
+        "unit/extensions/team",
         "unit/extensions/view",
         "unit/user_code",
         "unit/web",

@@ -1,4 +1,4 @@
-"""What every `agentv.store.team.database.Database` does, and what is built on it, on SQLite and on a real PostgreSQL."""
+"""What every `agentv.extensions.team.store.database.Database` does, and what is built on it, on SQLite and on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,25 +18,31 @@ from hypothesis import strategies as st
 
 from agentv.app.labels.keeping import LabelFiles
 from agentv.errors import StoreError, UsageError
+from agentv.extensions.team.server.serving import copying
+from agentv.extensions.team.server.state import TeamState
+from agentv.extensions.team.store.audit import audit_lines
+from agentv.extensions.team.store.database import DatabaseUnavailableError
+from agentv.extensions.team.store.labels import TeamLabels
+from agentv.extensions.team.store.members import Members, Person, member_name
+from agentv.extensions.team.store.migrating import Migration, migrate, migrations
+from agentv.extensions.team.store.opening import open_database
+from agentv.extensions.team.store.postgresql import PostgresDatabase
+from agentv.extensions.team.store.replica import Replica
+from agentv.extensions.team.store.sessions import Sessions
+from agentv.extensions.team.store.tokens import Tokens
+from agentv.extensions.team.store.uploaded import (
+    OtherTokenError,
+    RowBatch,
+    RunName,
+    UploadConflictError,
+    UploadRefusedError,
+)
+from agentv.extensions.team.store.uploads import Uploads
 from agentv.model.run.labelled.labels import Label
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels.differences import GroupHash, group_hash, group_of, label_id
 from agentv.store.labels.label_files import label_line, labels_directory
-from agentv.store.team.audit import audit_lines
-from agentv.store.team.database import DatabaseUnavailableError
-from agentv.store.team.labels import TeamLabels
-from agentv.store.team.members import Members, Person, member_name
-from agentv.store.team.migrating import Migration, migrate, migrations
-from agentv.store.team.opening import open_database
-from agentv.store.team.postgresql import PostgresDatabase
-from agentv.store.team.replica import Replica
-from agentv.store.team.sessions import Sessions
-from agentv.store.team.tokens import Tokens
-from agentv.store.team.uploaded import OtherTokenError, RowBatch, RunName, UploadConflictError, UploadRefusedError
-from agentv.store.team.uploads import Uploads
-from agentv.web.team.serving import copying
-from agentv.web.team.state import TeamState
 from doubles.postgresql import postgres_server
 
 RUN_ID = "20261121T140322Z-7f3a"
@@ -292,7 +298,7 @@ def test_earlier_rows_come_in_parts_each_once(uploads, monkeypatch):
         uploads.add_rows(NAME, batch(sum(map(len, lines[:number])), line))
     uploads.add_rows(NAME, batch(sum(map(len, lines[:30])), row("new"), replace=True))
     uploads.add_rows(NAME, batch(sum(map(len, lines[:7])), row("newer"), generation=2, replace=True))
-    monkeypatch.setattr("agentv.store.team.uploads._AT_ONCE", 300)
+    monkeypatch.setattr("agentv.extensions.team.store.uploads._AT_ONCE", 300)
     for generation, expected in ((1, lines), (2, [*lines[:30], row("new")])):
         found, after = [], 0
         while after is not None:

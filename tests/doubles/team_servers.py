@@ -10,14 +10,14 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from agentv.extensions.team.server.serving import listening_socket, public_addresses, team_server
+from agentv.extensions.team.server.state import TeamState
+from agentv.extensions.team.store.migrating import migrate
+from agentv.extensions.team.store.opening import open_database
+from agentv.extensions.team.store.tokens import Tokens
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.answers import HEADER, row_checksum_line
 from agentv.store.rows.reading import key_of_row
-from agentv.store.team.migrating import migrate
-from agentv.store.team.opening import open_database
-from agentv.store.team.tokens import Tokens
-from agentv.web.team.serving import listening_socket, public_addresses, team_server
-from agentv.web.team.state import TeamState
 
 RUN_ID = "20261121T140322Z-7f3a"
 

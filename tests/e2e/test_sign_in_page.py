@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.app.push.connection import Connection
-from agentv.app.push.pushing import RunPush, redactor_of
-from agentv.app.push.remote import Remote
-from agentv.store.team.labels import TeamLabels
-from agentv.web.team.serving import copying
+from agentv.extensions.team.push.connection import Connection
+from agentv.extensions.team.push.pushing import RunPush, redactor_of
+from agentv.extensions.team.push.remote import Remote
+from agentv.extensions.team.server.serving import copying
+from agentv.extensions.team.store.labels import TeamLabels
 from doubles.browser_pages import DESKTOP, barriers, launched_pages
 from doubles.judged_runs import judged_run
 from doubles.team_servers import is_complete, team_server_in, wait_for

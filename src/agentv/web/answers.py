@@ -14,14 +14,14 @@ from starlette.responses import Response
 
 from agentv.app.results.project import NoSuchRunError
 from agentv.errors import AgentvError, UsageError
+from agentv.extensions.team.store.database import DatabaseUnavailableError
+from agentv.extensions.team.store.tokens import Scope
 from agentv.extensions.view.viewed.cases import NoSuchCaseError
 from agentv.extensions.view.viewed.growing import DamagedIndexError
 from agentv.extensions.view.viewed.prompts import NoSuchPromptError
 from agentv.reports.text.embedded import to_json
 from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import without_directories
-from agentv.store.team.database import DatabaseUnavailableError
-from agentv.store.team.tokens import Scope
 from agentv.version import __version__
 from agentv.web.context import Permission, ViewContext, Viewer
 from agentv.web.endpoints import Call, Endpoint

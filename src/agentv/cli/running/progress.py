@@ -21,8 +21,8 @@ from agentv.app.wiring import redactor_for
 from agentv.cli.options.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample, takes_color
 from agentv.cli.redacted_stream import redacted
-from agentv.cli.running.pushing import Opened, pushing, remote_of
 from agentv.errors import ExitStatus, LoadError, UsageError
+from agentv.extensions.team.commands.pushing import Opened, pushing, remote_of
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import (
     AgentProgress,
@@ -47,8 +47,8 @@ from agentv.user_code.functions.guard import apart_from_output
 from agentv.user_code.processes.supervised import note_resume
 
 if TYPE_CHECKING:
-    from agentv.app.push.remote import Remote
     from agentv.cli.exams import Exams
+    from agentv.extensions.team.push.remote import Remote
     from agentv.reports.run.agents import AgentsView
     from agentv.reports.run.rerun import RerunOptions
 

@@ -1,1 +1,0 @@
-"""`agentv serve`: the database of a team's server."""

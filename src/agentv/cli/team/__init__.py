@@ -1,1 +1,0 @@
-"""Commands of a client of a team's server."""

@@ -1,0 +1,7 @@
+"""A server that a team pushes its runs to and reads them on: `serve`, `push`, `pull`."""
+
+COMMANDS = {
+    "serve": "agentv.extensions.team.commands.serve:group",
+    "push": "agentv.extensions.team.commands.push:command",
+    "pull": "agentv.extensions.team.commands.pull:group",
+}

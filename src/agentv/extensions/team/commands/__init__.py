@@ -1,0 +1,1 @@
+"""The commands, and the push of a run while it goes on."""

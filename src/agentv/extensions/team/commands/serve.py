@@ -1,0 +1,220 @@
+"""`agentv serve`: a server that a team pushes its runs to."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agentv.cli.lazy import Commands
+from agentv.errors import ExitStatus, UsageError
+from agentv.extensions.team.commands.members import member
+
+PORT = 4290
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The options of `agentv serve`, as they were given."""
+
+    database: str | None
+    data: Path | None
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+    proxies: tuple[str, ...]
+    oidc_issuer: str | None
+    oidc_client_id: str | None
+
+
+@click.group(
+    "serve",
+    cls=Commands,
+    invoke_without_command=True,
+    epilog="Example: agentv serve --database postgresql://agentv@db.example.org/agentv",
+)
+@click.option(
+    "--database",
+    metavar="ADDRESS",
+    help="Database: postgresql://… or sqlite:///PATH (default: $AGENTV_DATABASE, else SQLite in the --data directory).",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="DIRECTORY",
+    help="Directory of this server: copies of runs, and the SQLite database (default: .agentv/server).",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port to listen on.")
+@click.option(
+    "--address",
+    "addresses",
+    multiple=True,
+    metavar="URL",
+    help="Address that people open, such as https://evals.example.org; repeatable (default: where it listens).",
+)
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="IP address or network of a proxy, whose X-Forwarded-For tells senders apart; repeatable (default: none).",
+)
+@click.option(
+    "--oidc-issuer", metavar="URL", help="OpenID provider that signs people in (default: they use an API token)."
+)
+@click.option(
+    "--oidc-client-id",
+    metavar="ID",
+    help="How the provider knows this server. Its secret comes from $AGENTV_OIDC_CLIENT_SECRET.",
+)
+@click.pass_context
+def group(context: click.Context, /, **given: Any) -> int:
+    """Run a server that a team pushes its runs to, and reads them on.
+
+    Its pages are those of `agentv view`, for each project at /projects/NAME/. Laptops and CI send runs with `agentv
+    push`. The database stores them; this server's copies of them are run directories: `agentv results`, `agentv
+    compare` and the like work in DIRECTORY/PROJECT.
+
+    Create a token for each machine with `agentv serve token create`. The server speaks plain HTTP: put a proxy with TLS
+    before it if it listens on more than this machine. Press Ctrl-C to stop it.
+
+    People sign in with an API token, or at an OpenID provider as members: `agentv serve member add`.
+    """
+    from agentv.extensions.team.opening import DATA, database_address
+
+    options = ServeOptions(**given)
+    where = options.data or DATA
+    context.obj = database_address(options.database, where, os.environ)
+    if context.invoked_subcommand is not None:
+        return ExitStatus.PASSED
+    return _serve(context.obj, where, options)
+
+
+def _serve(address: str, data: Path, options: ServeOptions) -> int:
+    from agentv.registry.extras import missing_extra
+
+    for module in ("starlette", "uvicorn", "sse_starlette", "authlib"):
+        missing = missing_extra(module, "server", "agentv serve")
+        if missing is not None:
+            raise UsageError(missing.message, missing.hint)
+    from agentv.extensions.team.opening import open_team_database
+    from agentv.extensions.team.push.remote import is_exposed
+    from agentv.extensions.team.server.openid.opening import opened_provider
+    from agentv.extensions.team.server.serving import listening_socket, public_addresses, serve_team, trusted_proxies
+    from agentv.extensions.team.server.state import TeamState
+    from agentv.reports.text.escaping import one_line
+
+    def problem(text: str) -> None:
+        click.echo(f"warning: {one_line(text)}; trying again", err=True)
+
+    host, given = options.host, options.addresses
+    public_addresses(given, host, options.port)
+    proxies = trusted_proxies(options.proxies)
+    openid = opened_provider(options.oidc_issuer, options.oidc_client_id, os.environ, problem)
+    listening = listening_socket(host, options.port)
+    database, applied = open_team_database(address)
+    addresses = public_addresses(given, host, listening.getsockname()[1])
+
+    def started() -> None:
+        for step in applied:
+            click.echo(f"database: applied migration {step}", err=True)
+        click.echo(f"{addresses[0]}/")
+        for one in filter(is_exposed, addresses):
+            click.echo(f"warning: {one} is http://: tokens, sessions and runs are not encrypted on their way", err=True)
+        if openid is not None:
+            from agentv.extensions.team.server.sign_in import CALLBACK
+
+            click.echo(f"Sign-in: {openid.issuer}; redirect URI to register there: {addresses[0]}{CALLBACK}", err=True)
+        click.echo(f"Copies of runs: {data}. Press Ctrl-C to stop.", err=True)
+
+    serve_team(TeamState(database, addresses, openid, proxies), data, listening, started, problem)
+    return ExitStatus.PASSED
+
+
+group.add_command(member)
+
+
+@group.group("token", cls=Commands, epilog="Example: agentv serve token create ci --project support")
+def token() -> None:
+    """Create, list and revoke API tokens."""
+
+
+@token.command("create", epilog="Example: agentv serve token create ci --project support --days 90")
+@click.argument("name")
+@click.option("--project", metavar="PROJECT", help="Project of the token; created if it is missing.")
+@click.option("--all-projects", is_flag=True, help="Token for every project.")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(("read", "push", "label", "admin")),
+    multiple=True,
+    default=("push",),
+    show_default=True,
+    help="What the token allows; repeatable.",
+)
+@click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Days until it expires (default: never).")
+@click.pass_obj
+def create(address: str, name: str, *, project: str | None, all_projects: bool, scopes: Any, days: int | None) -> int:
+    """Create a token and print it. It is shown only this once: the database has only its hash."""
+    if all_projects == (project is not None):
+        raise UsageError("a token is for one project or for all", "give either --project NAME or --all-projects")
+    from agentv.extensions.team.opening import open_team_database
+    from agentv.extensions.team.store.tokens import Tokens
+
+    database, _ = open_team_database(address)
+    try:
+        text, made = Tokens(database).create(name, project, scopes, days, "command line")
+    finally:
+        database.close()
+    until = f"until {made.expires}" if made.expires else "until it is revoked"
+    where = f"project {project}" if project else "all projects"
+    click.echo(text)
+    click.echo(f"Token {made.id} for {where}: {', '.join(made.scopes)}; valid {until}.", err=True)
+    click.echo("Set it as AGENTV_TOKEN where runs are pushed. It is not shown again.", err=True)
+    return ExitStatus.PASSED
+
+
+@token.command("list", epilog="Example: agentv serve token list")
+@click.pass_obj
+def list_tokens(address: str) -> int:
+    """List tokens, without their texts."""
+    from agentv.extensions.team.opening import open_team_database
+    from agentv.extensions.team.store.tokens import Tokens
+    from agentv.reports.text.escaping import one_line
+
+    database, _ = open_team_database(address)
+    try:
+        found = Tokens(database).all()
+    finally:
+        database.close()
+    for one in found:
+        state = one.problem or (f"expires {one.expires}" if one.expires else "valid")
+        click.echo(
+            f"{one.id}  {one.project or '(all projects)'}  {','.join(one.scopes)}  {one_line(one.name)}  {state}"
+        )
+    if not found:
+        click.echo("no tokens; create one with 'agentv serve token create'", err=True)
+    return ExitStatus.PASSED
+
+
+@token.command("revoke", epilog="Example: agentv serve token revoke 1f3a9c02")
+@click.argument("token_id", metavar="ID")
+@click.pass_obj
+def revoke(address: str, token_id: str) -> int:
+    """Make a token invalid at once. `agentv serve token list` shows the ids."""
+    from agentv.extensions.team.opening import open_team_database
+    from agentv.extensions.team.store.tokens import Tokens
+
+    database, _ = open_team_database(address)
+    try:
+        revoked = Tokens(database).revoke(token_id, "command line")
+    finally:
+        database.close()
+    if not revoked:
+        raise UsageError(f"there is no valid token '{token_id}'", "agentv serve token list")
+    click.echo(f"Token {token_id} is revoked.", err=True)
+    return ExitStatus.PASSED

@@ -1,0 +1,167 @@
+"""Labels of a project, sent to a server and got from it. They are only ever added, on both sides.
+
+A push first sends hashes of groups of labels, then the ids of the groups in which the server differs, then the lines
+that it lacks. Each step starts from the files and from what the server has now: nothing is remembered between pushes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv.extensions.team.push.connection import Connection, PushError
+from agentv.model.run.labelled.labels import Label, time_problem
+from agentv.model.secrets.redaction import Redactor
+from agentv.reports.text.escaping import one_line
+from agentv.store.labels.differences import GroupHash, LabelGroup, group_hash, group_of, label_id
+from agentv.store.labels.label_files import (
+    label_in,
+    label_line,
+    labels_directory,
+    labels_file,
+    merge_labels,
+    read_labels,
+)
+
+_BATCH = 1 << 20
+"""Bytes of labels, ids or groups after which a batch ends."""
+
+_ADDRESS = "labels/lines"
+
+
+class _Differing(Struct):
+    differing: list[int]
+
+
+class _Missing(Struct):
+    missing: list[str]
+
+
+class _Added(Struct):
+    added: int
+
+
+class _Lines(Struct):
+    labels: list[msgspec.Raw]
+    cursor: int
+    more: bool
+
+
+def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
+    """Send the labels of a project; how many the server did not have.
+
+    Raises:
+        PushError: the server refuses or cannot be reached, or a label contains a secret.
+        StoreError: a file of labels cannot be read.
+    """
+    lines: dict[str, bytes] = {}
+    groups: dict[LabelGroup, list[str]] = {}
+    for label, line in _labels(root, redactor):
+        one = label_id(line)
+        if one not in lines:
+            groups.setdefault(group_of(label.suite, label.person, label.time), []).append(one)
+        lines[one] = line
+    differing = {one for group in _differing(groups, connection) for one in group}
+    added = 0
+    for batch in _batches(lines[one] for one in _missing([one for one in lines if one in differing], connection)):
+        found: _Added = connection.send("POST", _ADDRESS, {}, b"\n".join(batch), _Added)
+        added += found.added
+    return added
+
+
+def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ...]]:
+    """Append the labels of the server that a project lacks; how many, and the files that they were added to.
+
+    Labels that cannot have been given at their time are left out.
+
+    Raises:
+        PushError: the server refuses or cannot be reached, or sends what is no label.
+        StoreError: a file cannot be written.
+    """
+    by_file: dict[Path, list[Label]] = {}
+    for label in _of_server(connection):
+        if time_problem(label, datetime.now(UTC)) is not None:
+            continue  # it counts nowhere, and could not be pushed again
+        by_file.setdefault(labels_file(root, label.suite), []).append(label)
+    added = {path: merge_labels(path, labels) for path, labels in sorted(by_file.items())}
+    return sum(added.values()), tuple(path for path, count in added.items() if count)
+
+
+def _labels(root: Path, redactor: Redactor) -> Iterator[tuple[Label, bytes]]:
+    """The labels of a project with their lines, in the order of its files."""
+    for path in sorted(labels_directory(root).glob("*.jsonl")):
+        for label in read_labels([path]):
+            line = label_line(label)
+            problem = time_problem(label, datetime.now(UTC))
+            if problem is not None:
+                raise PushError(
+                    f"{path}: the time '{one_line(label.time[:40])}' of a label of {one_line(label.person)} {problem}: "
+                    "delete its line, and label the answer again"
+                )
+            if _has_secret(label, line, redactor):
+                raise PushError(
+                    f"{path}: a label contains a secret of this environment, so the labels were not pushed: "
+                    "remove the secret from its line"
+                )
+            yield label, line
+
+
+def _has_secret(label: Label, line: bytes, redactor: Redactor) -> bool:
+    """Whether a secret stands in a label; nobody redacted what a person wrote."""
+    written = replace(label, output_sha256="", rubric_sha256="", prompt_sha256="")
+    return redactor.found_in(label_line(written)) or redactor.found_in(line, skip_hashes=True)
+
+
+def _differing(groups: dict[LabelGroup, list[str]], connection: Connection) -> Iterator[list[str]]:
+    """The ids of the groups in which the server has other labels."""
+    known = {msgspec.json.encode(GroupHash(*group, group_hash(ids))): ids for group, ids in groups.items()}
+    for batch in _batches(known):
+        for place in _answer(connection, "groups", batch, _Differing).differing:
+            if not 0 <= place < len(batch):
+                raise PushError("the server asks for labels that the project does not have")
+            yield known[batch[place]]
+
+
+def _missing(ids: Iterable[str], connection: Connection) -> Iterator[str]:
+    """Those of the ids that the server lacks, in their order."""
+    for batch in _batches(map(msgspec.json.encode, ids)):
+        missing = set(_answer(connection, "missing", batch, _Missing).missing)
+        yield from (one for one in map(msgspec.json.decode, batch) if one in missing)
+
+
+def _answer(connection: Connection, what: str, values: list[bytes], into: Any) -> Any:
+    return connection.send("POST", f"labels/{what}", {}, b"[" + b",".join(values) + b"]", into)
+
+
+def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The pieces in their order, each batch not much longer than may be sent at once."""
+    batch: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if batch and size + len(piece) > _BATCH:
+            yield batch
+            batch, size = [], 0
+        batch.append(piece)
+        size += len(piece) + 1
+    if batch:
+        yield batch
+
+
+def _of_server(connection: Connection) -> Iterator[Label]:
+    after, more = 0, True
+    while more:
+        found: _Lines = connection.get(_ADDRESS, _Lines, {"after": after})
+        if found.more and (found.cursor <= after or not found.labels):
+            raise PushError("the server sends the same labels again and again: upgrade it")
+        after, more = found.cursor, found.more
+        for line in found.labels:
+            try:
+                yield label_in(bytes(line))
+            except (ValueError, RecursionError) as error:
+                raise PushError(f"the server sent what is no label: {error}") from error

@@ -1,0 +1,246 @@
+"""Sign-in and sign-out with a browser: an API token or an OpenID provider's answer is exchanged for a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import BoundedSemaphore
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from agentv.extensions.team.server.cookies import cookie_of, origin_of, set_cookie
+from agentv.extensions.team.server.endpoints import failed, json_response
+from agentv.extensions.team.server.identity import csrf_of, session_identity
+from agentv.extensions.team.server.openid.attempt import Attempt, own_path
+from agentv.extensions.team.server.openid.requesting import OpenIdError, ProviderUnavailableError
+from agentv.extensions.team.server.requests import read_body
+from agentv.extensions.team.server.sign_in_page import SignInPage
+from agentv.extensions.team.server.state import TeamState
+from agentv.extensions.team.store.database import DatabaseUnavailableError
+from agentv.extensions.team.store.members import Person
+from agentv.extensions.team.store.tokens import PREFIX, Token
+from agentv.web.answers import RefusedError
+from agentv.web.context import TOKEN_HEADER
+from agentv.web.security import HEADERS
+
+SIGN_IN = "/sign-in"
+CALLBACK = "/sign-in/openid/callback"
+"""Where a provider sends browsers back to: the redirect URI to register there."""
+
+_BODY = 16 << 10
+_AT_ONCE = 4
+"""Sign-ins that wait for the provider at the same time; a slow one must not take all threads."""
+
+Path = Annotated[str, Meta(max_length=2000)]
+
+
+class TokenSignIn(Struct, frozen=True, forbid_unknown_fields=True):
+    """An API token, and the path that is opened afterwards."""
+
+    token: Annotated[str, Meta(max_length=1000)]
+    to: Path = "/"
+
+
+class OpenIdSignIn(Struct, frozen=True, forbid_unknown_fields=True):
+    """The path that is opened after the sign-in."""
+
+    to: Path = "/"
+
+
+def sign_in_routes(state: TeamState) -> list[Route]:
+    """The routes of sign-in and sign-out. They need no identity."""
+    handlers = SignIn(state)
+    routes: tuple[tuple[str, str, Any], ...] = (
+        ("GET", SIGN_IN, handlers.page),
+        ("POST", f"{SIGN_IN}/token", handlers.exchange_token),
+        ("POST", f"{SIGN_IN}/openid", handlers.begin_openid),
+        ("GET", CALLBACK, handlers.end_openid),
+        ("POST", "/sign-out", handlers.sign_out),
+    )
+    return [Route(path, handler, methods=[method]) for method, path, handler in routes]
+
+
+class SignIn:
+    """Answers the requests of the sign-in page."""
+
+    def __init__(self, state: TeamState) -> None:
+        self._state = state
+        self._exchanges = BoundedSemaphore(_AT_ONCE)
+
+    async def page(self, request: Request) -> Response:
+        """The page. Who is signed in already may go on, or sign out."""
+        target = own_path(request.query_params.get("to", "/"))
+        text = cookie_of(request, "session", self._origin(request))
+        try:
+            found = await run_in_threadpool(session_identity, self._state, text) if text else None
+        except DatabaseUnavailableError:
+            return self._document(self._page(target, problem="The server cannot reach its database. Try again."), 503)
+        page = self._page(target)
+        if found is not None:
+            page = msgspec.structs.replace(page, actor=found.actor, csrf=found.csrf)
+        return self._document(page, 200)
+
+    async def exchange_token(self, request: Request) -> Response:
+        """Begin a session of an API token."""
+        return await self._answer(request, TokenSignIn, self._exchange_token)
+
+    async def begin_openid(self, request: Request) -> Response:
+        """Begin an attempt at the provider."""
+        return await self._answer(request, OpenIdSignIn, self._begin_openid)
+
+    async def end_openid(self, request: Request) -> Response:
+        """Take the answer of the provider. A browser follows a link to this address, so the answer is a page."""
+        origin = self._origin(request)
+        attempt = Attempt.of_cookie(cookie_of(request, "sign-in", origin))
+        try:
+            signed_in = await run_in_threadpool(self._signed_in, request, attempt)
+            target = attempt.target if attempt is not None else "/"
+            response: Response = RedirectResponse(target, 303, HEADERS)
+            await run_in_threadpool(self._begin_session, request, response, signed_in)
+        except (RefusedError, DatabaseUnavailableError) as error:
+            status, message = 503, "The server cannot reach its database. Try again."
+            if isinstance(error, RefusedError):
+                status, message = error.status, str(error)
+            response = self._document(self._page(attempt.target if attempt else "/", problem=message), status)
+        set_cookie(response, "sign-in", origin, "")
+        return response
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        return await self._answer(request, None, self._sign_out)
+
+    async def _answer(self, request: Request, kind: Any, handler: Callable[[Request, Any], Response]) -> Response:
+        try:
+            self._check_own_page(request)
+            wanted = None if kind is None else msgspec.json.decode(await read_body(request, _BODY), type=kind)
+            return await run_in_threadpool(handler, request, wanted)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return failed(self._state, RefusedError(400, "bad-request", "the body is not what this address takes"))
+        except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
+            return failed(self._state, error)
+
+    def _exchange_token(self, request: Request, wanted: TokenSignIn) -> Response:
+        self._check_attempts(request)
+        if self._state.openid is not None:
+            raise RefusedError(403, "openid-only", "This server signs people in with OpenID Connect. Reload the page.")
+        text = wanted.token.strip()
+        token = self._state.tokens.find(text) if text.startswith(PREFIX) else None
+        if token is None:
+            self._state.failed_sign_ins.add(_client(request))
+            raise RefusedError(401, "wrong-token", "The server does not know this token.")
+        if token.problem is not None:
+            raise RefusedError(401, "wrong-token", f"T{token.problem[1:]}.")
+        if not token.allows("read", token.project):
+            scopes = ", ".join(token.scopes)
+            raise RefusedError(403, "missing-scope", f"The token lacks the scope 'read'. It has: {scopes}.")
+        response = json_response(self._state, {"to": own_path(wanted.to)})
+        self._begin_session(request, response, token)
+        return response
+
+    def _begin_openid(self, request: Request, wanted: OpenIdSignIn) -> Response:
+        if self._state.openid is None:
+            raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
+        self._check_attempts(request)
+        attempt = Attempt.begin(wanted.to)
+        with self._exchange():
+            location = self._state.openid.address(attempt, self._origin(request) + CALLBACK)
+        response = json_response(self._state, {"location": location})
+        set_cookie(response, "sign-in", self._origin(request), attempt.cookie)
+        return response
+
+    def _signed_in(self, request: Request, attempt: Attempt | None) -> Person:
+        openid, answer = self._state.openid, dict(request.query_params)
+        if openid is None:
+            raise RefusedError(404, "no-openid", "This server has no OpenID provider.")
+        if attempt is None or not attempt.began(answer.get("state", "")):
+            message = "This sign-in was not begun in this browser, took too long, or ended already. Sign in again."
+            raise RefusedError(400, "wrong-state", message)
+        self._check_attempts(request)
+        try:
+            with self._exchange():
+                found = openid.person(attempt, answer, self._origin(request) + CALLBACK)
+        except RefusedError as error:
+            if error.code == "not-signed-in":
+                self._state.failed_sign_ins.add(_client(request))
+            raise
+        if not self._state.members.scopes(found):
+            add = f"agentv serve member add {found.email}" if found.email else "agentv serve member add"
+            message = f"{found.actor} is not a member. Ask whoever runs this server to run '{add}'."
+            if not found.email:
+                message += " The provider gave no verified email address."
+            raise RefusedError(403, "not-a-member", message)
+        return found
+
+    def _begin_session(self, request: Request, response: Response, signed_in: Person | Token) -> None:
+        """Begin a new session; the one that the browser had, whoever began it, ends."""
+        origin = self._origin(request)
+        before = cookie_of(request, "session", origin)
+        if before:
+            self._state.sessions.end(before, signed_in.actor)
+        set_cookie(response, "session", origin, self._state.sessions.begin(signed_in))
+
+    def _sign_out(self, request: Request, _: None) -> Response:
+        origin = self._origin(request)
+        text = cookie_of(request, "session", origin)
+        if text and request.headers.get(TOKEN_HEADER) != csrf_of(text):
+            raise RefusedError(403, "wrong-token", "reload the page: it belongs to another session")
+        if text:
+            found = session_identity(self._state, text)
+            self._state.sessions.end(text, found.actor if found is not None else "former member")
+        response = json_response(self._state, {"to": SIGN_IN})
+        set_cookie(response, "session", origin, "")
+        return response
+
+    def _exchange(self) -> _Exchange:
+        return _Exchange(self._exchanges)
+
+    def _check_attempts(self, request: Request) -> None:
+        if wait := self._state.failed_sign_ins.wait_s(_client(request)):
+            message = "Too many sign-ins failed from this address. Wait a minute."
+            raise RefusedError(429, "too-many-attempts", message, wait)
+
+    def _check_own_page(self, request: Request) -> None:
+        if request.headers.get("origin") != self._origin(request):  # browsers send it with every POST
+            raise RefusedError(403, "wrong-origin", "requests of other sites are refused")
+
+    def _origin(self, request: Request) -> str:
+        return origin_of(self._state.addresses, request)
+
+    def _page(self, target: str, problem: str = "") -> SignInPage:
+        return SignInPage("token" if self._state.openid is None else "openid", target, problem)
+
+    def _document(self, page: SignInPage, status: int) -> Response:
+        self._state.answered[status] += 1
+        return HTMLResponse(page.document(), status, {**HEADERS, "Cache-Control": "no-store"})
+
+
+class _Exchange:
+    """Requests to the provider; what fails is shown to the person who signs in."""
+
+    def __init__(self, exchanges: BoundedSemaphore) -> None:
+        self._exchanges = exchanges
+
+    def __enter__(self) -> None:
+        if not self._exchanges.acquire(blocking=False):
+            raise RefusedError(503, "busy", "Many people sign in at this moment. Try again.", 1.0)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._exchanges.release()
+        if isinstance(error, ProviderUnavailableError):
+            raise RefusedError(502, "provider-unavailable", _sentence(error)) from error
+        if isinstance(error, OpenIdError):
+            raise RefusedError(403, "not-signed-in", _sentence(error)) from error
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _client(request: Request) -> str:
+    return request.client.host if request.client is not None else ""

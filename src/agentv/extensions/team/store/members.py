@@ -1,0 +1,188 @@
+"""Members: people who may sign in, and what they may do in which projects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from agentv.errors import UsageError
+from agentv.extensions.team.store.audit import record
+from agentv.extensions.team.store.database import Database, Transaction, now, sortable_id
+from agentv.extensions.team.store.tokens import SCOPES, Scope, check_project_name, create_missing_project, known_scopes
+
+_EMAIL = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*")
+"""ASCII alone: letters of other alphabets look like these, and have more than one lower case."""
+
+_LONGEST_EMAIL = 254
+_LONGEST_SUBJECT = 255
+
+
+class Person(Struct, frozen=True):
+    """A person who signed in with an OpenID provider.
+
+    Attributes:
+        issuer: address of the provider.
+        subject: how the provider names the person, for ever.
+        email: that the provider verified, in lower case; empty: none.
+    """
+
+    issuer: str
+    subject: str
+    email: str = ""
+
+    @property
+    def actor(self) -> str:
+        """How the audit log and labels name the person."""
+        return self.email or f"{self.subject} ({self.issuer})"
+
+
+class MemberName(Struct, frozen=True):
+    """Who a member is.
+
+    Attributes:
+        person: an email address in lower case, or a subject.
+        issuer: the provider that gives the subject; empty: the person is an email address.
+    """
+
+    person: str
+    issuer: str = ""
+
+    @property
+    def text(self) -> str:
+        """For the audit log and lists."""
+        return f"{self.person} ({self.issuer})" if self.issuer else self.person
+
+
+class Member(Struct, frozen=True):
+    """What a person may do in one project.
+
+    Attributes:
+        project: null: every project.
+    """
+
+    name: MemberName
+    project: str | None
+    scopes: tuple[Scope, ...]
+    added: str
+
+
+def email_in_lower_case(text: str) -> str | None:
+    """An email address as members are compared; None: it is none that can be a member's."""
+    lowered = text.lower() if text.isascii() else ""
+    return lowered if len(lowered) <= _LONGEST_EMAIL and _EMAIL.fullmatch(lowered) else None
+
+
+def member_name(text: str, issuer: str | None) -> MemberName:
+    """The name of a member as an administrator writes it.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if issuer is not None:
+        if not 0 < len(text) <= _LONGEST_SUBJECT or not text.isprintable():
+            raise UsageError("a subject has 1 to 255 printable characters")
+        return MemberName(text, issuer)
+    email = email_in_lower_case(text)
+    if email is None:
+        hint = "write NAME@DOMAIN in ASCII; name others by their subject: add --issuer URL"
+        raise UsageError(f"'{text}' is not an email address that a member can have", hint)
+    return MemberName(email)
+
+
+class Members:
+    """The members of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self, name: MemberName, project: str | None, scopes: Collection[Scope], actor: str
+    ) -> Literal["added", "changed", "unchanged"]:
+        """Let a person do these things, and nothing else, in a project, which is created if it is missing.
+
+        Raises:
+            UsageError: no project can have this name.
+        """
+        ordered = " ".join(scope for scope in SCOPES if scope in scopes)
+        if project is not None:
+            check_project_name(project)
+        with self._database.transaction() as transaction:
+            transaction.lock("agentv-members")
+            if project is not None:
+                create_missing_project(transaction, project, actor)
+            before = _rows(transaction, name, project)
+            if before == [ordered]:
+                return "unchanged"
+            _delete(transaction, name, project)
+            transaction.run(
+                "INSERT INTO members (id, issuer, person, project, scopes, added) "
+                "VALUES (:id, :issuer, :person, :project, :scopes, :added)",
+                id=sortable_id(),
+                issuer=name.issuer,
+                person=name.person,
+                project=project,
+                scopes=ordered,
+                added=now(),
+            )
+            done: Literal["added", "changed"] = "changed" if before else "added"
+            record(transaction, actor, f"member {done}", project, f"{name.text}: {ordered}")
+        return done
+
+    def remove(self, name: MemberName, projects: Collection[str | None] | None, actor: str) -> int:
+        """Remove a person from these projects, or with None from all of them; from how many they were removed."""
+        with self._database.transaction() as transaction:
+            transaction.lock("agentv-members")
+            held = [one.project for one in _members(transaction) if one.name == name]
+            ended = held if projects is None else [one for one in held if one in projects]
+            for project in ended:
+                _delete(transaction, name, project)
+                record(transaction, actor, "member removed", project, name.text)
+        return len(ended)
+
+    def all(self) -> list[Member]:
+        """All members, sorted by name and project."""
+        with self._database.reading() as transaction:
+            return _members(transaction)
+
+    def scopes(self, person: Person) -> Mapping[str | None, frozenset[Scope]]:
+        """What a person may do, by project; None: in every project. Empty: the person is no member."""
+        with self._database.reading() as transaction:
+            found = transaction.rows(
+                "SELECT project, scopes FROM members WHERE person = :subject AND issuer = :issuer "
+                "OR person = :email AND issuer = ''",
+                subject=person.subject,
+                issuer=person.issuer,
+                email=person.email,
+            )
+        held: dict[str | None, frozenset[Scope]] = {}
+        for project, scopes in found:
+            held[project] = held.get(project, frozenset()) | frozenset(known_scopes(scopes))
+        return held
+
+
+_OF_ONE = (
+    "WHERE person = :person AND issuer = :issuer "
+    "AND (project = :project OR project IS NULL AND CAST(:project AS TEXT) IS NULL)"
+)
+
+
+def _rows(transaction: Transaction, name: MemberName, project: str | None) -> list[str]:
+    query = f"SELECT scopes FROM members {_OF_ONE}"  # noqa: S608  # a constant
+    return [scopes for (scopes,) in transaction.rows(query, person=name.person, issuer=name.issuer, project=project)]
+
+
+def _delete(transaction: Transaction, name: MemberName, project: str | None) -> None:
+    statement = f"DELETE FROM members {_OF_ONE}"  # noqa: S608  # as above
+    transaction.run(statement, person=name.person, issuer=name.issuer, project=project)
+
+
+def _members(transaction: Transaction) -> list[Member]:
+    found = transaction.rows("SELECT person, issuer, project, scopes, added FROM members")
+    made = [
+        Member(MemberName(person, issuer), project, known_scopes(scopes), added)
+        for person, issuer, project, scopes, added in found
+    ]
+    return sorted(made, key=lambda one: (one.name.person, one.name.issuer, one.project or ""))

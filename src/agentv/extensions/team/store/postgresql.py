@@ -1,0 +1,133 @@
+"""The shared database in PostgreSQL, for any number of servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
+from threading import Event
+from typing import Any
+
+import psycopg
+from psycopg import Connection, Cursor, sql
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from agentv.errors import StoreError
+from agentv.extensions.team.store.database import DatabaseUnavailableError, Transaction, Values
+
+_CHANNEL = "agentv"
+_WAITS_S = 5.0
+_CONNECTIONS = 10
+_PARAMETER = re.compile(r":([a-z_0-9]+)")
+
+
+class PostgresDatabase:
+    """A database of a PostgreSQL server, through a pool of connections that are made again when they broke.
+
+    Args:
+        address: a URI of libpq.
+        waits_s: seconds for which a request waits for a connection.
+
+    Raises:
+        DatabaseUnavailableError: nothing answers there, or it refuses.
+    """
+
+    def __init__(self, address: str, waits_s: float = _WAITS_S) -> None:
+        self._address = address
+        self._closed = Event()
+        with self._errors():
+            self._connected().close()  # says at once what is wrong; the pool would go on trying
+            self._pool = ConnectionPool(
+                address,
+                min_size=1,
+                max_size=_CONNECTIONS,
+                timeout=waits_s,
+                check=ConnectionPool.check_connection,
+                kwargs={"connect_timeout": int(_WAITS_S)},
+                reconnect_timeout=_WAITS_S,
+                name="agentv-database",
+                open=True,
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """See `Database`."""
+        with self._errors(), self._pool.connection() as connection, connection.cursor() as cursor:
+            yield _PostgresTransaction(cursor)
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """See `Database`."""
+        return self.transaction()
+
+    def changes(self, seconds: float) -> Iterator[None]:
+        """See `Database`."""
+        while not self._closed.is_set():
+            with self._errors(), self._connected() as connection:
+                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(_CHANNEL)))
+                yield  # what changed before this listened
+                while not self._closed.is_set():
+                    list(connection.notifies(timeout=seconds, stop_after=1))
+                    if not self._closed.is_set():
+                        yield
+
+    def close(self) -> None:
+        """See `Database`."""
+        self._closed.set()
+        with suppress(psycopg.Error, DatabaseUnavailableError), self._connected() as connection:
+            connection.execute("SELECT pg_notify(%s, '')", (_CHANNEL,))  # wakes what listens, which then ends
+        self._pool.close()
+
+    def _connected(self) -> Connection:
+        return psycopg.connect(self._address, autocommit=True, connect_timeout=int(_WAITS_S))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (PoolTimeout, PoolClosed, TooManyRequests) as error:
+            raise DatabaseUnavailableError("cannot reach the database: no connection can be made") from error
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailableError(f"cannot reach the database: {_first_line(error)}") from error
+        except psycopg.InterfaceError as error:
+            raise DatabaseUnavailableError("the connection to the database was lost") from error
+        except psycopg.DatabaseError as error:
+            raise StoreError(f"the database refuses: {_first_line(error)}") from error
+
+
+class _PostgresTransaction:
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+
+    def run(self, statement: str, **values: Any) -> int:
+        return self._cursor.execute(_translated(statement), values).rowcount
+
+    def run_many(self, statement: str, values: Iterable[Values]) -> None:
+        self._cursor.executemany(_translated(statement), values)
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        names = sql.SQL(", ").join(map(sql.Identifier, columns))
+        statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names)
+        with self._cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self._cursor.execute(_translated(query), values).fetchall()
+
+    def lock(self, name: str) -> None:
+        self._cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+
+    def notify(self) -> None:
+        self._cursor.execute("SELECT pg_notify(%s, '')", (_CHANNEL,))
+
+
+@lru_cache(maxsize=256)
+def _translated(statement: str) -> str:
+    """A statement with the parameters as psycopg writes them. Statements are constants of this package."""
+    return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
+
+
+def _first_line(error: psycopg.Error) -> str:
+    """What the server said. The connection string, which may hold a password, is never part of it."""
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,370 @@
+"""Copies of the runs of a database as run directories, from which pages are read. They may be deleted at any time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from hashlib import file_digest
+from pathlib import Path, PurePosixPath
+from threading import Lock
+from typing import BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from agentv.errors import StoreError
+from agentv.extensions.team.store.database import Database
+from agentv.extensions.team.store.labels import TeamLabels
+from agentv.extensions.team.store.uploaded import Replaced, copied_record
+from agentv.extensions.team.store.uploads import silent_since
+from agentv.store.files.decoded_types import described
+from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
+from agentv.store.files.private_files import make_private, open_private
+from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
+from agentv.store.labels.label_files import label_line, labels_directory, labels_file
+from agentv.store.rows.reading import key_of_row
+from agentv.user_code.os_errors import store_error
+
+_AT_ONCE = 4 << 20
+"""Bytes of rows that are read from the database at once."""
+
+_COPIED = "copied.json"
+"""How far a copy is; it lies in its directory."""
+
+
+class _Copied(Struct):
+    revision: int = 0
+    generation: int = 0
+    size: int = 0
+    journal: int = 0
+
+
+class _Unsummed(Struct, frozen=True):
+    """A copy that lacks nothing but its totals.
+
+    Attributes:
+        copied: what it will be then.
+        summary: as it was pushed; None: it has none.
+    """
+
+    copied: _Copied
+    summary: bytes | None
+
+
+class _Source(Struct, frozen=True):
+    """A run in the database."""
+
+    id: int
+    project: str
+    name: str
+    revision: int
+    generation: int
+    size: int
+    writing: int
+    pushed: str
+
+
+class _RunLocks:
+    """Locks of journals, as a process has that writes a run: every reader takes the run as going on."""
+
+    def __init__(self) -> None:
+        self._held: dict[Path, int] = {}
+
+    def lock(self, run: Path) -> None:
+        """Lock the journal of a run, which is made where it is missing."""
+        if run not in self._held:
+            run.mkdir(mode=0o700, exist_ok=True)
+            descriptor = open_private(run / JOURNAL, os.O_RDWR | os.O_CREAT)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._held[run] = descriptor
+
+    def unlock(self, run: Path) -> None:
+        """Let go of it."""
+        descriptor = self._held.pop(run, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go of all."""
+        for run in list(self._held):
+            self.unlock(run)
+
+
+class Replica:
+    """The copies in one directory. Used by one process at a time, which is locked out of it by another one.
+
+    Args:
+        database: where the runs are.
+        directory: of the copies: `PROJECT/.agentv/results/RUN`.
+        totals_of: returns the content of `summary.json` for a copy, given its directory and the pushed one. The pushed
+            totals are not used: they may disagree with the rows. None: they are not computed yet; the copy is locked as
+            that of a run that goes on, until an update gets them.
+
+    Raises:
+        StoreError: the directory cannot be made, or another server uses it.
+    """
+
+    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path, bytes], bytes | None]) -> None:
+        self._database = database
+        self._totals_of = totals_of
+        self._directory = directory.absolute()
+        self._copied: dict[Path, _Copied] = {}
+        self._locks = _RunLocks()
+        self._unsummed: dict[Path, _Unsummed] = {}
+        self._labels: dict[str, int] = {}
+        self._files: dict[Path, str] = {}
+        self._updating = Lock()
+        try:
+            make_private(self._directory)
+            self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreError(f"another server uses {self._directory}: choose another --data") from error
+        except OSError as error:
+            raise store_error("use", self._directory, error) from error
+
+    @property
+    def waits(self) -> bool:
+        """Whether totals are not computed yet: the next updates ask for them."""
+        return bool(self._unsummed)
+
+    def root(self, project: str) -> Path:
+        """The directory of a project, as a checkout would be: it contains `.agentv/results`."""
+        return self._directory / project
+
+    def update(self) -> int:
+        """Copy what changed, newest runs first; how many runs did. A run that cannot be written keeps no other back.
+
+        One thread does that at a time.
+
+        Raises:
+            StoreError: a file cannot be written.
+            DatabaseUnavailableError: the database cannot be reached; the next update goes on.
+        """
+        with self._updating:
+            return self._update()
+
+    def _update(self) -> int:
+        with self._database.reading() as transaction:
+            projects = [name for (name,) in transaction.rows("SELECT name FROM projects")]
+            rows = transaction.rows(
+                "SELECT id, project, name, revision, generation, size, writing, pushed FROM runs ORDER BY name DESC"
+            )
+        sources = {self._path(source): source for source in (_Source(*row) for row in rows)}
+        try:
+            for project in projects:
+                results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
+                self._copy_labels(project)
+            changed, problems = 0, []
+            for path, source in sources.items():
+                try:
+                    changed += self._copy(path, source)
+                except OSError as error:
+                    problems.append(store_error("write", path, error))
+            changed += self._remove_others(projects, sources.keys())
+        except OSError as error:
+            raise store_error("write", self._directory, error) from error
+        if problems:
+            raise problems[0]
+        return changed
+
+    def _copy_labels(self, project: str) -> None:
+        """Write the label files of a project again where labels were added."""
+        with self._database.reading() as transaction:
+            query = "SELECT COALESCE(MAX(number), 0) FROM labels WHERE project = :project"
+            ((last,),) = transaction.rows(query, project=project)
+        directory = labels_directory(self.root(project))
+        if last == self._labels.get(project, 0) and (not last or directory.is_dir()):
+            return
+        by_file: dict[Path, list[bytes]] = {}
+        for label in TeamLabels(self._database, project, "").read():
+            by_file.setdefault(labels_file(self.root(project), label.suite), []).append(label_line(label) + b"\n")
+        directory.mkdir(parents=True, exist_ok=True)
+        for path, lines in by_file.items():
+            write_private(path, b"".join(lines))
+        self._labels[project] = last
+
+    def close(self) -> None:
+        """Let another process use the directory."""
+        self._locks.close()
+        os.close(self._lock)
+
+    def _path(self, source: _Source) -> Path:
+        return results_directory(self.root(source.project)) / source.name
+
+    def _copy(self, path: Path, source: _Source) -> bool:
+        """Bring one copy up to date; whether it was not."""
+        goes_on = bool(source.writing) and source.pushed > silent_since()
+        if goes_on:
+            self._locks.lock(path)
+        before = self._copied.get(path) or _read_copied(path)
+        self._copied[path] = before
+        if before.revision == source.revision:
+            self._unsummed.pop(path, None)
+            if not goes_on:
+                self._locks.unlock(path)
+            return False
+        found = self._unsummed.get(path)
+        if found is None or found.copied.revision != source.revision:
+            found = self._copied_without_totals(path, source, before)
+        if found is None or not self._complete(path, found):
+            return False
+        if not goes_on:
+            self._locks.unlock(path)
+        return True
+
+    def _copied_without_totals(self, path: Path, source: _Source, before: _Copied) -> _Unsummed | None:
+        """Bring everything but the totals up to date; None: the run was deleted at this moment."""
+        with self._database.reading() as transaction:
+            documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
+            files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
+            query = "SELECT rows, time, actor FROM replacements WHERE run = :id ORDER BY generation"
+            ended = transaction.rows(query, id=source.id)
+        if not documents:
+            return None
+        ((record, given, summary),) = documents
+        path.mkdir(mode=0o700, exist_ok=True)
+        size, journal = self._copy_rows(path, source, before)
+        self._copy_files(path, source.project, files)
+        replaced = None
+        if ended:
+            _, time, actor = ended[-1]
+            replaced = Replaced(sum(rows for rows, _, _ in ended), time, actor, len(ended))
+        write_private(path / RUN, copied_record(record, given, replaced))
+        copied = _Copied(source.revision, source.generation, size, journal)
+        return _Unsummed(copied, None if source.writing else summary)
+
+    def _complete(self, path: Path, found: _Unsummed) -> bool:
+        """Write the totals of a copy; whether they are known, or there are none."""
+        copied = found.copied
+        if found.summary is not None:
+            added = self._write_summary(path, found.summary)
+        else:
+            added = 0
+            (path / SUMMARY).unlink(missing_ok=True)
+        if added is None and self._unsummed.get(path) == found:
+            return False
+        if added is None:
+            self._unsummed[path] = found
+            self._locks.lock(path)
+            revision = self._copied[path].revision
+        else:
+            self._unsummed.pop(path, None)
+            revision = copied.revision
+        after = _Copied(revision, copied.generation, copied.size, copied.journal + (added or 0))
+        write_private(path / _COPIED, msgspec.json.encode(after))
+        self._copied[path] = after
+        return added is not None
+
+    def _write_summary(self, path: Path, pushed: bytes) -> int | None:
+        """Write the totals of the rows, after their checksum; how many bytes that added to the journal.
+
+        None: they are not known yet.
+        """
+        try:
+            content = self._totals_of(path, pushed)
+        except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
+            (path / SUMMARY).unlink(missing_ok=True)
+            return 0
+        if content is None:
+            (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
+            return None
+        line = summary_checksum_line(SummaryChecksum.of(content, (path / INDEX).stat().st_size))
+        with (path / JOURNAL).open("ab") as journal:
+            journal.write(line)
+        write_private(path / SUMMARY, content)
+        return len(line)
+
+    def _copy_rows(self, path: Path, source: _Source, before: _Copied) -> tuple[int, int]:
+        """Write the rows that a copy lacks, all of them where rows were dropped; the bytes of rows, and of checksums.
+
+        The journal of a copy has the checksums of its rows alone, which readers hold them against.
+        """
+        if before.generation != source.generation or not (path / INDEX).exists() or not (path / JOURNAL).exists():
+            before = _Copied()
+        with _opened(path / INDEX) as rows, _opened(path / JOURNAL) as checksums:
+            for file, size in ((rows, before.size), (checksums, before.journal)):
+                if file.seek(0, os.SEEK_END) != size:  # else readers would take all rows for new ones
+                    file.truncate(size)  # what a process wrote that was killed then
+                file.seek(size)
+            if not before.journal:
+                checksums.write(HEADER)
+            for lines in self._rows(source, before.size):
+                checksums.write(b"".join(map(_checksum, lines)))
+                rows.write(b"".join(lines))
+            return rows.tell(), checksums.tell()
+
+    def _rows(self, source: _Source, done: int) -> Iterator[list[bytes]]:
+        """The rows from a place on, in their order; none any more once rows were dropped meanwhile."""
+        for start in range(done, source.size, _AT_ONCE):
+            with self._database.reading() as transaction:
+                found = transaction.rows(
+                    "SELECT rows.line FROM rows JOIN runs ON runs.id = rows.run WHERE rows.run = :run "
+                    "AND runs.generation = :generation AND rows.start >= :start AND rows.start < :stop "
+                    "ORDER BY rows.start",
+                    run=source.id,
+                    generation=source.generation,
+                    start=start,
+                    stop=min(start + _AT_ONCE, source.size),
+                )
+            yield [line for (line,) in found]
+
+    def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
+        for name, digest in files:
+            target = path / PurePosixPath(name)
+            if target.is_file() and self._digest(target) == digest:
+                continue
+            query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
+            with self._database.reading() as transaction:
+                found = transaction.rows(query, project=project, sha256=digest)
+            _make_way(path, target)
+            write_private(target, found[0][0] if found else b"")
+            self._files[target] = digest
+
+    def _digest(self, file: Path) -> str:
+        """The SHA-256 of a file's content, read once: only copying changes it."""
+        if file not in self._files:
+            with file.open("rb") as content:
+                self._files[file] = file_digest(content, "sha256").hexdigest()
+        return self._files[file]
+
+    def _remove_others(self, projects: list[str], known: Collection[Path]) -> int:
+        """Remove copies of runs that were deleted; how many."""
+        removed = 0
+        for project in projects:
+            for path in results_directory(self.root(project)).iterdir():
+                if path not in known and path.is_dir():
+                    self._locks.unlock(path)
+                    self._copied.pop(path, None)
+                    self._unsummed.pop(path, None)
+                    shutil.rmtree(path)
+                    removed += 1
+        return removed
+
+
+def _opened(path: Path) -> BinaryIO:
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    return open(descriptor, "r+b")  # noqa: PTH123  # a descriptor has no path; who asks closes it
+
+
+def _make_way(run: Path, target: Path) -> None:
+    """Make the directories above a file of a run. What lies in the way was there before the run had this file."""
+    for above in (one for one in target.parents if one.is_relative_to(run) and one.is_file()):
+        above.unlink()
+    if target.is_dir():
+        shutil.rmtree(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _checksum(line: bytes) -> bytes:
+    row = line.rstrip(b"\n")
+    return b"" if line.isspace() else row_checksum_line(key_of_row(row) or "", row)
+
+
+def _read_copied(path: Path) -> _Copied:
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode((path / _COPIED).read_bytes(), type=described(_Copied))
+    return _Copied()
