@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -14,7 +15,7 @@ from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
-from agentv.registry.extensions import EXECUTORS
+from agentv.registry.extensions import EVAL_OPTIONS, EXECUTORS, loaded, registered
 
 
 class Finite(click.FloatRange):
@@ -155,7 +156,6 @@ class Finite(click.FloatRange):
 @click.option("-v", "--verbose", is_flag=True, help="Print every trial as it finishes.")
 @click.option("--no-progress", is_flag=True, help="Do not show progress.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@click.option("--no-push", is_flag=True, help="Do not push this run to the team's server that is configured.")
 @click.option("--watch", "watches", is_flag=True, help="Run, and after every save run again the cases that it changes.")
 @click.option("--watched", metavar="FILE", hidden=True)
 def command(paths: tuple[str, ...], **options: Any) -> int:
@@ -171,6 +171,13 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
 
         paths = paths_of_project(allow_outside=bool(options["allow_outside"]))
     return run(paths, options)
+
+
+_OF_EXTENSIONS = tuple(loaded(EVAL_OPTIONS, flag) for flag in registered(EVAL_OPTIONS))
+command.params[-2:-2] = _OF_EXTENSIONS
+
+BESIDE = {one.name for one in _OF_EXTENSIONS} - {one.name for one in fields(EvalSettings)}
+"""Options of extensions that are no settings of the run: they are for what goes on beside it."""
 
 
 def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = False) -> int:
@@ -191,7 +198,8 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
         from agentv.cli.running.watching import watch
 
         return watch(paths, {**shown, **options, "format_name": form}, exports)
-    lists, pushes = options.pop("lists"), not options.pop("no_push", False)
+    lists = options.pop("lists")
+    beside = {name: options.pop(name) for name in BESIDE & options.keys()}
     filters = options.pop("filters")
     options["filter"] = None if not filters else filters[0] if len(filters) == 1 else filters
     settings = EvalSettings(paths=paths, out=out, exports=exports, variables=variables, **options)
@@ -201,7 +209,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
         if form not in ("text", "json"):
             raise UsageError(f"--list prints text or json, not {form}")
         return show_listing(settings, as_json=form == "json", quiet=shown_as.quiet)
-    return follow(settings, shown_as, pushes=pushes)
+    return follow(settings, shown_as, beside)
 
 
 def _variable(text: str) -> tuple[str, Json]:

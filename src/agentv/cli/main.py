@@ -14,7 +14,7 @@ from agentv.cli.printing import print_error, without_secrets
 from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
 from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
-from agentv.registry.extensions import registered
+from agentv.registry.extensions import EVAL_OPTIONS, lacking, registered
 from agentv.reports.text.escaping import safe
 from agentv.user_code.functions.guard import attempt, translated
 from agentv.user_code.processes.interrupts import raise_on_signals
@@ -128,10 +128,7 @@ def _run(arguments: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption) and (meant := _meant_option(error)):
-            error = click.UsageError(f"No such option '{error.option_name}'; {meant}", error.ctx)
-        elif isinstance(error, click.UsageError) and (meant := _meant_argument(error)):
-            error = click.UsageError(f"{error.format_message().rstrip('.')}; {meant}", error.ctx)
+        error = _with_what_to_write(error)
         error.show()
         return error.exit_code
     except click.Abort:
@@ -143,6 +140,18 @@ def _run(arguments: list[str]) -> int:
     except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
+
+
+def _with_what_to_write(error: click.ClickException) -> click.ClickException:
+    """The error, with what to write or to install instead where that is known."""
+    if isinstance(error, click.NoSuchOption):
+        if needs := lacking(EVAL_OPTIONS, error.option_name):
+            return click.UsageError(f"'{error.option_name}' {needs}", error.ctx)
+        if meant := _meant_option(error):
+            return click.UsageError(f"No such option '{error.option_name}'; {meant}", error.ctx)
+    elif isinstance(error, click.UsageError) and (meant := _meant_argument(error)):
+        return click.UsageError(f"{error.format_message().rstrip('.')}; {meant}", error.ctx)
+    return error
 
 
 def _meant_option(error: click.NoSuchOption) -> str | None:

@@ -26,7 +26,15 @@ SUITE_SCORES = "SUITE_SCORES"
 EXECUTORS = "EXECUTORS"
 """As above: a value of `--executor` → what opens the executor of a prepared run's trials."""
 
-KINDS = (COMMANDS, EXECUTORS, SUITE_SCORES)
+EVAL_OPTIONS = "EVAL_OPTIONS"
+"""As above: a flag of `agentv eval` → the `click.Option`. Those that are no settings are for `BESIDE_RUNS`."""
+
+BESIDE_RUNS = "BESIDE_RUNS"
+"""As above: what goes on beside a run of the command line → a function of what is prepared, the values of options of
+extensions that are no settings, and whether to be quiet. It returns what makes a context manager around the run, out of
+what to call when the run's directory is open, and yields what to call in its place; or None."""
+
+KINDS = (BESIDE_RUNS, COMMANDS, EVAL_OPTIONS, EXECUTORS, SUITE_SCORES)
 """The names of the tables that an extension may have."""
 
 

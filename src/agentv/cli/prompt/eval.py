@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from agentv.cli.eval import BESIDE
 from agentv.cli.eval import command as eval_command
 
 TAKEN = frozenset(
@@ -31,7 +32,6 @@ TAKEN = frozenset(
         "quiet",
         "verbose",
         "no_progress",
-        "no_push",
         "strict",
     }
 )
@@ -60,4 +60,4 @@ def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     return run(chosen.paths, options, promotes=True)
 
 
-command.params += [one for one in eval_command.params if one.name in TAKEN]
+command.params += [one for one in eval_command.params if one.name in TAKEN | BESIDE]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from agentv.app.planning.preparation import Prepared, prepare, root_of
-from agentv.app.running.evaluate import GRACE_S, evaluate
+from agentv.app.running.evaluate import GRACE_S, Opened, evaluate
 from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
@@ -22,7 +23,6 @@ from agentv.cli.options.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample, takes_color
 from agentv.cli.redacted_stream import redacted
 from agentv.errors import ExitStatus, LoadError, UsageError
-from agentv.extensions.team.commands.pushing import Opened, pushing, remote_of
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import (
     AgentProgress,
@@ -38,6 +38,7 @@ from agentv.model.run.events import (
 )
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
+from agentv.registry.extensions import BESIDE_RUNS, loaded, registered
 from agentv.reports.run.plain import progress_line, render_plain
 from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView
@@ -48,7 +49,6 @@ from agentv.user_code.processes.supervised import note_resume
 
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams
-    from agentv.extensions.team.push.remote import Remote
     from agentv.reports.run.agents import AgentsView
     from agentv.reports.run.rerun import RerunOptions
 
@@ -86,22 +86,28 @@ class ProgressOptions:
     promotes: bool = False
 
 
-def follow(settings: EvalSettings, options: ProgressOptions, *, pushes: bool = True) -> int:
+Beside = Callable[[Opened], AbstractContextManager[Opened]]
+"""What goes on beside a run: see `BESIDE_RUNS`."""
+
+
+def follow(settings: EvalSettings, options: ProgressOptions, beside: Mapping[str, Any] = MappingProxyType({})) -> int:
     """Run what the settings say and show it; the exit status.
 
     Args:
         settings: of the run.
         options: how it is shown.
-        pushes: push the run while it goes on, if a server is configured.
+        beside: values of options that are for what goes on beside the run.
     """
     form = options.form
     if options.quiet and options.verbose:
         raise UsageError("--quiet and --verbose conflict", "use one of them")
     if form != "text" and sys.stdout is None:
         raise UsageError(f"--format {form} cannot write to stdout: it is closed")
-    prepared, remote = _prepared(settings, form, pushes=pushes)
-    opened = _note_resume if settings.watched is None else _note_watched(settings.watched)
-    with redacted(redactor_for(prepared.suites)), pushing(remote, opened, quiet=options.quiet) as opened:
+    prepared, others = _prepared(settings, options, beside)
+    opened: Opened = _note_resume if settings.watched is None else _note_watched(settings.watched)
+    with redacted(redactor_for(prepared.suites)), ExitStack() as stack:
+        for other in others:
+            opened = stack.enter_context(other(opened))
         return _followed(prepared, options, opened)
 
 
@@ -148,15 +154,18 @@ def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOpti
     )
 
 
-def _prepared(settings: EvalSettings, form: Format, *, pushes: bool) -> tuple[Prepared, Remote | None]:
-    """What is to be run, and where it is pushed; wrong files are reported in the format that was asked for."""
+def _prepared(
+    settings: EvalSettings, options: ProgressOptions, beside: Mapping[str, Any]
+) -> tuple[Prepared, list[Beside]]:
+    """What is to be run, and what goes on beside it; wrong files are reported in the format that was asked for."""
     try:
         prepared = prepare(settings)
-        return prepared, remote_of(prepared) if pushes else None
+        made = (loaded(BESIDE_RUNS, name)(prepared, beside, quiet=options.quiet) for name in registered(BESIDE_RUNS))
+        return prepared, [one for one in made if one is not None]
     except LoadError as error:
-        if form not in ANNOTATED:
+        if options.form not in ANNOTATED:
             raise
-        print_as(error.diagnostics, form)
+        print_as(error.diagnostics, options.form)
         raise LoadError(()) from error  # told already; what is left is its exit status
 
 

@@ -5,3 +5,7 @@ COMMANDS = {
     "push": "agentv.extensions.team.commands.push:command",
     "pull": "agentv.extensions.team.commands.pull:group",
 }
+
+EVAL_OPTIONS = {"--no-push": "agentv.extensions.team.commands.pushing:NO_PUSH"}
+
+BESIDE_RUNS = {"push": "agentv.extensions.team.commands.pushing:pushing"}

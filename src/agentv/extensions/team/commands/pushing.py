@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from agentv.app.planning.preparation import Prepared, directory_of
+from agentv.app.running.evaluate import Opened
 from agentv.cli.printing import for_people
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
@@ -22,34 +24,37 @@ if TYPE_CHECKING:
     from agentv.extensions.team.push.pushed import LivePushed
     from agentv.extensions.team.push.remote import Remote
 
-Opened = Callable[[str, Path], None]
+Beside = Callable[[Opened], AbstractContextManager[Opened]]
+
+NO_PUSH = click.Option(
+    ["--no-push"], is_flag=True, help="Do not push this run to the team's server that is configured."
+)
+
 EXPOSED = "warning: the address is http://, so the token and the runs are not encrypted on their way"
 
 
-def remote_of(prepared: Prepared) -> Remote | None:
-    """The server that the run is pushed to; None: nothing names one.
+def pushing(prepared: Prepared, chosen: Mapping[str, Any], *, quiet: bool) -> Beside | None:
+    """Push a run while it goes on, and in the end say what was pushed; None: nothing names a server.
+
+    Args:
+        prepared: what is to be run.
+        chosen: the values of options.
+        quiet: say only what went wrong.
 
     Raises:
-        UsageError, LoadError: what names it is wrong.
+        UsageError, LoadError: what names the server is wrong.
     """
+    if chosen.get(NO_PUSH.name):
+        return None
     from agentv.extensions.team.push.choosing import remote_of_run
 
     settings = prepared.settings
-    return remote_of_run(directory_of(prepared.suites), settings.process_env, settings.env_file)
+    remote = remote_of_run(directory_of(prepared.suites), settings.process_env, settings.env_file)
+    return None if remote is None else partial(_pushing, remote, quiet=quiet)
 
 
 @contextmanager
-def pushing(remote: Remote | None, opened: Opened, *, quiet: bool) -> Iterator[Opened]:
-    """Push the run of the body while it goes on; in the end say what was pushed.
-
-    Args:
-        remote: None: nothing is pushed.
-        opened: called when the run's directory is open.
-        quiet: say only what went wrong.
-    """
-    if remote is None:
-        yield opened
-        return
+def _pushing(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]:
     from agentv.extensions.team.push.live import LivePush
 
     here = str(Path.cwd())
