@@ -42,9 +42,9 @@ def acp(size: int) -> bytes:
 
 
 def other(form: str, size: int) -> bytes:
-    from agentv.traces.acp import read_acp
-    from agentv.traces.atif import atif_of
-    from agentv.traces.otlp_export import TraceOrigin, otlp_of, protobuf_of
+    from agentv.extensions.agents.traces.acp import read_acp
+    from agentv.extensions.agents.traces.atif import atif_of
+    from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of, protobuf_of
 
     trace = read_acp(acp(size))
     if form == "atif":
@@ -60,10 +60,10 @@ def peak() -> float:
 
 
 def measure(form: str, path: str) -> None:
-    from agentv.traces.acp import read_acp
-    from agentv.traces.atif import read_atif
-    from agentv.traces.files import read, write
-    from agentv.traces.otlp import read_otlp
+    from agentv.extensions.agents.traces.acp import read_acp
+    from agentv.extensions.agents.traces.atif import read_atif
+    from agentv.extensions.agents.traces.files import read, write
+    from agentv.extensions.agents.traces.otlp import read_otlp
 
     data = Path(path).read_bytes()
     before = peak()

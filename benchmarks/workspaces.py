@@ -21,15 +21,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from agentv.extensions.agents.workspaces.capabilities import capabilities
+from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
+from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
+from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceRepository, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import run_program
-from agentv.workspaces.capabilities import capabilities
-from agentv.workspaces.directories import RunDirectory, sweep
-from agentv.workspaces.settings import WorkspaceSettings
-from agentv.workspaces.workspaces import LocalWorkspaces
 
 AGENT = "sleep 0.2; echo changed >> file-1.txt; echo new > new.txt"
 KILLED_AGENT = "mkdir d; chmod 500 d; (setsid env -i /bin/sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}"

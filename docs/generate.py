@@ -46,16 +46,16 @@ from agentv.authoring.source.spellings import (
     TURN,
     Spellings,
 )
-from agentv.authoring.workspaces.schema import (
+from agentv.cli.main import cli
+from agentv.codes import FILES, RUNS
+from agentv.extensions.agents.authoring.schema import (
     AuthoredCommand,
     AuthoredEnvironment,
     AuthoredRepository,
     AuthoredVariant,
     AuthoredWorkspace,
 )
-from agentv.authoring.workspaces.tool_schema import AuthoredServer, AuthoredTool
-from agentv.cli.main import cli
-from agentv.codes import FILES, RUNS
+from agentv.extensions.agents.authoring.tool_schema import AuthoredServer, AuthoredTool
 from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
 from agentv.registry.extensions import NAMES, owners
@@ -118,7 +118,9 @@ def shown_default(value: object) -> str:
 def nested_in(annotation: Any) -> Iterator[type]:
     """The options classes inside an annotated type: what the mappings in it hold."""
     if isinstance(annotation, type) and is_dataclass(annotation):
-        if annotation.__module__.startswith(("agentv.assertions", "agentv.targets")):
+        if annotation.__module__.startswith(
+            ("agentv.assertions", "agentv.extensions.agents.assertions", "agentv.targets")
+        ):
             yield annotation
         return
     for inner in get_args(annotation):

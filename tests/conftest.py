@@ -80,14 +80,14 @@ WAITING = tuple(
     for folder in (
         "docs",
         "e2e",
-        "unit/agents",
+        "unit/extensions/agents/adapters",
         "unit/app/judges",
         "unit/cli",
         "unit/extensions/team",
         "unit/extensions/view",
         "unit/user_code",
         "unit/web",
-        "unit/workspaces",
+        "unit/extensions/agents/workspaces",
     )
 )
 """Folders whose tests wait for programs and browsers more than they compute."""

@@ -104,7 +104,7 @@ HOSTED = ("cohere", "deepseek", "fireworks", "groq", "huggingface", "mistral", "
 """The providers of `openai_compatible/hosted`."""
 
 AGENTS = frozenset(name for name in PROVIDERS if registry().find(name).settings.is_agent)
-"""Coding agents, which have tests of their own: `tests/unit/agents`, `tests/e2e/test_native_agents.py`."""
+"""Coding agents, which have tests of their own: `tests/unit/extensions/agents/adapters`, `tests/e2e/test_native_agents.py`."""
 
 OTHERS = frozenset({"local", "bedrock", "vertex"}) | AGENTS
 """`local` embeds and answers nothing; two are `litellm` with protocols of their clouds."""

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agentv.agents.native.recorder import Recording
-from agentv.agents.native.settings import NativeAgentSettings
-from agentv.agents.native.stream import Ending, StreamReader
+from agentv.extensions.agents.adapters.native.recorder import Recording
+from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
+from agentv.extensions.agents.adapters.native.stream import Ending, StreamReader
 from agentv.registry.fields import Command
 
 PROGRAM = Path(__file__).with_name("native_agent.py")
-STREAMS = Path(__file__).parents[1] / "unit" / "agents" / "native" / "streams"
+STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/native/streams"
 
 
 def stream(agent: str, situation: str) -> Path:

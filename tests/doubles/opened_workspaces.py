@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
+from agentv.extensions.agents.workspaces.workspace import LocalWorkspace
+from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
@@ -18,9 +21,6 @@ from agentv.model.values.response import Failure
 from agentv.ports import ProgramResult
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import Finished, run_program
-from agentv.workspaces.settings import WorkspaceSettings
-from agentv.workspaces.workspace import LocalWorkspace
-from agentv.workspaces.workspaces import LocalWorkspaces
 from needs import needs, require
 
 SANDBOXES = [pytest.param("bwrap", marks=needs("bwrap")), "none"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv.agents.native.claude import Claude
-from agentv.agents.native.codex import Codex
+from agentv.extensions.agents.adapters.native.claude import Claude
+from agentv.extensions.agents.adapters.native.codex import Codex
 from agentv.testing import AgentScript, Answer, ModelServer, Status, use_tool
 from doubles.native_agents import PROGRAM, STREAMS
 from needs import needs

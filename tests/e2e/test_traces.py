@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentv.traces.acp import read_acp
-from agentv.traces.atif import atif_of
-from agentv.traces.files import read
-from agentv.traces.otlp_export import TraceOrigin, otlp_of
+from agentv.extensions.agents.traces.acp import read_acp
+from agentv.extensions.agents.traces.atif import atif_of
+from agentv.extensions.agents.traces.files import read
+from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of
 from doubles.traces import WORK
 
 SUITE = """

@@ -8,7 +8,7 @@ UNIT = Path(__file__).parent
 SOURCE = UNIT.parents[1] / "src" / "agentv"
 
 OF_SEVERAL_MODULES = {
-    "agents/native/test_recorded_streams.py": "adapters of several agents, with what their programs printed",
+    "extensions/agents/adapters/native/test_recorded_streams.py": "adapters of several agents, with what their programs printed",
     "extensions/mutate/test_judges.py": "mutants graded by a model, and where its budget ends",
     "app/planning/test_resumed_settings.py": "what a resumed run keeps, from its files, beside test_resume.py that runs",
     "app/prompts/test_prompt_library.py": "all use cases of the library, in one project",
@@ -38,7 +38,7 @@ OF_SEVERAL_MODULES = {
     "testing/test_by_hand.py": "the server, started from a command line",
     "testing/test_faults.py": "faults of the server, in all protocols",
     "testing/test_openai.py": "the server, asked by OpenAI's library",
-    "workspaces/test_hostile_agents.py": "agents that cheat or do not end, in each sandbox",
+    "extensions/agents/workspaces/test_hostile_agents.py": "agents that cheat or do not end, in each sandbox",
 }
 """Tests of more than one module → what they are about."""
 

@@ -174,7 +174,7 @@ def _report(exported: Exported) -> HtmlReport:
     Raises:
         UsageError: nothing is in it.
     """
-    from agentv.app.traces.shown import shown_work
+    from agentv.extensions.agents.stored_traces.shown import shown_work
     from agentv.extensions.view.pages import HtmlReport
 
     run = exported.run

@@ -31,8 +31,10 @@ def registries() -> Registries:
 
 def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
     """The sandbox that works here."""
-    from agentv.workspaces.capabilities import capabilities  # only a project with workspaces pays for this
-    from agentv.workspaces.sandboxes.choice import chosen_sandbox
+    from agentv.extensions.agents.workspaces.capabilities import (
+        capabilities,  # only a project with workspaces pays for this
+    )
+    from agentv.extensions.agents.workspaces.sandboxes.choice import chosen_sandbox
 
     return chosen_sandbox(wanted, network, capabilities())
 

@@ -86,7 +86,7 @@ def list_targets(wanted: TargetsRequest) -> TargetsFound:
 
 def _sandboxes() -> tuple[str, ...]:
     """What can confine agents on this machine."""
-    from agentv.workspaces.capabilities import capabilities  # only a check pays for this
+    from agentv.extensions.agents.workspaces.capabilities import capabilities  # only a check pays for this
 
     return capabilities().lines()
 

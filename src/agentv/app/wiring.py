@@ -34,10 +34,10 @@ from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
-    from agentv.gateway_ports import ModelCalls, ModelExchanges, ModelGateway, SpendingLog
+    from agentv.extensions.agents.gateway.ports import ModelCalls, ModelExchanges, ModelGateway, SpendingLog
+    from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
     from agentv.model.suite.gateway import ModelUpstream
     from agentv.user_code.javascript.host import JavaScriptHost
-    from agentv.workspaces.settings import WorkspaceSettings
 
 
 class SystemClock:
@@ -128,8 +128,8 @@ class WorkServices:
     def workspaces(self) -> Workspaces:
         """Makes workspaces."""
         if self._workspaces is None:
-            from agentv.workspaces.settings import WorkspaceSettings
-            from agentv.workspaces.workspaces import LocalWorkspaces
+            from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
+            from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
             self._workspaces = LocalWorkspaces(self.settings() if self.settings is not None else WorkspaceSettings())
         return self._workspaces
@@ -138,7 +138,7 @@ class WorkServices:
     def scripted_tools(self) -> ScriptedTools:
         """Starts scripted tools."""
         if self._scripted_tools is None:
-            from agentv.agents.scripted_tools.servers import LocalScriptedTools
+            from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
 
             self._scripted_tools = LocalScriptedTools(self._executor)
         return self._scripted_tools
@@ -220,7 +220,7 @@ class Connections:
     @cached_property
     def gateway(self) -> ModelGateway:
         """Between agents and their models; it listens from the first trial on that needs it."""
-        from agentv.gateway.gateway import LocalGateway
+        from agentv.extensions.agents.gateway.gateway import LocalGateway
         from agentv.targets.model_apis import KnownModelApis
 
         limits = UpstreamLimits(self.throttle)

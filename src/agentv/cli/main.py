@@ -40,11 +40,6 @@ COMMANDS = {
     "trend": "agentv.cli.trend:command",
     "label": "agentv.cli.judge.label:command",
     "judge": "agentv.cli.judge:group",
-    "prepare": "agentv.cli.agents.prepare:command",
-    "grade": "agentv.cli.agents.grade:command",
-    "check": "agentv.cli.agents.check:command",
-    "trace": "agentv.cli.trace:group",
-    "import": "agentv.cli.importing:command",
     "completion": "agentv.cli.completion.command:command",
 }
 """Of the core. Loaded when they are called: a command imports what it needs and no more."""

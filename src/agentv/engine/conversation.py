@@ -37,7 +37,7 @@ from agentv.model.values.values import EMPTY as NO_METADATA
 from agentv.ports import TargetRequest
 
 if TYPE_CHECKING:
-    from agentv.engine.agents.work import TrialWork
+    from agentv.extensions.agents.trial.work import TrialWork
 
 N = TypeVar("N", int, float)
 
@@ -156,7 +156,7 @@ class _Conversation:
 
     async def recall(self) -> Failure | None:
         """Take in what an earlier run kept of the agent's work; why that cannot be used."""
-        from agentv.engine.agents.kept_work import with_kept_work  # only a run that grades another again
+        from agentv.extensions.agents.trial.kept_work import with_kept_work  # only a run that grades another again
 
         answer = await with_kept_work(self.answers[-1], self.trial, self.run_context, self.work)
         if isinstance(answer, Failure):

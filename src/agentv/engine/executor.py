@@ -16,7 +16,7 @@ from agentv.model.values.response import Failure
 from agentv.user_code.processes.supervised import leftovers
 
 if TYPE_CHECKING:
-    from agentv.engine.agents.work import TrialWork
+    from agentv.extensions.agents.trial.work import TrialWork
 
 
 class TrialExecutor(Protocol):
@@ -120,7 +120,7 @@ class LocalExecutor:
 
 
 async def _opened(trial: Trial, run_context: RunContext) -> TrialWork | Failure:
-    from agentv.engine.agents.opening import open_work  # few trials are of agents
+    from agentv.extensions.agents.trial.opening import open_work  # few trials are of agents
 
     return await open_work(trial, run_context)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import GraderCheck
-from agentv.gateway_ports import ModelExchanges, ModelGateway
+from agentv.extensions.agents.gateway.ports import ModelExchanges, ModelGateway
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.ports import (

@@ -25,7 +25,7 @@ from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
 
 if TYPE_CHECKING:
-    from agentv.engine.agents.work import TrialWork
+    from agentv.extensions.agents.trial.work import TrialWork
     from agentv.model.run.work import AgentWork
 
 DEPENDENCY_NOT_PASSED = "dependency-not-passed"
@@ -69,7 +69,7 @@ async def answer_of(
     answer = await ask(trial, run_context, trial.case.input, work=work)
     measured = (clock.monotonic() - started) * 1000
     if run_context.kept_works is not None and isinstance(answer, TargetResponse):
-        from agentv.engine.agents.kept_work import with_kept_work  # only a run that grades another again
+        from agentv.extensions.agents.trial.kept_work import with_kept_work  # only a run that grades another again
 
         answer = await with_kept_work(answer, trial, run_context, work)
     if work is not None:
@@ -226,7 +226,7 @@ def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = N
 
 
 def _workspace_key(trial: Trial) -> str:
-    from agentv.engine.agents.settings import workspace_key  # few trials are of agents
+    from agentv.extensions.agents.trial.settings import workspace_key  # few trials are of agents
 
     return workspace_key(trial)
 

@@ -40,14 +40,14 @@ PROVIDERS = {
         )
     },
     "local": "agentv.targets.local:Local",
-    "acp": "agentv.agents.acp.target:Acp",
-    "claude": "agentv.agents.native.claude:Claude",
-    "codex": "agentv.agents.native.codex:Codex",
-    "gemini-cli": "agentv.agents.native.gemini_cli:GeminiCli",
-    "copilot-cli": "agentv.agents.native.copilot_cli:CopilotCli",
-    "pi-cli": "agentv.agents.native.pi_cli:PiCli",
-    "opencode": "agentv.agents.native.opencode:OpenCode",
-    "mini-swe-agent": "agentv.agents.native.mini_swe_agent:MiniSweAgent",
+    "acp": "agentv.extensions.agents.adapters.acp.target:Acp",
+    "claude": "agentv.extensions.agents.adapters.native.claude:Claude",
+    "codex": "agentv.extensions.agents.adapters.native.codex:Codex",
+    "gemini-cli": "agentv.extensions.agents.adapters.native.gemini_cli:GeminiCli",
+    "copilot-cli": "agentv.extensions.agents.adapters.native.copilot_cli:CopilotCli",
+    "pi-cli": "agentv.extensions.agents.adapters.native.pi_cli:PiCli",
+    "opencode": "agentv.extensions.agents.adapters.native.opencode:OpenCode",
+    "mini-swe-agent": "agentv.extensions.agents.adapters.native.mini_swe_agent:MiniSweAgent",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 

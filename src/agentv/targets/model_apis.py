@@ -44,7 +44,7 @@ def endpoint_of_upstream(upstream: ModelUpstream) -> str:
 
 
 class KnownModelApis:
-    """What is known of the APIs of OpenAI, Anthropic and Gemini. An `agentv.gateway_ports.ModelApis`."""
+    """What is known of the APIs of OpenAI, Anthropic and Gemini. A `ModelApis` of the gateway."""
 
     def __init__(self) -> None:
         load_prices()

@@ -8,19 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from agentv.assertions.agent.cost import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
-from agentv.assertions.agent.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
-from agentv.assertions.agent.trajectory import (
-    Arguments,
-    Counted,
-    SkillUsed,
-    StepBounds,
-    StepCount,
-    Steps,
-    ToolArgsMatch,
-    ToolSequence,
-    ToolUsed,
-)
 from agentv.assertions.catalogue import TYPES
 from agentv.assertions.data.fields import Field, FieldAccuracy, JsonMatch
 from agentv.assertions.evidence import LIMIT
@@ -28,6 +15,7 @@ from agentv.assertions.format.html_text import ContainsHtml, IsHtml
 from agentv.assertions.format.json import ContainsJson, IsJson, IsRefusal, JsonSchema
 from agentv.assertions.format.sql import ContainsSql, IsSql, SqlRules
 from agentv.assertions.format.xml_text import ContainsXml, IsXml
+from agentv.assertions.measured import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
 from agentv.assertions.structure import AssertSet
 from agentv.assertions.text.embeddings import Similar
 from agentv.assertions.text.matching import (
@@ -47,6 +35,18 @@ from agentv.assertions.text.matching import (
     WordCount,
 )
 from agentv.assertions.text.similarity import Bleu, Gleu, RougeN
+from agentv.extensions.agents.assertions.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
+from agentv.extensions.agents.assertions.trajectory import (
+    Arguments,
+    Counted,
+    SkillUsed,
+    StepBounds,
+    StepCount,
+    Steps,
+    ToolArgsMatch,
+    ToolSequence,
+    ToolUsed,
+)
 from agentv.model.run.grade import PLACES
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.usage import TokenUsage
@@ -204,7 +204,7 @@ answers = st.builds(
 
 
 def test_every_type_of_these_families_is_held_to_the_laws():
-    families = ("matching", "similarity", "json", "xml_text", "html_text", "sql", "fields", "cost", "structure")
+    families = ("matching", "similarity", "json", "xml_text", "html_text", "sql", "fields", "measured", "structure")
     families = (*families, "tool_calls", "trajectory", "embeddings")
     ours = {name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in families}
     assert OPTIONS.keys() == ours

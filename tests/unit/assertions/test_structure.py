@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from agentv.assertions.agent.cost import Latency
+from agentv.assertions.measured import Latency
 from agentv.assertions.structure import AssertSet
 from agentv.assertions.text.matching import Contains
 from agentv.model.run.grade import Check, Grade

@@ -90,7 +90,10 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
 
 
 def _notes_on_sandboxes(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
-    from agentv.workspaces.capabilities import WITHOUT_BWRAP, capabilities  # only a run with workspaces pays for this
+    from agentv.extensions.agents.workspaces.capabilities import (  # only a run with workspaces pays for this
+        WITHOUT_BWRAP,
+        capabilities,
+    )
 
     chosen = _chosen_sandboxes(suites)
     if any(name == wanted[0] == "none" for wanted, name in chosen.items()):
@@ -109,8 +112,10 @@ def sandboxes_of(suites: tuple[Suite, ...]) -> list[SandboxName]:
 
 def _chosen_sandboxes(suites: tuple[Suite, ...]) -> dict[tuple[SandboxName, ...], SandboxName]:
     """What cases ask for → what of it is used here."""
-    from agentv.workspaces.capabilities import capabilities  # only a run with workspaces pays for this
-    from agentv.workspaces.sandboxes.choice import chosen_sandbox
+    from agentv.extensions.agents.workspaces.capabilities import (
+        capabilities,  # only a run with workspaces pays for this
+    )
+    from agentv.extensions.agents.workspaces.sandboxes.choice import chosen_sandbox
 
     asked = {one for suite in suites for one in suite.workspaces.sandboxes}
     found = {wanted: chosen_sandbox(wanted, network, capabilities()) for wanted, network in asked}

@@ -33,8 +33,8 @@ from agentv.store.totals.summary import take_summary
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
     from agentv.prompts.watched_log import WatchedLog
-    from agentv.workspaces.settings import WorkspaceSettings
 
 HELD = 5000
 """Trials without a row that are held while a run is resumed, so that long files are not read for them again."""
@@ -172,7 +172,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
 
 def workspace_settings(run: OpenRun) -> WorkspaceSettings:
     """Where the workspaces of a run are made and kept. What grades lies outside of what agents see."""
-    from agentv.workspaces.settings import WorkspaceSettings
+    from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
 
     root = root_of(run.prepared.suites)
     return WorkspaceSettings(

@@ -29,8 +29,8 @@ from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.source.files import without_home
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report, Result
-from agentv.authoring.workspaces.keys import WorkspaceKeys
-from agentv.authoring.workspaces.solution import read_solution
+from agentv.extensions.agents.authoring.keys import WorkspaceKeys
+from agentv.extensions.agents.authoring.solution import read_solution
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings, Transform
 from agentv.model.suite.conversation import PLAIN, Aggregation, Dependency, Flow, Turn
 from agentv.model.suite.grader_files import GraderFiles
@@ -114,7 +114,7 @@ class CaseBuilder:
         if context.budgets is not None:
             context.budgets.check(case.translated.map, targets, reading.report)
         if made.workspace is not None and made.workspace.network != "host":
-            from agentv.authoring.workspaces.network import check_network  # few suites close a network
+            from agentv.extensions.agents.authoring.network import check_network  # few suites close a network
 
             check_network(made.workspace, made.tools, targets, reading.report)
         made = self._clustered(made, case.node)

@@ -14,7 +14,7 @@ from agentv.authoring.cases.trial_budgets import TrialBudgets
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.targets.registry import TargetRegistry
-from agentv.authoring.workspaces.suite_work import SuiteWork
+from agentv.extensions.agents.authoring.suite_work import SuiteWork
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import search_paths

@@ -34,8 +34,8 @@ from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
 from agentv.authoring.targets.suite_targets import SuiteTargets
-from agentv.authoring.workspaces.keys import Overrides, WorkspaceKeys, directory_of_agents
-from agentv.authoring.workspaces.suite_work import SuiteWork
+from agentv.extensions.agents.authoring.keys import Overrides, WorkspaceKeys, directory_of_agents
+from agentv.extensions.agents.authoring.suite_work import SuiteWork
 from agentv.model.suite.suite import RunSettings, Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv.authoring.fields.json_kinds import FREE_KEYS, NAME, TEXT, Schema, object_of, properties_of
-from agentv.authoring.workspaces.schema import (
+from agentv.extensions.agents.authoring.schema import (
     AuthoredAgentRules,
     AuthoredCommand,
     AuthoredEnvironment,
@@ -15,7 +15,7 @@ from agentv.authoring.workspaces.schema import (
     AuthoredVariant,
     AuthoredWorkspace,
 )
-from agentv.authoring.workspaces.tool_schema import AuthoredServer, AuthoredTool
+from agentv.extensions.agents.authoring.tool_schema import AuthoredServer, AuthoredTool
 
 _NOTHING: Schema = {"type": "null"}
 _WORDS: Schema = {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]}

@@ -59,7 +59,7 @@ def command(
 
 
 def _export_traces(run: StoredRun, form: str, out: tuple[str, ...]) -> int:
-    from agentv.app.traces.exporting import check_trace_file, export_traces
+    from agentv.extensions.agents.stored_traces.exporting import check_trace_file, export_traces
     from agentv.model.values.formatting import plural
     from agentv.reports.text.escaping import one_line
 

@@ -49,7 +49,7 @@ from agentv.user_code.processes.supervised import note_resume
 
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams
-    from agentv.reports.run.agents import AgentsView
+    from agentv.extensions.agents.reporting import AgentsView
     from agentv.reports.run.rerun import RerunOptions
 
 QUIET_S = 10.0
@@ -249,7 +249,7 @@ def _message(event: Event, *, quiet: bool) -> str | None:
 
 
 def _agents_view() -> AgentsView:
-    from agentv.reports.run.agents import AgentsView  # few suites have agents
+    from agentv.extensions.agents.reporting import AgentsView  # few suites have agents
 
     return AgentsView(time.monotonic)
 

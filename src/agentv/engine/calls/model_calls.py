@@ -73,7 +73,7 @@ class JointReservation(Struct):
 
 
 class TrialModelCalls:
-    """The model calls of one trial. An `agentv.gateway_ports.ModelCalls`.
+    """The model calls of one trial. An `agentv.extensions.agents.gateway.ports.ModelCalls`.
 
     Args:
         channel: of the target, with the limiter of the API's endpoint.

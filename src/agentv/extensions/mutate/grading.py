@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from agentv.app.stored_answers import with_output
-from agentv.engine.agents.work import TrialWork
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import answered, is_empty
+from agentv.extensions.agents.trial.work import TrialWork
 from agentv.extensions.mutate.operators.catalogue import mutants_of
 from agentv.extensions.mutate.operators.mutant import Answer, Mutant, Operator
 from agentv.extensions.mutate.operators.named import named_by, phrases_of

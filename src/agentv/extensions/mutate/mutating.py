@@ -29,7 +29,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.user_code.processes.processes import kill_all
 
 if TYPE_CHECKING:
-    from agentv.workspaces.settings import WorkspaceSettings
+    from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
 
 CASES_CHANGED = "cases whose input or target changed since the run"
 UNJUDGED = "cases whose judge gave no verdict"
@@ -186,7 +186,7 @@ def _connections(run: StoredRun, prepared: Prepared, answers: Answers) -> Connec
     from agentv.engine.calls.budget_limiter import BudgetLimiter
 
     def workspaces() -> WorkspaceSettings:
-        from agentv.workspaces.settings import WorkspaceSettings
+        from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
 
         private = tuple(dict.fromkeys((root_of(prepared.suites), str(run.path))))
         return WorkspaceSettings(private=private)

@@ -9,10 +9,10 @@ import yaml
 
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import load_entry
-from agentv.engine.agents.work import TrialWork
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import answered
+from agentv.extensions.agents.trial.work import TrialWork
 from agentv.extensions.mutate.grading import Graded, Survival, mutant_answer
 from agentv.extensions.mutate.operators.mutant import Line
 from agentv.model.run.trial import Trial, TrialResult

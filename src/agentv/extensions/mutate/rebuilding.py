@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv.engine.agents.settings import with_facts
-from agentv.engine.agents.work import TrialWork
 from agentv.engine.run_context import RunContext
+from agentv.extensions.agents.trial.settings import with_facts
+from agentv.extensions.agents.trial.work import TrialWork
 from agentv.extensions.mutate.operators.named import named_by
 from agentv.extensions.mutate.operators.patch import FilePatch, read_patch
 from agentv.extensions.mutate.operators.work import OF_WORK, Work, WorkFile, named_work
@@ -127,7 +127,7 @@ class RebuiltWork:
             await shared.discard()
 
     def _write(self, place: str, changed: Mapping[str, str | None]) -> None:
-        from agentv.workspaces.files.placing import remove_file, write_file
+        from agentv.extensions.agents.workspaces.files.placing import remove_file, write_file
 
         for one in self.files:
             if one.change.old_path is not None:
@@ -247,7 +247,7 @@ def _tests(work: TrialWork) -> dict[str, str]:
 
 
 def _hidden(work: TrialWork) -> frozenset[str]:
-    from agentv.workspaces.workspace import placed_paths
+    from agentv.extensions.agents.workspaces.workspace import placed_paths
 
     spec = work.trial.case.workspace
     hidden = spec.hidden if spec is not None else ()
@@ -270,7 +270,7 @@ def _test_paths(root: str) -> Iterator[str]:
 
 def _content(directory: str, path: str) -> bytes | None:
     """The content of a file, or where a link leads; None: there is none, or it is behind a link."""
-    from agentv.workspaces.changes.snapshot import content
+    from agentv.extensions.agents.workspaces.changes.snapshot import content
 
     try:
         return content(directory, os.fsencode(path))
@@ -279,7 +279,7 @@ def _content(directory: str, path: str) -> bytes | None:
 
 
 def _kept_content(directory: str, path: str) -> bytes | None:
-    from agentv.assertions.work.workspace_files import Unreadable, content
+    from agentv.extensions.agents.assertions.workspace_files import Unreadable, content
 
     found = content(os.path.realpath(directory), path)
     return None if isinstance(found, Unreadable) else found

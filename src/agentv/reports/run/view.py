@@ -27,7 +27,7 @@ from agentv.reports.run.trial_view import (
 from agentv.stats.samples.deciding import Rule, verdict_over
 
 if TYPE_CHECKING:
-    from agentv.reports.run.agents import AgentsView  # few runs have agents
+    from agentv.extensions.agents.reporting import AgentsView  # few runs have agents
     from agentv.reports.run.rerun import RerunOptions
 
 KEPT = 1000

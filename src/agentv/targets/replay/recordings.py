@@ -229,7 +229,9 @@ class Recordings:
         inline, named = row.get("trace"), row.get("trace_path")
         if inline is None and not isinstance(named, str):
             return None
-        files = import_module("agentv.traces.files")  # by its name: packages beside each other do not import another
+        files = import_module(
+            "agentv.extensions.agents.traces.files"
+        )  # by its name: packages beside each other do not import another
         found: Trace | Failure
         if inline is not None:
             found = files.parse(msgspec.json.encode(inline), "trace")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.assertions.agent.cost import Latency
+from agentv.assertions.measured import Latency
 from agentv.assertions.structure import AssertSet
 from agentv.assertions.text.matching import Contains, Equals, IContains, MaxTokens, MinTokens, StartsWith, WordCount
 from agentv.authoring.assertions.consistency import COMPARED, check_entries

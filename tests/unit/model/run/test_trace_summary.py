@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentv.assertions.agent.cost import ExecutionMetrics
-from agentv.assertions.agent.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
-from agentv.assertions.agent.trajectory import (
+from agentv.assertions.measured import ExecutionMetrics
+from agentv.extensions.agents.assertions.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
+from agentv.extensions.agents.assertions.trajectory import (
     Arguments,
     Counted,
     SkillUsed,

@@ -8,10 +8,10 @@ import pyte
 import pytest
 from msgspec.structs import replace
 
+from agentv.extensions.agents.reporting import AgentsView
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.response import Failure
-from agentv.reports.run.agents import AgentsView
 from agentv.reports.run.failure_lines import SHOWN
 from agentv.reports.run.samples import HEADING
 from agentv.reports.run.terminal import LiveProgress, render_terminal

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.app.traces.shown import shown_work
 from agentv.errors import UsageError
+from agentv.extensions.agents.stored_traces.shown import shown_work
 from agentv.extensions.view.pages.whole import whole
 from agentv.extensions.view.pages.work import work_json
 from agentv.extensions.view.viewed.cases import NoSuchCaseError

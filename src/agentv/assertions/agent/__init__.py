@@ -1,1 +1,0 @@
-"""Assertions on what an agent did, and on its cost."""

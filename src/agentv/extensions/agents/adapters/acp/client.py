@@ -1,0 +1,191 @@
+"""What an agent may ask of us: permissions by policy, files and commands inside its workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from acp import (
+    CreateTerminalResponse,
+    KillTerminalResponse,
+    ReadTextFileResponse,
+    ReleaseTerminalResponse,
+    RequestError,
+    RequestPermissionResponse,
+    TerminalOutputResponse,
+    WaitForTerminalExitResponse,
+    WriteTextFileResponse,
+)
+from acp.schema import AllowedOutcome, DeclineElicitationResponse, DeniedOutcome, TerminalExitStatus
+
+from agentv.extensions.agents.adapters.permissions import ToolUse, decide
+from agentv.extensions.agents.adapters.settings import AgentSettings
+from agentv.extensions.agents.adapters.terminals import Terminal, TerminalCommand, Terminals
+from agentv.extensions.agents.adapters.workspace_files import NoFileError, OutsideWorkspaceError, read_text, write_text
+from agentv.model.values.response import Failure
+from agentv.ports import TargetRequest
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.adapters.acp.trace_builder import TraceBuilder
+
+_WANTED = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_always")}
+"""Kinds of options for either decision, the narrower first."""
+
+
+class AcpClient:
+    """The client of one session; a `Client` of the SDK.
+
+    Args:
+        settings: of the target.
+        request: whose sandbox and environment hold.
+        root: the workspace.
+
+    Attributes:
+        trace: of the answer that is being given; set before each prompt.
+    """
+
+    trace: TraceBuilder
+
+    def __init__(self, settings: AgentSettings, request: TargetRequest, root: str) -> None:
+        self._policy = settings.permissions
+        self._root = root
+        self._granted: set[str] = set()
+        self._may_run = False
+        self.terminals = Terminals(request, root)
+
+    def on_connect(self, conn: Any) -> None:
+        """Nothing: the session talks to the agent."""
+
+    async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:  # noqa: ARG002  # the SDK's signature
+        """Answer by the policy, with an option of the agent's."""
+        told: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
+        call = self.trace.use(told)
+        use = ToolUse((call.names.name, call.names.native_name, call.title), call.kind, call.paths)
+        allowed, reason = decide(self._policy, use, self._root)
+        chosen = next((one for kind in _WANTED[allowed] for one in options if one.kind == kind), None)
+        if allowed and chosen is None:
+            allowed, reason = False, "the agent offers no option that allows it"
+        if allowed:
+            self._granted.update(use.paths)
+            self._may_run = self._may_run or call.kind == "execute"
+        self.trace.permission(told, allowed=allowed, reason=reason)
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen.option_id))
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        """Nothing: updates reach the trace as JSON."""
+
+    async def read_text_file(
+        self,
+        session_id: str,  # noqa: ARG002  # the SDK's signature
+        path: str,
+        line: int | None = None,
+        limit: int | None = None,
+        **_: Any,
+    ) -> ReadTextFileResponse:
+        """The text of a file of the workspace."""
+        try:
+            return ReadTextFileResponse(content=read_text(self._root, path, line, limit))
+        except OutsideWorkspaceError:
+            raise self._outside("fs/read_text_file", path) from None
+        except NoFileError as error:
+            raise RequestError(-32002, str(error)) from None
+
+    async def write_text_file(self, session_id: str, path: str, content: str, **_: Any) -> WriteTextFileResponse:  # noqa: ARG002  # the SDK's signature
+        """Write a file of the workspace."""
+        self._check_policy("fs/write_text_file", ToolUse(("fs/write_text_file", "write"), "edit", (path,)))
+        try:
+            write_text(self._root, path, content)
+        except OutsideWorkspaceError:
+            raise self._outside("fs/write_text_file", path) from None
+        except NoFileError as error:
+            raise RequestError(-32603, str(error)) from None
+        return WriteTextFileResponse()
+
+    async def create_terminal(
+        self,
+        session_id: str,  # noqa: ARG002  # as above
+        command: str,
+        args: list[str] | None = None,
+        env: list[Any] | None = None,
+        cwd: str | None = None,
+        output_byte_limit: int | None = None,
+        **_: Any,
+    ) -> CreateTerminalResponse:
+        """Run a command in the workspace."""
+        if not self._may_run:
+            self._check_policy("terminal/create", ToolUse(("terminal/create", "shell"), "execute"))
+        wanted = TerminalCommand(
+            command, args or (), {one.name: one.value for one in env or ()}, cwd or "", output_byte_limit
+        )
+        try:
+            made = await self.terminals.create(wanted)
+        except OutsideWorkspaceError:
+            raise self._outside("terminal/create", cwd or "") from None
+        if isinstance(made, Failure):
+            raise RequestError(-32603, made.message)
+        return CreateTerminalResponse(terminal_id=made)
+
+    async def terminal_output(self, session_id: str, terminal_id: str, **_: Any) -> TerminalOutputResponse:  # noqa: ARG002  # the SDK's signature
+        """What a command has printed."""
+        terminal = self._terminal(terminal_id)
+        status = None if terminal.status is None else TerminalExitStatus(**_ended(terminal.status))
+        return TerminalOutputResponse(output=terminal.output, truncated=terminal.truncated, exit_status=status)
+
+    async def wait_for_terminal_exit(self, session_id: str, terminal_id: str, **_: Any) -> WaitForTerminalExitResponse:  # noqa: ARG002  # the SDK's signature
+        """Wait for a command."""
+        return WaitForTerminalExitResponse(**_ended(await self._terminal(terminal_id).wait()))
+
+    async def kill_terminal(self, session_id: str, terminal_id: str, **_: Any) -> KillTerminalResponse:  # noqa: ARG002  # the SDK's signature
+        """End a command; its output stays."""
+        await self._terminal(terminal_id).end()
+        return KillTerminalResponse()
+
+    async def release_terminal(self, session_id: str, terminal_id: str, **_: Any) -> ReleaseTerminalResponse:  # noqa: ARG002  # the SDK's signature
+        """End a command, and forget it."""
+        await self.terminals.release(terminal_id)
+        return ReleaseTerminalResponse()
+
+    async def create_elicitation(self, **_: Any) -> DeclineElicitationResponse:
+        """There is nobody to ask."""
+        return DeclineElicitationResponse(action="decline")
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # as above
+        """Extensions are not known here."""
+        raise RequestError.method_not_found(method)
+
+    def _terminal(self, identity: str) -> Terminal:
+        found = self.terminals.find(identity)
+        if found is None:
+            raise RequestError.invalid_params({"terminalId": identity})
+        return found
+
+    def _check_policy(self, method: str, use: ToolUse) -> None:
+        """Refuse what the policy denies, where no permission was asked for it before.
+
+        Raises:
+            RequestError: it is denied.
+        """
+        if use.paths and self._granted.issuperset(use.paths):
+            return
+        allowed, reason = decide(self._policy, use, self._root)
+        if allowed or reason == "no rule applies":
+            return
+        self.trace.access(method, allowed=False, reason=reason)
+        raise RequestError(-32603, f"permission denied ({reason})")
+
+    def _outside(self, method: str, path: str) -> RequestError:
+        self.trace.access(method, allowed=False, reason=f"outside the workspace: {path[:200]}")
+        return RequestError(-32602, f"{path}: outside the workspace")
+
+
+def _ended(status: int) -> dict[str, Any]:
+    if status >= 0:
+        return {"exit_code": status}
+    import signal
+
+    try:
+        return {"signal": signal.Signals(-status).name}
+    except ValueError:
+        return {"signal": str(-status)}

@@ -1,0 +1,301 @@
+"""One session with an agent: started, asked, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from acp import PROTOCOL_VERSION, RequestError, connect_to_agent
+from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementation
+from pydantic import ValidationError
+
+from agentv.extensions.agents.adapters.acp.client import AcpClient
+from agentv.extensions.agents.adapters.acp.content import mcp_servers, prompt_blocks
+from agentv.extensions.agents.adapters.acp.session_facts import SessionFacts
+from agentv.extensions.agents.adapters.acp.settings import AcpSettings
+from agentv.extensions.agents.adapters.acp.trace_builder import TraceBuilder, is_call, model_in
+from agentv.extensions.agents.adapters.acp.transport import AcpTransport
+from agentv.extensions.agents.adapters.conversation import new_messages
+from agentv.extensions.agents.adapters.denials import did_nothing
+from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, REFUSED, failed
+from agentv.extensions.agents.adapters.limits import SessionLimits
+from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, start_agent
+from agentv.model.values.activity import AgentActivity
+from agentv.model.values.message import prompt_text
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.trace import Trace
+from agentv.model.values.trace_messages import messages_of
+from agentv.ports import TargetRequest
+from agentv.version import __version__
+
+if TYPE_CHECKING:
+    from acp.schema import InitializeResponse
+
+
+AUTH_REQUIRED = -32000
+CANCEL_S = 2.0
+"""Seconds that a cancelled agent has to end its turn."""
+
+_EXIT_S = 1.0
+
+
+class AcpSession:
+    """A session that takes prompts. Made by `open_session`.
+
+    Attributes:
+        usable: it can be asked again.
+    """
+
+    def __init__(self, settings: AcpSettings, process: AgentProcess, request: TargetRequest, root: str) -> None:
+        self._settings = settings
+        self._process = process
+        self._root = root
+        self._limits = SessionLimits(settings, request)
+        self._trace = TraceBuilder(prompt_text(request.messages), self._progressed)
+        self._client = AcpClient(settings, request, root)
+        self._client.trace = self._trace
+        self._transport = AcpTransport(process, self._updated)
+        self._connection = connect_to_agent(self._client, self._transport, use_unstable_protocol=True)  # type: ignore[arg-type]  # a Client by what it does
+        self._facts = SessionFacts()
+        self._on_activity = request.on_activity
+        self.usable = False
+
+    def _updated(self, session_id: object, told: Mapping[str, Any]) -> str | None:
+        """Take an update. Of another session, such as a sub-agent's, only the tool calls are work of this turn."""
+        if session_id in {None, self._facts.id}:
+            return self._trace.update(told)
+        return self._trace.update(told) if is_call(told) else None
+
+    async def open(self, request: TargetRequest) -> Failure | None:
+        """Initialize, authenticate where that takes nothing, and begin the session; why that fails."""
+        limits = self._limits
+        opening = asyncio.ensure_future(self._opened(request))
+        opening.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
+        try:
+            both = (opening, limits.reached)
+            await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
+            if opening.done():
+                return opening.result()
+            if limits.reached.done():
+                return self._failed(limits.code, f"{limits.reached.result()} before the agent began its session")
+            return self._failed(LIMIT, f"the agent did not begin a session within {request.timeout_s:g} s")
+        except (RequestError, ConnectionError, ValidationError) as error:
+            return await self._lost(error, "before its session began")
+        finally:
+            opening.cancel()
+
+    @property
+    def grace_s(self) -> float:
+        """Seconds that the agent has to end within the time of the call."""
+        return self._limits.grace_s
+
+    async def _opened(self, request: TargetRequest) -> Failure | None:
+        capabilities = ClientCapabilities(
+            fs=FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True
+        )
+        info = Implementation(name="agentv", version=__version__)
+        connection = self._connection
+        self._facts.agent = agent = await connection.initialize(PROTOCOL_VERSION, capabilities, info)
+        if agent.protocol_version != PROTOCOL_VERSION:
+            message = f"the agent speaks version {agent.protocol_version} of ACP, not {PROTOCOL_VERSION}"
+            return self._failed(PROTOCOL, message)
+        if self._settings.auth_method is not None:
+            await connection.authenticate(self._settings.auth_method)
+        servers = mcp_servers((*request.mcp_servers, *self._settings.servers), agent)
+        if isinstance(servers, Failure):
+            return servers
+        try:
+            made = await connection.new_session(self._root, mcp_servers=servers)
+        except RequestError as error:
+            method = _free_method(agent, request.env) if error.code == AUTH_REQUIRED else None
+            if method is None:
+                raise
+            await connection.authenticate(method)
+            made = await connection.new_session(self._root, mcp_servers=servers)
+        self._facts.id = made.session_id
+        told = made.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
+        self._facts.model = model_in(told)
+        return await self._configured(told)
+
+    async def _configured(self, options: Any) -> Failure | None:
+        """Set the model and the mode that the target names; why that cannot be."""
+        settings = self._settings
+        if settings.model is not None and settings.model != self._facts.model:
+            found = next((one for one in options or () if one.get("category") == "model"), None)
+            if found is None:
+                return self._failed(PROTOCOL, "the agent has no option for its model; set it by 'args' or 'env'")
+            await self._connection.set_config_option(found["id"], self._facts.id, settings.model)
+            self._facts.model = settings.model
+        if settings.mode is not None:
+            await self._connection.set_session_mode(settings.mode, self._facts.id)
+        self.usable = True
+        return None
+
+    async def prompt(self, request: TargetRequest) -> TargetResponse | Failure:
+        """Ask; the answer with its trace. After a failure the session is not asked again."""
+        follows = request.turn is not None and request.turn > 1
+        messages = new_messages(request.messages) if follows else request.messages
+        if follows:
+            self._limits.begin(request)
+            self._on_activity = request.on_activity
+            self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
+        self.usable = False
+        moment = time.time()
+        blocks = prompt_blocks(messages, self._facts.agent)
+        if isinstance(blocks, Failure):
+            return blocks
+        asking = asyncio.ensure_future(self._connection.prompt(self._facts.id, blocks))
+        asking.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
+        try:
+            limits = self._limits
+            both = (asking, limits.reached)
+            await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
+            if limits.reached.done() and not (asking.done() and limits.is_interrupted):
+                return await self._stopped(asking, limits.reached.result())
+            if not asking.done():
+                return await self._stopped(asking, f"no answer after {request.timeout_s:g} s")
+            return self._judged(asking.result(), moment)
+        except (RequestError, ConnectionError, ValidationError) as error:
+            return await self._lost(error, "before it answered")
+        finally:
+            asking.cancel()
+            self._transport.forget()
+
+    def _judged(self, ended: Any, moment: float) -> TargetResponse | Failure:
+        """The answer, unless how it ended makes it none."""
+        if self._transport.broken is not None:
+            return self._failed(self._transport.broken.code, self._transport.broken.message)
+        reason = ended.stop_reason
+        response = self._response(reason, ended)
+        if reason in {"max_tokens", "max_turn_requests"}:
+            return failed(LIMIT, f"the agent stopped at a limit of its own: {reason}", response)
+        if reason == "cancelled":
+            return failed(AGENT_STOPPED, "the agent says that its turn was cancelled, which nobody asked for", response)
+        if reason == "refusal":
+            return failed(REFUSED, "the agent's model refused to go on (stop reason 'refusal')", response)
+        if self._did_nothing(response, moment):
+            return failed(DENIED, self._traced("").denial_message, response)
+        self._limits.end(self._trace.turns, len(self._trace.calls))
+        self._facts.end_turn(self._trace, response)
+        self.usable = True
+        return response
+
+    def _did_nothing(self, response: TargetResponse, moment: float) -> bool:
+        if self._settings.on_denied == "grade" or not self._trace.denied or response.trace is None:
+            return False
+        return did_nothing(response.trace, self._root, moment)
+
+    async def _stopped(self, asking: asyncio.Future[Any], why: str) -> Failure:
+        """Have the agent end its turn, and give what it has done until then."""
+        with suppress(Exception):
+            async with asyncio.timeout(min(CANCEL_S, self._limits.remaining_s * 0.3)):
+                await self._connection.cancel(self._facts.id)
+                await asyncio.wait([asking])
+        return failed(self._limits.code, why, self._response("cancelled", None))
+
+    async def _lost(self, error: Exception, when: str) -> Failure:
+        """Why a call of the agent gave nothing."""
+        if isinstance(error, RequestError):
+            told = _details(error)
+            if error.code == AUTH_REQUIRED:
+                told = f"{told}; it offers {_methods(self._facts.agent)}; 'auth_method' of the target chooses one"
+            return self._failed(API, f"the agent reports an error: {told}")
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            place = ".".join(str(one) for one in first["loc"])
+            return self._failed(PROTOCOL, f"the agent's reply is not of the protocol: {place}: {first['msg']}")
+        with suppress(TimeoutError):  # what it still said tells more than that it is gone
+            async with asyncio.timeout(_EXIT_S):
+                await self._transport.ended.wait()
+        broken = self._transport.broken
+        if broken is not None:
+            return self._failed(broken.code, broken.message)
+        status = await self._process.wait(_EXIT_S)
+        how = "closed its stdout" if status is None else f"ended with exit status {status}"
+        return self._failed(AGENT_STOPPED, f"the agent {how} {when}")
+
+    def _failed(self, code: str, message: str) -> Failure:
+        return failed(code, message, self._response("", None), self._process.stderr)
+
+    def _response(self, reason: str, ended: Any) -> TargetResponse:
+        trace = self._traced(reason, ended)
+        return TargetResponse(
+            self._trace.answer,
+            messages=tuple(one for one in messages_of(trace) if one.role != "user"),
+            token_usage=trace.tokens,
+            cost_usd=trace.cost_usd,
+            duration_ms=self._limits.elapsed_ms,
+            finish_reason=reason or None,
+            metadata=trace.metadata,
+            trace=trace,
+            logs={"stderr.txt": self._process.stderr} if self._process.stderr else {},
+        )
+
+    def _traced(self, reason: str, ended: Any = None) -> Trace:
+        return self._facts.trace(self._trace, self._transport, reason, ended)
+
+    def _progressed(self) -> None:
+        trace, limits = self._trace, self._limits
+        limits.check(trace.turns, len(trace.calls))
+        if self._on_activity is None:
+            return
+        used = self._facts.earlier_tokens
+        self._on_activity(
+            AgentActivity(
+                trace.latest.names.name if trace.latest is not None else "",
+                limits.total_turns + trace.turns,
+                limits.total_tool_calls + len(trace.calls),
+                None if used is None else used.total,
+                trace.cost_usd if trace.cost_usd is not None else self._facts.earlier_cost_usd or None,
+            )
+        )
+
+    async def close(self, grace_s: float = GRACE_S) -> None:
+        """End the agent and its terminals."""
+        self.usable = False
+        self._limits.close()
+        try:
+            await self._process.end(grace_s)
+        finally:
+            await self._client.terminals.close()
+            await self._connection.close()
+
+
+async def open_session(settings: AcpSettings, request: TargetRequest, root: str) -> AcpSession | Failure:
+    """Start an agent and begin a session in a directory."""
+    process = await start_agent(settings.started, request, root)
+    if isinstance(process, Failure):
+        return process
+    session = AcpSession(settings, process, request, root)
+    try:
+        failure = await session.open(request)
+    except BaseException:
+        await session.close(0.0)
+        raise
+    if failure is not None:
+        await session.close(session.grace_s)
+        return failure
+    return session
+
+
+def _free_method(agent: InitializeResponse, env: Mapping[str, str]) -> str | None:
+    """A way to authenticate that needs nothing: its variables are all set."""
+    for one in agent.auth_methods or ():
+        variables = getattr(one, "vars", None)
+        if variables and all(variable.name in env or getattr(variable, "optional", False) for variable in variables):
+            return str(one.id)
+    return None
+
+
+def _methods(agent: InitializeResponse | None) -> str:
+    methods = [str(one.id) for one in (agent.auth_methods if agent else None) or ()]
+    return ", ".join(methods) or "no method"
+
+
+def _details(error: RequestError) -> str:
+    data = error.data
+    more = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
+    return f"{error} ({error.code})" if not more else f"{error} ({error.code}): {str(more)[:500]}"

@@ -1,0 +1,290 @@
+"""One agent over the turns of a trial: started for each turn, its stream read, ended, judged."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msgspec import structs
+
+from agentv.extensions.agents.adapters.conversation import new_messages
+from agentv.extensions.agents.adapters.failures import API, failed
+from agentv.extensions.agents.adapters.limits import SessionLimits
+from agentv.extensions.agents.adapters.native.directories import TrialDirectories
+from agentv.extensions.agents.adapters.native.endings import Turn, failure_of
+from agentv.extensions.agents.adapters.native.programs import UNTESTED, version_note
+from agentv.extensions.agents.adapters.native.reading import StreamLines
+from agentv.extensions.agents.adapters.native.recorder import Recording
+from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
+from agentv.extensions.agents.adapters.native.stream import Ending, Launch, StreamReader
+from agentv.extensions.agents.adapters.process import INTERRUPT_S, AgentProcess, argv_of, environment_of, start_argv
+from agentv.model.values.activity import AgentActivity
+from agentv.model.values.message import prompt_text
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.trace import Trace, UsageStep
+from agentv.model.values.trace_messages import messages_of
+from agentv.ports import TargetRequest
+
+EXIT_S = 10.0
+"""Seconds that an agent has to exit after its last event."""
+
+DRAIN_S = 1.0
+"""Seconds for the rest of the stream of an agent that has exited: what it started may hold the pipe open."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A turn that is under way."""
+
+    process: AgentProcess
+    recording: Recording
+    reader: StreamReader
+    lines: StreamLines
+    began: float
+    report: str
+
+
+class NativeSession:
+    """The agent of one trial.
+
+    Args:
+        settings: of the target.
+        request: the first of the trial.
+
+    Attributes:
+        usable: it can be asked again.
+    """
+
+    def __init__(self, settings: NativeAgentSettings, request: TargetRequest) -> None:
+        self._settings = settings
+        self._agent = settings.agent()
+        self._directories = TrialDirectories(request, host_home=settings.home == "host")
+        self._limits = SessionLimits(settings, request)
+        self._activity = AgentActivity()
+        self._session_id = ""
+        self._running: _Running | None = None
+        self.usable = True
+
+    async def ask(self, request: TargetRequest, version: str) -> TargetResponse | Failure:
+        """Start the agent for a turn; its answer with the trace. After a failure the session is not asked again.
+
+        Args:
+            request: of the turn.
+            version: of the program, where it is known before.
+        """
+        follows = request.turn is not None and request.turn > 1
+        messages = new_messages(request.messages) if follows else request.messages
+        if follows:
+            self._limits.begin(request)
+            request = replace(request, messages=tuple(messages), prompt=prompt_text(tuple(messages)))
+        self.usable = False
+        recording = Recording(prompt_text(tuple(messages)), self._activity, self._reporter(request))
+        recording.agent(version=version)
+        running = await self._started(request, recording)
+        if isinstance(running, Failure):
+            return running
+        self._running = running
+        try:
+            answer = await self._ended(running, request)
+        finally:
+            self._activity = recording.activity
+            await running.process.end(self._limits.grace_s)
+        self.usable = isinstance(answer, TargetResponse)
+        return answer
+
+    def _reporter(self, request: TargetRequest) -> Any:
+        def report(activity: AgentActivity) -> None:
+            running = self._running
+            if running is not None:
+                self._limits.check(running.recording.turns, running.recording.tool_calls)
+            if request.on_activity is not None:
+                request.on_activity(activity)
+
+        return report
+
+    async def _started(self, request: TargetRequest, recording: Recording) -> _Running | Failure:
+        paths = self._directories.paths
+        launch = self._agent.launch(request, paths, self._session_id)
+        if isinstance(launch, Failure):
+            return launch
+        problem = self._prepared(launch)
+        if problem is not None:
+            return problem
+        reader = self._agent.reader(recording)
+        lines = StreamLines(reader, self._secrets(request), launch.discarded)
+        began = time.time()
+        env = environment_of(request, {"HOME": paths.home, **launch.env})
+        process = await start_argv(self._argv(launch), request, paths.workspace, env)
+        if isinstance(process, Failure):
+            return process
+        process.feed(launch.stdin)
+        return _Running(process, recording, reader, lines, began, launch.report)
+
+    def _prepared(self, launch: Launch) -> Failure | None:
+        problem = self._directories.write(launch.files) or self._directories.discard(launch.report)
+        if problem is None and self._settings.skills and not launch.skills:
+            problem = Failure("cannot-start", f"{self._settings.title} takes no skills with the HOME of the user")
+        return problem or self._directories.copy_skills(self._settings.skills, launch.skills)
+
+    def _argv(self, launch: Launch) -> tuple[str, ...]:
+        """The command line: the program, the adapter's arguments, those of the target."""
+        words = argv_of(self._settings.started)
+        if self._settings.started.shell is not None and words[:2] == ("/bin/sh", "-c"):
+            words = (*words[:2], f'{words[2]} "$@"', "sh")
+        return (*words, *launch.argv, *self._settings.args)
+
+    def _secrets(self, request: TargetRequest) -> Iterable[str]:
+        if self._settings.api_key:
+            yield self._settings.api_key
+        if request.gateway is not None:
+            yield request.gateway.token
+        for server in self._settings.servers:
+            yield from (*server.env.values(), *server.headers.values())
+
+    async def _ended(self, running: _Running, request: TargetRequest) -> TargetResponse | Failure:
+        """Wait for the end of a turn, or end it at a limit."""
+        limits, process = self._limits, running.process
+        reading = asyncio.ensure_future(running.lines.read(process))
+        exiting = asyncio.ensure_future(process.wait(None))
+        try:
+            lingers = await self._until_over(running, reading, exiting)
+            over = lingers or reading.done() or exiting.done()
+            why = "" if over else f"no answer after {request.timeout_s:g} s"
+            why = limits.reached.result() if limits.reached.done() else why
+            if why and limits.is_interrupted:
+                await process.interrupt(min(INTERRUPT_S, limits.remaining_s * 0.3))
+            if why or lingers or running.lines.broken is not None:
+                await process.end(limits.grace_s)
+            await asyncio.wait((reading,), timeout=min(DRAIN_S, limits.remaining_s))
+            status = None if why or lingers else await process.wait(min(EXIT_S, limits.left_s))
+            if running.report:
+                running.lines.take_report(await asyncio.to_thread(self._directories.read, running.report))
+                why = why or (limits.reached.result() if limits.reached.done() else "")
+            if why:
+                return self._limited(why, running)
+            return self._judged(running, request, status)
+        finally:
+            for one in (reading, exiting):
+                one.cancel()
+
+    async def _until_over(
+        self, running: _Running, reading: asyncio.Future[None], exiting: asyncio.Future[int | None]
+    ) -> bool:
+        """Wait until the stream ends, the program exits or a limit is reached; whether it lingers after its result."""
+        limits, seen = self._limits, -1
+        both = (reading, exiting, limits.reached)
+        while limits.left_s > 0:
+            done, _ = await asyncio.wait(both, timeout=min(EXIT_S, limits.left_s), return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                return False
+            if running.lines.count == seen and running.reader.ending().complete:
+                return True
+            seen = running.lines.count
+        return False
+
+    def _limited(self, why: str, running: _Running) -> Failure:
+        """The failure of a turn that was ended at a limit: what its model's API did comes first."""
+        ending = replace(running.reader.ending(), complete=False)
+        failure = ending.failure
+        if failure is not None and failure.code == API and not self._limits.is_interrupted:
+            return self._failure(structs.replace(failure, message=f"{failure.message}; {why}"), running, ending)
+        return self._failure(Failure(self._limits.code, why), running, ending)
+
+    def _judged(self, running: _Running, request: TargetRequest, status: int | None) -> TargetResponse | Failure:
+        lines, recording = running.lines, running.recording
+        ending = running.reader.ending()
+        if lines.broken is not None:
+            return self._failure(lines.broken, running, ending)
+        turn = Turn(
+            ending,
+            recording.facts,
+            status,
+            self._trace(running, ending),
+            request.mcp_servers,
+            self._directories.paths.workspace,
+            running.began,
+            lines.cut,
+        )
+        failure = failure_of(turn, self._settings.on_denied)
+        if failure is not None:
+            return self._failure(failure, running, ending)
+        self._limits.end(recording.turns, recording.tool_calls)
+        self._session_id = ending.session_id or self._session_id
+        return self._response(running, ending)
+
+    def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
+        stderr = running.lines.masked(running.process.stderr)
+        response = self._response(running, ending)
+        untested = version_note(self._settings.program, running.recording.facts.version).get(UNTESTED)
+        message = failure.message if untested is None else f"{failure.message} ({untested})"
+        return failed(failure.code, message, response, b"" if failure.code == self._limits.code else stderr)
+
+    def _response(self, running: _Running, ending: Ending) -> TargetResponse:
+        trace = self._trace(running, ending)
+        recording, stderr = running.recording, running.lines.masked(running.process.stderr)
+        return TargetResponse(
+            recording.answer if ending.output is None else ending.output,
+            messages=tuple(one for one in messages_of(trace) if one.role != "user"),
+            token_usage=trace.tokens,
+            cost_usd=trace.cost_usd,
+            duration_ms=self._limits.elapsed_ms,
+            finish_reason=trace.stop_reason or None,
+            metadata=trace.metadata,
+            trace=trace,
+            logs={"stderr.txt": stderr} if stderr else {},
+        )
+
+    def _trace(self, running: _Running, ending: Ending) -> Trace:
+        recording, lines = running.recording, running.lines
+        steps, facts = recording.steps(cancelled=not ending.complete), recording.facts
+        if ending.tokens is not None or ending.cost_usd is not None:
+            steps = tuple(one for one in steps if not isinstance(one, UsageStep))
+            steps = (*steps, UsageStep(facts.model or None, ending.tokens, ending.cost_usd))
+        name = self._settings.program.name
+        return Trace(
+            steps,
+            source=name,
+            agent=facts.name or name,
+            agent_version=facts.version,
+            session_id=ending.session_id,
+            stop_reason=ending.stop_reason,
+            duration_ms=recording.now_ms,
+            metadata=self._facts(running, ending),
+            native=lines.native(),
+            native_name=f"{name}.jsonl",
+            partial="" if ending.complete else "the agent was ended, or ended, before its stream was complete",
+        )
+
+    def _facts(self, running: _Running, ending: Ending) -> dict[str, Any]:
+        """What is known of the agent beside its steps."""
+        facts, lines = running.recording.facts, running.lines
+        known: dict[str, Any] = {
+            "session_id": ending.session_id,
+            "agent": facts.name or self._settings.program.name,
+            "agent_version": facts.version,
+            "model": facts.model,
+            "turns": running.recording.turns,
+            "noise_lines": lines.noise,
+            "unread_events": lines.unread,
+            "native_truncated": lines.truncated,
+            **version_note(self._settings.program, facts.version),
+        }
+        return {name: one for name, one in known.items() if one}
+
+    @property
+    def grace_s(self) -> float:
+        """Seconds that the agent has to end within the time of the call."""
+        return self._limits.grace_s
+
+    async def close(self, grace_s: float) -> None:
+        """End the agent, if it runs, and remove the directories."""
+        self.usable = False
+        self._limits.close()
+        try:
+            if self._running is not None:
+                await self._running.process.end(grace_s)
+        finally:
+            self._directories.remove()

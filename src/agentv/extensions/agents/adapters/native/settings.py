@@ -1,0 +1,100 @@
+"""Settings of agents that print a JSON stream of their own, and what each agent says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from agentv.extensions.agents.adapters.native.programs import AgentProgram
+from agentv.extensions.agents.adapters.settings import ModelAgentSettings
+from agentv.model.suite.gateway import ModelProtocol
+from agentv.model.suite.workspace import Home
+from agentv.registry.fields import Command, Doc, Issue
+from agentv.registry.gateway_options import no_effect
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.adapters.native.stream import NativeAgent
+
+
+@dataclass(frozen=True, slots=True)
+class NativeAgentSettings(ModelAgentSettings):
+    """Base of the settings of one agent. An adapter sets the class attributes and `agent`.
+
+    Attributes:
+        title: name of the agent in messages, such as `Claude Code`.
+        program: where it is found without `command`.
+        protocol: which model API it calls; None: it depends on its configuration, so that the gateway is not used.
+        unsupported: setting that the agent has no counterpart of → what to do instead, as the end of a sentence.
+    """
+
+    short: ClassVar[str | None] = "model"
+    title: ClassVar[str] = ""
+    program: ClassVar[AgentProgram] = AgentProgram("")
+    protocol: ClassVar[ModelProtocol | None] = None
+    unsupported: ClassVar[Mapping[str, str]] = {}
+
+    command: Annotated[Command, Doc("the agent's program; default: the installed one")] = field(default_factory=Command)
+    home: Annotated[
+        Home | None,
+        Doc("`fresh`: each trial has a new HOME; `host`: the agent uses yours; default: as the workspace says"),
+    ] = None
+
+    def agent(self) -> NativeAgent:
+        """The adapter with these settings."""
+        raise NotImplementedError
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports settings that the agent cannot follow, and a program that is not installed."""
+        yield from ModelAgentSettings.validate(self)
+        defaults = {one.name: _default(one) for one in fields(self)}
+        for name, instead in self.unsupported.items():
+            if getattr(self, name) != defaults[name]:
+                yield Issue((name,), f"{self.title} has no setting for '{name}'; {instead}")
+        yield from self._gateway_issues()
+        if not self.has_command:
+            missing = self.program.missing(self.title)
+            if missing is not None:
+                yield missing
+
+    def _gateway_issues(self) -> Iterable[Issue]:
+        """Reports options of the gateway that the agent's model calls would not follow."""
+        speaks = self.model_protocol
+        if self.gateway is False:
+            if self.faults:
+                yield no_effect("faults", "with 'gateway: false'", "remove 'gateway: false'")
+        elif speaks is None:
+            hint = "set 'model' as 'provider/name', or 'base_url' and 'api_key'"
+            for name in ("gateway", "faults"):
+                if getattr(self, name):
+                    yield no_effect(name, "while it is not known which model API the agent calls", hint)
+        elif isinstance(self.gateway, str) and self.gateway != speaks:
+            message = f"{self.title} calls its model by the protocol '{speaks}', not '{self.gateway}'"
+            hint = (
+                "'api' sets the protocol"
+                if hasattr(self, "api") and (self.base_url or self.api_key)
+                else "remove 'gateway'"
+            )
+            yield Issue(("gateway",), message, hint=hint)
+
+    @property
+    def has_command(self) -> bool:
+        """Whether `command` is set."""
+        return bool(self.command.argv or self.command.shell)
+
+    @property
+    def started(self) -> Command:
+        """The program, without arguments: the adapter's come first, then those of `args`."""
+        return self.command if self.has_command else Command((self.program.find(),))
+
+    @property
+    def model_protocol(self) -> ModelProtocol | None:
+        """The protocol by which the agent calls its model; None: it is not known, so that its calls pass no gateway."""
+        return self.protocol
+
+
+def _default(field: object) -> object:
+    from dataclasses import MISSING
+
+    factory = getattr(field, "default_factory", MISSING)
+    return factory() if factory is not MISSING else getattr(field, "default", MISSING)

@@ -1,0 +1,290 @@
+"""`command`: a program decides in the final workspace, by its exit status or by its tests (AGENTS.md section 7)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from msgspec.structs import replace
+
+from agentv.assertions.evidence import excerpt, listed, quoted
+from agentv.extensions.agents.assertions.junit import ReportedTest, ReportError, read_report
+from agentv.extensions.agents.assertions.workspace_files import NO_WORKSPACE, Unreadable, content
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import PLACES, Check, Grade
+from agentv.model.suite.workspace import WorkspaceCommand
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.path_globs import GlobError, check_glob, is_glob
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json
+from agentv.ports import FailingTests, ProgramResult, Workspace
+from agentv.registry.fields import Between, Command, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
+from agentv.user_code.excerpts import tail
+
+TIMEOUT_S = 600.0
+"""Seconds that a command may take where the entry says nothing: it may run the tests of a whole repository."""
+
+_RUNNER = lazy_pattern(
+    r"\b(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|playwright|phpunit|node --test"
+    r"|(?:npm|pnpm|yarn|bun|go|cargo)(?: run)? test)\b"
+)
+_NO_TESTS = lazy_pattern(
+    r"^(?:Ran 0 tests in .*|=* ?no tests ran\b.*|No tests? (?:files )?found.*|\s*0 passing\b.*|(?:# |ℹ )tests 0)$",
+    re.MULTILINE,
+)
+_RAN_TESTS = lazy_pattern(
+    r"\bRan [1-9]\d* tests?\b|\b[1-9]\d* (?:passed|passing)\b|^(?:# |ℹ )tests [1-9]", re.MULTILINE
+)
+"""What test runners print at their end: unittest, pytest, jest and vitest, mocha, node."""
+
+DEFEATED = "grader-defeated"
+NO_TEST_RAN = "no-test-ran"
+_MOST_FAILED = 50
+_KEPT = 4_000
+"""Characters of each output of a failed command that its row keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPasses(DeclaredAssertion):
+    """A command that runs in the final workspace exits as expected, or its tests pass."""
+
+    command: Annotated[Command, Doc("a list of words, or a shell command; it runs in the workspace")]
+    cwd: Annotated[Text, Doc("working directory, relative to the workspace")] = ""
+    env: Annotated[Mapping[str, Text], Doc("environment variables of the command")] = field(default_factory=dict)
+    exit: Annotated[int, Between(0, 255), Doc("expected exit status")] = 0
+    stdout: Annotated[Text | None, Nonempty(), Doc("text that the output must contain")] = None
+    parse: Annotated[Literal["junit"] | None, Doc("read the tests from the report that the command writes")] = None
+    path: Annotated[Text | None, Nonempty(), Doc("the report, relative to the workspace")] = None
+    fail_to_pass: Annotated[Texts | None, Doc("tests that must pass now; they failed before the agent's work")] = None
+    pass_to_pass: Annotated[Texts | None, Doc("tests that must still pass")] = None
+    allow_config: Annotated[
+        Texts, Doc("globs of files that configure tests, such as `conftest.py`, whose changes by the agent stay")
+    ] = ()
+
+    short: ClassVar[str | None] = "command"
+    timeout_s: ClassVar[float | None] = TIMEOUT_S
+    runs_code: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The command."""
+        return quoted(str(self.command))
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports a report without a path, lists of tests without a report, and paths outside the workspace."""
+        if self.parse is not None and self.path is None:
+            yield Issue((), "'parse: junit' needs 'path', the report that the command writes", "missing-value")
+        for option in ("path", "fail_to_pass", "pass_to_pass"):
+            if self.parse is None and getattr(self, option) is not None:
+                yield Issue((option,), f"'{option}' requires parse: junit")
+        for option in ("cwd", "path"):
+            yield from _path_issues(getattr(self, option), option)
+        for place, glob in enumerate(self.allow_config):
+            try:
+                check_glob(glob)
+            except GlobError as error:
+                yield Issue(("allow_config", place), str(error))
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Run the command. It ends with the grade's time limit, and all that it started with it."""
+        workspace = context.workspace
+        if workspace is None or context.workspace_path is None:
+            return NO_WORKSPACE
+        tests = self.parse is not None or _RUNNER.search(str(self.command)) is not None
+        restored = await workspace.restore_test_config(self.allow_config) if tests else ()
+        if isinstance(restored, Failure):
+            return Grade.errored(restored.code, restored.message)
+        command = WorkspaceCommand(
+            argv=self.command.argv,
+            shell=self.command.shell,
+            cwd=self.cwd,
+            env=dict(self.env),
+            timeout_s=float("inf"),  # the entry's own limit cancels this
+        )
+        grade, ended = await self._run(context, workspace, command)
+        if tests and grade.passed and self.exit == 0:
+            grade = await self._confirmed(grade, context, workspace, command)
+        details = {**grade.details, **({"restored": list(restored)} if restored else {})}
+        if ended is not None and not grade.passed:
+            details |= _printed(ended)
+        return replace(grade, details=details)
+
+    async def _run(
+        self, context: AssertionContext, workspace: Workspace, command: WorkspaceCommand
+    ) -> tuple[Grade, ProgramResult | None]:
+        """The grade of a command, and how it ended."""
+        call, directory, path = context.services.executor.call, Path(workspace.path), self.path
+        if path is not None and (blocked := await call(lambda: _remove_report(directory, path))):
+            return Grade.of(False, f"the command writes {path}", blocked), None
+        ended = await workspace.run(command)
+        if isinstance(ended, Failure):
+            return Grade.errored(ended.code, ended.message), None
+        if path is None:
+            return _all_of([*self._outcome(ended)]), ended
+        return await call(lambda: self._tests(ended, os.path.realpath(directory), path)), ended
+
+    async def _confirmed(
+        self, grade: Grade, context: AssertionContext, workspace: Workspace, command: WorkspaceCommand
+    ) -> Grade:
+        """The grade of a command that passed; errored if it passes with tests that must fail, too."""
+        call, root, path = context.services.executor.call, Path(workspace.path), self.path
+        report = b"" if path is None else await call(lambda: _taken_report(root, path))
+        again = await workspace.run_failing_tests(command)
+        how = await call(lambda: self._defeated(again, root)) if isinstance(again, FailingTests) else ""
+        if path is not None:
+            await call(lambda: _put_back(root, path, report))
+        if isinstance(again, Failure):
+            return Grade.errored(again.code, again.message)
+        return Grade.errored(DEFEATED, f"tests that must fail pass, so a pass proves nothing: {how}") if how else grade
+
+    def _defeated(self, again: FailingTests, root: Path) -> str:
+        """How tests that must fail pass; empty: they fail."""
+        ended = again.ended
+        if self.path is None:
+            return f"the command exits with {ended.status}" if ended.status == self.exit else ""
+        data = content(os.path.realpath(root), self.path)
+        try:
+            reported = () if isinstance(data, Unreadable) else read_report(data)
+        except ReportError:
+            reported = ()
+        passing = [one.shown for one in reported if one.outcome == "passed" and _is_one_of(one, again.names)]
+        if passing:
+            return f"the report says that {listed(tuple(passing))} passed"
+        ends_well = not reported and ended.status == self.exit
+        return f"the command exits with {ended.status} and reports no test" if ends_well else ""
+
+    def _outcome(self, ended: ProgramResult) -> Iterator[Check]:
+        said = _last_lines(ended)
+        status = f"exit {ended.status}" if ended.status >= 0 else f"killed by signal {-ended.status}"
+        evidence = status if ended.status == self.exit or not said else f"{status}: {said}"
+        yield Check(f"exits with {self.exit}", ended.status == self.exit, excerpt(evidence))
+        printed = b"\n".join((ended.stdout, ended.stderr)).decode("utf-8", "replace")
+        none = _NO_TESTS.search(printed)
+        if none is not None and _RAN_TESTS.search(printed) is None:
+            yield Check("runs a test", False, excerpt(none[0].strip()))
+        if self.stdout is not None:
+            printed = ended.stdout.decode("utf-8", "replace")
+            yield Check(
+                f"prints {quoted(self.stdout)}", self.stdout in printed, excerpt(printed.strip(), 120) or "nothing"
+            )
+
+    def _tests(self, ended: ProgramResult, root: str, path: str) -> Grade:
+        """The grade by the report: every test, or those that the entry names."""
+        data = content(root, path)
+        if isinstance(data, Unreadable):
+            reason = f"{path} {data.reason} after the command; {_status(ended)}"
+            return Grade.of(False, "the command writes a report", excerpt(reason))
+        try:
+            tests = read_report(data)
+        except ReportError as error:
+            return Grade.of(False, "the command writes a report", f"{path} {error}")
+        ran = [test for test in tests if test.outcome != "skipped"]
+        if not ran:
+            skipped = f"{len(tests)} skipped; " if tests else ""
+            return Grade.errored(NO_TEST_RAN, f"the command ran no test: {skipped}{_status(ended)}")
+        if self.fail_to_pass is not None or self.pass_to_pass is not None:
+            checks = [_named(name, tests) for name in (*(self.fail_to_pass or ()), *(self.pass_to_pass or ()))]
+            if self.stdout is not None:
+                checks += [*self._outcome(ended)][1:]
+            return _share(checks)
+        return _share([*_each(ran), *self._outcome(ended)])
+
+
+def _is_one_of(test: ReportedTest, names: frozenset[str]) -> bool:
+    """Whether a reported test is one of the functions `module::function`."""
+    function = test.name.partition("[")[0]
+    modules = {*test.classname.split("."), Path(test.file).stem}
+    return any(f"{module}::{function}" in names for module in modules)
+
+
+def _each(tests: Sequence[ReportedTest]) -> Iterator[Check]:
+    """A check for each test that did not pass, and one for all others; each test counts once."""
+    for test in tests:
+        yield Check(f"{test.shown} passes", test.outcome == "passed", excerpt(test.message) or test.outcome)
+
+
+def _named(written: str, tests: Sequence[ReportedTest]) -> Check:
+    """The check of one test by its name. Where the name fits several, each must pass; skipped is not passed."""
+    meant = [test for test in tests if test.is_called(written)]
+    if not meant:
+        return Check(f"{written} passes", False, "the report has no such test")
+    wrong = next((test for test in meant if test.outcome != "passed"), None)
+    return Check(
+        f"{written} passes", wrong is None, "passed" if wrong is None else excerpt(wrong.message) or wrong.outcome
+    )
+
+
+def _share(checks: Sequence[Check]) -> Grade:
+    """Passes if all checks pass; the score is the share that pass."""
+    held = sum(check.passed for check in checks)
+    shown = [*(check for check in checks if not check.passed)][:_MOST_FAILED]
+    shown += [check for check in checks if check.passed][: max(_MOST_FAILED - len(shown), 0)]
+    details = {"checks": len(checks), "passed": held}
+    return Grade(
+        round(held / len(checks), PLACES), held == len(checks), tuple(shown), details=details, has_own_threshold=True
+    )
+
+
+def _all_of(checks: Sequence[Check]) -> Grade:
+    passed = all(check.passed for check in checks)
+    return Grade(1.0 if passed else 0.0, passed, tuple(checks))
+
+
+def _remove_report(workspace: Path, path: str) -> str:
+    """Remove the report that was there before the command ran, since the agent may have written it.
+
+    Returns:
+        Why that is impossible; empty where no report is left.
+    """
+    place = workspace / path
+    if not place.parent.resolve().is_relative_to(workspace.resolve()):
+        return f"{path} is behind a link that leads out of the workspace"
+    try:
+        place.unlink(missing_ok=True)
+    except OSError as error:
+        return f"{path} was there before the command and cannot be removed: {error.strerror}"
+    return ""
+
+
+def _taken_report(workspace: Path, path: str) -> bytes:
+    """The content of the report, which is removed."""
+    data = content(os.path.realpath(workspace), path)
+    _remove_report(workspace, path)
+    return b"" if isinstance(data, Unreadable) else data
+
+
+def _put_back(workspace: Path, path: str, report: bytes) -> None:
+    if not _remove_report(workspace, path):
+        with suppress(OSError):
+            (workspace / path).write_bytes(report)
+
+
+def _status(ended: ProgramResult) -> str:
+    said = _last_lines(ended)
+    return f"exit {ended.status}" + (f": {said}" if said else "")
+
+
+def _printed(ended: ProgramResult) -> dict[str, Json]:
+    """The ends of what a failed command printed, for the row."""
+    streams = (("stdout", ended.stdout), ("stderr", ended.stderr))
+    return {name: tail(printed, _KEPT) for name, printed in streams if printed.strip()}
+
+
+def _last_lines(ended: ProgramResult) -> str:
+    return tail(ended.stderr or ended.stdout)
+
+
+def _path_issues(path: str | None, option: str) -> Iterator[Issue]:
+    if not path:
+        return
+    try:
+        check_glob(path)
+    except GlobError as error:
+        yield Issue((option,), str(error))
+        return
+    if is_glob(path):
+        yield Issue((option,), f"'{path}' is a glob; write one path")

@@ -1,0 +1,237 @@
+"""Files of the workspace: `file-exists`, `file-contains`, `file-equals`, `file-json` (AGENTS.md section 7)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from agentv.assertions.evidence import around, excerpt, quoted
+from agentv.assertions.json_compare import differences, shown
+from agentv.extensions.agents.assertions.workspace_files import (
+    MOST_FILES,
+    NO_WORKSPACE,
+    TooManyFilesError,
+    Unreadable,
+    found,
+    text_content,
+)
+from agentv.matching.json_text import NotJson, UnsearchableError
+from agentv.matching.json_text import parse as parse_json
+from agentv.matching.patterns import PatternError, compiled, search
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.values.json_path import Missing, parse, read
+from agentv.model.values.path_globs import GlobError, check_glob
+from agentv.model.values.values import Json
+from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Document, Issue, LoadedJson, Nonempty, Text
+
+_MOST_DIFFERENCES = 5
+
+WorkspacePath = Annotated[Text, Nonempty(), Doc("a path or glob, relative to the workspace")]
+
+
+class _FileAssertion(DeclaredAssertion):
+    """Base of the types that read files of the workspace: a glob passes where one of its files does."""
+
+    __slots__ = ()
+
+    path: str
+    reads_files: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The path."""
+        return quoted(self.path)
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports a path that cannot be in the workspace."""
+        try:
+            check_glob(self.path)
+        except GlobError as error:
+            yield Issue(("path",), str(error))
+
+    def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
+        """Look into the files, on a thread."""
+        workspace = context.workspace_path
+        if workspace is None:
+            return NO_WORKSPACE
+        return context.services.executor.call(lambda: self._in_workspace(os.path.realpath(workspace)))
+
+    def _in_workspace(self, root: str) -> Grade:
+        """The grade of the first file that passes, else of the last that does not."""
+        try:
+            paths = found(root, self.path)
+        except TooManyFilesError:
+            return Grade.errored("too-many-files", f"the workspace has more than {MOST_FILES:,} entries to look at")
+        grade = Grade.of(False, f"{self.path} {self._expected}", "no such file")
+        for path in paths:
+            grade = self._of_file(root, path)
+            if grade.error is not None or grade.passed:
+                break
+        return grade
+
+    @property
+    def _expected(self) -> str:
+        """What a file does that passes, after its path."""
+        raise NotImplementedError
+
+    def _of_file(self, root: str, path: str) -> Grade:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class FileExists(_FileAssertion):
+    """The workspace has such a file or directory."""
+
+    path: WorkspacePath
+
+    short: ClassVar[str | None] = "path"
+
+    @property
+    def _expected(self) -> str:
+        return "exists"
+
+    def _of_file(self, root: str, path: str) -> Grade:
+        del root
+        return Grade.of(True, f"{self.path} exists", excerpt(path))
+
+
+@dataclass(frozen=True, slots=True)
+class FileContains(_FileAssertion):
+    """A file of the workspace contains a text, or a match of a pattern."""
+
+    path: WorkspacePath
+    value: Annotated[Text | None, Nonempty(), Doc("the text")] = None
+    pattern: Annotated[Text | None, Nonempty(), Doc("a regular expression, as in `regex`")] = None
+
+    short: ClassVar[str | None] = None
+
+    def label(self) -> str:
+        """The path and what is looked for."""
+        return f"{quoted(self.path)} {quoted(self.value or self.pattern or '')}"
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports an impossible path, a pattern that does not compile, and anything but one thing to look for."""
+        yield from _FileAssertion.validate(self)
+        if (self.value is None) == (self.pattern is None):
+            yield Issue((), "'file-contains' needs either 'value' or 'pattern'", "missing-value")
+        if self.pattern is not None:
+            try:
+                compiled(self.pattern)
+            except PatternError as error:
+                yield Issue(("pattern",), f"the pattern does not compile: {error}", "bad-regex")
+
+    @property
+    def _expected(self) -> str:
+        return f"contains {quoted(self.value or self.pattern or '')}"
+
+    def _of_file(self, root: str, path: str) -> Grade:
+        text = text_content(root, path)
+        check = f"{path} {self._expected}"
+        if isinstance(text, Unreadable):
+            return Grade.of(False, check, text.reason)
+        if self.value is not None:
+            start = text.find(self.value)
+            end = start + len(self.value)
+        else:
+            try:
+                match = search(compiled(self.pattern or ""), text)
+            except TimeoutError:
+                return Grade.errored("regex-timeout", f"the search in {path} took too long")
+            start, end = match.span() if match is not None else (-1, -1)
+        return Grade.of(start >= 0, check, around(text, start, end) if start >= 0 else excerpt(text, 120))
+
+
+@dataclass(frozen=True, slots=True)
+class FileEquals(_FileAssertion):
+    """A file of the workspace holds exactly a text, or the same text as a file of the project."""
+
+    path: WorkspacePath
+    value: Annotated[Text | None, Doc("the text")] = None
+    file: Annotated[Document | None, Doc("the path of a file that holds the text, relative to the eval file")] = None
+    trim: Annotated[bool, Doc("ignore white space at both ends")] = True
+
+    short: ClassVar[str | None] = None
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports an impossible path, and anything but one text to compare with."""
+        yield from _FileAssertion.validate(self)
+        if (self.value is None) == (self.file is None):
+            yield Issue((), "'file-equals' needs either 'value' or 'file'", "missing-value")
+        elif self.file is not None and self.file.path is None:
+            yield Issue(("file",), f"{quoted(self.file.text)} is not the path of a file")
+
+    @property
+    def _expected(self) -> str:
+        return "equals the expected text" if self.file is None else f"equals {Path(self.file.path or '').name}"
+
+    def _of_file(self, root: str, path: str) -> Grade:
+        text = text_content(root, path)
+        check = f"{path} {self._expected}"
+        if isinstance(text, Unreadable):
+            return Grade.of(False, check, text.reason)
+        wanted = self.file.text if self.file is not None else self.value or ""
+        one, other = (text.strip(), wanted.strip()) if self.trim else (text, wanted)
+        if one == other:
+            return Grade.of(True, check, excerpt(text, 120))
+        pairs = enumerate(zip(one.splitlines(), other.splitlines(), strict=False), 1)
+        line = next((number for number, (have, want) in pairs if have != want), None)
+        if line is None:
+            return Grade.of(False, check, f"{len(one.splitlines())} lines instead of {len(other.splitlines())}")
+        have, want = one.splitlines()[line - 1], other.splitlines()[line - 1]
+        return Grade.of(False, check, f"line {line}: expected {quoted(want)}, found {quoted(have)}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileJson(_FileAssertion):
+    """A file of the workspace is JSON that contains a value, or is equal to it."""
+
+    path: WorkspacePath
+    value: Annotated[LoadedJson | None, Doc("the JSON, inline or a path; omitted: any JSON")] = None
+    at: Annotated[
+        Text | None, Alias(("json_path",)), Nonempty(), Doc("compare only what this path leads to: $.a.b")
+    ] = None
+    mode: Annotated[Literal["subset", "equal"], Doc("subset: objects may have more keys; equal: no more keys")] = (
+        "subset"
+    )
+
+    short: ClassVar[str | None] = None
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports an impossible path, and a value that every object contains."""
+        yield from _FileAssertion.validate(self)
+        if self.at is not None:
+            try:
+                parse(self.at)
+            except ValueError as error:
+                yield Issue(("at",), str(error), "bad-path")
+        if self.value is not None and self.value.value == {} and self.mode == "subset":
+            yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="mode: equal")
+
+    @property
+    def _expected(self) -> str:
+        return "is JSON" if self.value is None else "has the expected JSON"
+
+    def _of_file(self, root: str, path: str) -> Grade:
+        check = f"{path} {self._expected}"
+        text = text_content(root, path)
+        if isinstance(text, Unreadable):
+            return Grade.of(False, check, text.reason)
+        try:
+            value: Json | NotJson = parse_json(text)
+        except UnsearchableError as error:
+            return Grade.errored("too-long", f"{path} contains {error}")
+        if isinstance(value, NotJson):
+            return Grade.of(False, check, value.reason)
+        if self.at is not None:
+            inner = read(parse(self.at), value)
+            if isinstance(inner, Missing):
+                return Grade.of(False, f"{check} at {self.at}", excerpt(inner.message))
+            value, check = inner, f"{check} at {self.at}"
+        if self.value is None:
+            return Grade.of(True, check, shown(value))
+        wrong = tuple(islice(differences(self.value.value, value, subset=self.mode == "subset"), _MOST_DIFFERENCES))
+        return Grade.of(not wrong, check, excerpt("; ".join(wrong)) if wrong else shown(value))

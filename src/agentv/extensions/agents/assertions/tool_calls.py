@@ -1,0 +1,326 @@
+"""The tools that an agent called, in AgentV's form and as a share: `tool-trajectory`, `tool-call-f1` (SPEC 7.2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, ClassVar, Literal
+
+from agentv.assertions.evidence import excerpt, listed, quoted
+from agentv.assertions.json_compare import differences, same
+from agentv.extensions.agents.assertions.calls import (
+    called,
+    in_any_order,
+    in_order,
+    is_tool,
+    no_calls,
+    output_of,
+    share_of,
+)
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import PLACES, Check, Grade, reaches
+from agentv.model.values.formatting import plural
+from agentv.model.values.json_path import Missing, parse, read
+from agentv.model.values.message import ToolCall
+from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import (
+    Alias,
+    Between,
+    Declared,
+    DeclaredAssertion,
+    Doc,
+    FileTexts,
+    Fraction,
+    Issue,
+    Nonempty,
+    Text,
+    Texts,
+)
+
+Mode = Literal["any_order", "in_order", "exact", "subset", "superset"]
+ArgsMatch = Literal["exact", "superset", "subset", "ignore"]
+_ANY = "any"
+_MAY_BE_EMPTY: tuple[Mode, ...] = ("exact", "subset")
+"""Modes in which an empty list is meaningful: no tool may be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCall(Declared):
+    """One expected call."""
+
+    tool: Annotated[Text, Nonempty(), Doc("the tool's name")]
+    args: Annotated[Json, Alias(("input",)), Doc("its arguments; `any` or omitted: not compared")] = None
+    args_match: Annotated[
+        ArgsMatch | Texts | None,
+        Alias(("argsMatch",)),
+        Doc("as the assertion's own args_match, for this call only"),
+    ] = None
+    output: Annotated[Json, Doc("its output: a text, or JSON that the output must contain; omitted: not compared")] = (
+        None
+    )
+    max_duration_ms: Annotated[
+        float | None,
+        Between(0),
+        Alias(("maxDurationMs",)),
+        Doc("maximum duration of the call, in milliseconds"),
+    ] = None
+
+    short: ClassVar[str | None] = "tool"
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports invalid arguments and fields."""
+        if self.args is not None and self.args != _ANY and not isinstance(self.args, Mapping):
+            yield Issue(("args",), "'args' must be 'any' or a mapping of arguments")
+        if self.output is not None and not self.output and not isinstance(self.output, bool | int | float):
+            yield Issue(("output",), "the output is empty, so every output has it", "missing-value")
+        yield from path_issues(self.args_match, "args_match")
+        yield from uncompared(self.args_match, [self.args] if isinstance(self.args, Mapping) else [])
+
+    def is_made_by(self, call: ToolCall, otherwise: ArgsMatch | tuple[str, ...]) -> bool:
+        """Whether a call is the one that is expected. `otherwise`: how arguments are compared where it says nothing."""
+        if not is_tool(self.tool, call):
+            return False
+        if self.args is None or not isinstance(self.args, Mapping):
+            return True
+        how = otherwise if self.args_match is None else self.args_match
+        return _agree(self.args, call.arguments, how)
+
+    def __str__(self) -> str:
+        """As a check names it."""
+        if not isinstance(self.args, Mapping) or not self.args:
+            return quoted(self.tool)
+        return f"{quoted(self.tool)} with {listed(tuple(self.args))}"
+
+
+def path_issues(how: ArgsMatch | tuple[str, ...] | None, option: str) -> Iterator[Issue]:
+    """Argument paths that are not valid."""
+    for place, path in enumerate(how if isinstance(how, tuple) else ()):
+        try:
+            parse(path)
+        except ValueError as error:
+            yield Issue((option, place), str(error), "bad-path")
+
+
+def uncompared(how: ArgsMatch | tuple[str, ...] | None, expected: Sequence[JsonObject]) -> Iterator[Issue]:
+    """Names of arguments to compare that no expected call has: they would compare nothing, and pass."""
+    for place, path in enumerate(how if isinstance(how, tuple) and expected else ()):
+        try:
+            missing = all(isinstance(read(parse(path), args), Missing) for args in expected)
+        except ValueError:
+            continue  # it is reported already
+        if missing:
+            known = listed(tuple(dict.fromkeys(name for args in expected for name in args)))
+            yield Issue(("args_match", place), f"no expected call has an argument '{path}'; known arguments: {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTrajectory(DeclaredAssertion):
+    """The agent called these tools: this often, in this order, exactly these, only these, or these among others."""
+
+    mode: Annotated[
+        Mode,
+        Doc(
+            "any_order: all of them, in any order; in_order: all of them, in this order; exact: exactly these; "
+            "subset: only these; superset: as any_order"
+        ),
+    ]
+    minimums: Annotated[
+        Mapping[str, Annotated[int, Between(1)]] | None, Nonempty(), Doc("any_order: tool → minimum number of calls")
+    ] = None
+    expected: Annotated[tuple[ExpectedCall, ...] | None, Doc("the calls; each needs at least its tool")] = None
+    args_match: Annotated[
+        ArgsMatch | Texts,
+        Alias(("argsMatch",)),
+        Doc(
+            "how 'args' are compared: exact; superset: the call may have more; subset: it may have fewer; "
+            "ignore; or a list of the arguments that must match"
+        ),
+    ] = "exact"
+
+    short: ClassVar[str | None] = None
+
+    def label(self) -> str:
+        """The mode and the first tools."""
+        tools = (*(self.minimums or ()), *(one.tool for one in self.expected or ()))
+        return f"{self.mode} {listed(tools)}" if tools else f"{self.mode}, no tool"
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports what could never fail, options of another mode, and two ways to compare arguments."""
+        if self.minimums is not None and self.mode != "any_order":
+            yield Issue(("minimums",), f"'minimums' requires mode: any_order, found mode: {self.mode}")
+        if self.minimums is None and self.expected is None:
+            wanted = "'minimums' or 'expected'" if self.mode == "any_order" else "'expected'"
+            yield Issue((), f"mode: {self.mode} needs {wanted}", "missing-value")
+        if self.expected is not None and not self.expected and self.mode not in _MAY_BE_EMPTY:
+            yield Issue(("expected",), f"no call is expected, so mode: {self.mode} checks nothing", "missing-value")
+        yield from path_issues(self.args_match, "args_match")
+        args = [one.args for one in self.expected or () if one.args_match is None and isinstance(one.args, Mapping)]
+        yield from uncompared(self.args_match, args)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for the calls: a check each; the score is the share that holds. Times that are unknown err it."""
+        calls = context.tool_calls
+        if calls is None:
+            return no_calls(context)
+        if self.mode == "subset":
+            return share_of(self._only(calls))
+        checks = list(self._often_enough(calls))
+        found = self._found(calls)
+        for expected, place in zip(self.expected or (), found, strict=True):
+            checks.append(_found_check(expected, place, calls))
+            if place is None:
+                continue
+            for check in (_output_check(expected, calls[place], context), _duration_check(expected, calls[place])):
+                if isinstance(check, Grade):
+                    return check
+                checks += [check] if check is not None else []
+        return self._exactly(checks, calls) if self.mode == "exact" else share_of(checks)
+
+    def _exactly(self, checks: list[Check], calls: Sequence[ToolCall]) -> Grade:
+        """The grade where no other call may be made: one call too many weighs as one that is missing."""
+        expected = len(self.expected or ())
+        right, wanted = sum(check.passed for check in checks), len(checks) + max(0, len(calls) - expected)
+        number = _count_check(expected, calls)
+        passed = number.passed and right == len(checks)
+        return Grade(round(right / wanted, PLACES) if wanted else 1.0, passed, (*checks, number))
+
+    def _found(self, calls: Sequence[ToolCall]) -> list[int | None]:
+        """For each expected call the place of the one that it is."""
+        fitting = [[one.is_made_by(call, self.args_match) for call in calls] for one in self.expected or ()]
+        if self.mode == "exact":
+            return [place if place < len(calls) and row[place] else None for place, row in enumerate(fitting)]
+        return in_order(fitting) if self.mode == "in_order" else in_any_order(fitting)
+
+    def _only(self, calls: Sequence[ToolCall]) -> list[Check]:
+        """Whether each call is one of the allowed ones, which may be made any number of times."""
+        allowed = self.expected or ()
+        checks = [
+            Check(
+                f"call {place} is allowed", any(one.is_made_by(call, self.args_match) for one in allowed), _shown(call)
+            )
+            for place, call in enumerate(calls, 1)
+        ]
+        return checks or [Check("every call is allowed", True, called(calls))]
+
+    def _often_enough(self, calls: Sequence[ToolCall]) -> Iterator[Check]:
+        for tool, least in (self.minimums or {}).items():
+            number = sum(is_tool(tool, call) for call in calls)
+            yield Check(f"calls {quoted(tool)} {_times(least)} or more", number >= least, f"called {_times(number)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallF1(DeclaredAssertion):
+    """The agent called the right tools and no others: the F1 of precision and recall over their names."""
+
+    value: Annotated[
+        FileTexts | Annotated[Text, Nonempty()],
+        Doc("the tools to call, as a list or separated by commas; order and number of calls are ignored"),
+    ]
+    threshold: Annotated[Fraction, Doc("minimum F1 to pass")] = 1.0
+
+    def label(self) -> str:
+        """The first tools."""
+        return listed(self._wanted)
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports a threshold that every answer reaches, and an empty list of names."""
+        if self.threshold == 0:
+            hint = "weight: 0 reports the score without counting it"
+            yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
+        if not self._wanted:
+            yield Issue(("value",), "no tool is named", "missing-value")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare the two sets of names. C. J. van Rijsbergen, Information Retrieval, 1979."""
+        if context.tool_calls is None:
+            return no_calls(context)
+        wanted = dict.fromkeys(self._wanted)
+        made = {next((name for name in wanted if is_tool(name, call)), call.name) for call in context.tool_calls}
+        score = round(2 * len(made & wanted.keys()) / (len(made) + len(wanted)), PLACES)
+        passed = reaches(score, self.threshold)
+        evidence = f"F1 {score:.4g}, threshold {self.threshold:g}; {called(context.tool_calls)}"
+        check = Check(f"calls {listed(self._wanted)} and no other tool", passed, excerpt(evidence))
+        return Grade(score, passed, (check,), has_own_threshold=True, needs=self.threshold)
+
+    @property
+    def _wanted(self) -> tuple[str, ...]:
+        names = self.value.split(",") if isinstance(self.value, str) else self.value
+        return tuple(name.strip() for name in names if name.strip())
+
+
+def _agree(expected: JsonObject, found: JsonObject, how: ArgsMatch | tuple[str, ...]) -> bool:
+    if isinstance(how, tuple):
+        return all(_same_at(path, expected, found) for path in how)
+    return _COMPARISONS[how](expected, found)
+
+
+def _same_at(path: str, expected: JsonObject, found: JsonObject) -> bool:
+    one, other = read(_path(path), expected), read(_path(path), found)
+    if isinstance(one, Missing):
+        return True  # nothing is expected there
+    return not isinstance(other, Missing) and same(one, other)
+
+
+def _among(few: JsonObject, many: JsonObject) -> bool:
+    return all(key in many and same(value, many[key]) for key, value in few.items())
+
+
+_COMPARISONS: Mapping[ArgsMatch, Callable[[JsonObject, JsonObject], bool]] = {
+    "exact": lambda expected, found: next(differences(expected, found), None) is None,
+    "superset": _among,
+    "subset": lambda expected, found: _among(found, expected),
+    "ignore": lambda _expected, _found: True,
+}
+
+_path = lru_cache(maxsize=1024)(parse)
+
+
+def _found_check(expected: ExpectedCall, place: int | None, calls: Sequence[ToolCall]) -> Check:
+    if place is not None:
+        return Check(f"calls {expected}", True, f"call {place + 1}: {_shown(calls[place])}")
+    others = [call for call in calls if is_tool(expected.tool, call)]
+    if others and isinstance(expected.args, Mapping):
+        return Check(f"calls {expected}", False, excerpt(f"found {_shown(others[0])}"))
+    return Check(f"calls {expected}", False, called(calls))
+
+
+def _duration_check(expected: ExpectedCall, call: ToolCall) -> Check | Grade | None:
+    limit = expected.max_duration_ms
+    if limit is None:
+        return None
+    if call.duration_ms is None:
+        return Grade.errored("no-data", f"the target does not report how long {quoted(expected.tool)} took")
+    text = f"{quoted(expected.tool)} takes at most {limit:.10g} ms"
+    return Check(text, call.duration_ms <= limit, f"{call.duration_ms:.10g} ms")
+
+
+def _output_check(expected: ExpectedCall, call: ToolCall, context: AssertionContext) -> Check | Grade | None:
+    if expected.output is None:
+        return None
+    output = output_of(call, context.messages)
+    if output is None:
+        return Grade.errored("no-data", f"the target does not report what {quoted(expected.tool)} returned")
+    text = f"{quoted(expected.tool)} returns the expected output"
+    if isinstance(expected.output, str):
+        return Check(text, expected.output.strip() == output.strip(), excerpt(output))
+    try:
+        found = json.loads(output)
+    except (ValueError, RecursionError):
+        return Check(text, False, excerpt(f"found no JSON: {output}"))
+    wrong = next(differences(expected.output, found, subset=True), None)
+    return Check(text, wrong is None, excerpt(wrong or output))
+
+
+def _count_check(expected: int, calls: Sequence[ToolCall]) -> Check:
+    return Check(f"makes {plural(expected, 'call')}", len(calls) == expected, called(calls))
+
+
+def _shown(call: ToolCall) -> str:
+    arguments = ", ".join(f"{name}: {value!r}" for name, value in call.arguments.items())
+    return excerpt(f"{call.name}({excerpt(arguments, 120)})", 180)
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")

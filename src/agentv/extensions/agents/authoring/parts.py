@@ -1,0 +1,189 @@
+"""Values inside a workspace: paths, globs, files to copy and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.kinds import TEXT, refuse
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.files import is_directory
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
+from agentv.extensions.agents.authoring.digests import FileDigests
+from agentv.extensions.agents.authoring.schema import AuthoredCommand
+from agentv.model.suite.workspace import SETUP_TIMEOUT_S, CopiedFiles, WorkspaceCommand
+from agentv.model.values.path_globs import GlobError, check_glob
+
+_COMMAND = "a command: a list of words, a shell command, or a mapping with 'command'"
+
+
+def inner_path(text: str, node: Node, key: str, reading: Reading) -> str:
+    """A path in the workspace, empty for the workspace itself; one that leaves it is reported."""
+    path = PurePosixPath(text.strip() or ".")
+    if path.is_absolute() or ".." in path.parts or text.strip().startswith("~"):
+        message = f"'{key}' must be a path in the workspace, and '{text}' leaves it"
+        reading.report.error("bad-value", node, message)
+        return ""
+    return "" if str(path) == "." else str(path)
+
+
+def check_globs(globs: Iterable[str], node: Node | None, key: str, reading: Reading) -> None:
+    """Report patterns of paths that match nothing in any workspace."""
+    items = node.items if isinstance(node, ListNode) else []
+    for place, glob in enumerate(globs):
+        at = items[place] if place < len(items) else node
+        try:
+            check_glob(glob)
+        except GlobError as error:
+            reading.report.error("bad-value" if glob.strip() else "missing-value", at, f"'{key}': {error}")
+            continue
+        if _is_torn(glob):
+            reading.report.error("bad-value", at, f"the pattern '{glob}' of '{key}' has a '[' without ']'")
+        elif ".git" in glob.split("/"):
+            message = f"'{key}' has no effect on '{glob}': '.git' is the agent's own, and is not compared"
+            reading.report.error("bad-value", at, message)
+
+
+def _is_torn(glob: str) -> bool:
+    begin = glob.find("[")
+    return begin >= 0 and "]" not in glob[begin + 2 :]
+
+
+class CopyReader(Struct, frozen=True):
+    """Reads what is copied into a workspace.
+
+    Attributes:
+        names_kept: a directory without a place keeps its name, as with `cp -r`; else its content is copied.
+    """
+
+    digests: FileDigests
+    names_kept: bool = False
+
+    def read(self, node: Node, key: str, reading: Reading) -> tuple[CopiedFiles, ...]:
+        """The files of a path, of a list of paths, or of a mapping of place to path; what is wrong is reported."""
+        if is_empty(node):
+            return ()
+        if isinstance(node, ListNode):
+            return tuple(one for item in node.items for one in self.read(item, key, reading))
+        if isinstance(node, MapNode):
+            pairs = ((self._one(item, key, reading), place) for place, item in node.items.items())
+            return tuple(
+                replace(one, path=_within(inner_path(place, node, key, reading), place, one))
+                for one, place in pairs
+                if one is not None
+            )
+        one = self._one(node, key, reading)
+        return () if one is None else (replace(one, path=self._place(one.source)),)
+
+    def directory(self, node: Node, key: str, reading: Reading) -> CopiedFiles | None:
+        """A directory whose content becomes the workspace's."""
+        one = self._one(node, key, reading)
+        if one is not None and not is_directory(one.source):
+            refuse(node, reading, key, "the path of a directory")
+            return None
+        return one
+
+    def _one(self, node: Node, key: str, reading: Reading) -> CopiedFiles | None:
+        if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+            refuse(node, reading, key, "a path, a list of paths, or a mapping of place to path")
+            return None
+        found = reading.find(node, "file or directory")
+        if found is None:
+            return None
+        try:
+            digest = self.digests.of(found)
+        except OSError as error:
+            message = f"cannot read {error.filename or node.text}: {error.strerror}"
+            reading.report.error("missing-file", node, message)
+            return None
+        return CopiedFiles(found, "", digest, span_of(node.at))
+
+    def _place(self, source: str) -> str:
+        path = Path(source)
+        if not path.is_dir():
+            return path.name
+        if not self.names_kept and (path / "SKILL.md").is_file():
+            return f".claude/skills/{path.name}"
+        return path.name if self.names_kept else ""
+
+
+def _within(place: str, written: str, copied: CopiedFiles) -> str:
+    """The place of a file: `dir/` and the workspace itself are directories that it goes into."""
+    if is_directory(copied.source) or (place and not written.strip().endswith("/")):
+        return place
+    name = Path(copied.source).name
+    return f"{place}/{name}" if place else name
+
+
+def read_commands(node: Node | None, key: str, reading: Reading) -> tuple[WorkspaceCommand, ...]:
+    """A command, or a list of commands, that run in the workspace; what is wrong is reported."""
+    if node is None or is_empty(node):
+        return ()
+    items = node.items if isinstance(node, ListNode) else [node]
+    found = (read_command(item, key, reading) for item in items)
+    return tuple(one for one in found if one is not None)
+
+
+def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False) -> WorkspaceCommand | None:
+    """One command; None where it is wrong, which is reported, or where there is none.
+
+    Args:
+        node: what is written.
+        key: whose value it is.
+        reading: of the suite or case.
+        beside: it runs beside the file that names it, as AgentV has it, and not in the workspace.
+    """
+    if not isinstance(node, MapNode):
+        return _words(node, key, reading)
+    pairs = dict(node.items)
+    if beside and "command" not in pairs and "script" not in pairs and "reset" in pairs:
+        pairs["command"] = Scalar("true", "true", node.at)
+    read = shape_of(AuthoredCommand).decode(pairs, node, reading, f"a command of '{key}'")
+    if read is INVALID:
+        return None
+    if read.reset is not None:
+        reading.report.remark("no-effect", pairs["reset"], f"'reset' of '{key}': each trial has a new workspace")
+        if "command" not in node.items and "script" not in node.items:
+            return None
+    made = _split(read.command, reading) if beside else None
+    made = made or _words(read.command, key, reading)
+    if made is None:
+        return None
+    timeout = read.timeout_ms / 1000 if read.timeout_ms is not None else read.timeout_s or SETUP_TIMEOUT_S
+    made = replace(made, env=dict(read.env), timeout_s=timeout, span=span_of(node.at))
+    if beside:
+        home = Path(span_of(node.at).file or reading.places.suite).parent
+        return replace(made, directory=str((home / (read.cwd or ".")).resolve()))
+    cwd = inner_path(read.cwd, pairs["cwd"], "cwd", reading) if read.cwd is not None else ""
+    return replace(made, cwd=cwd)
+
+
+def _split(node: Node, reading: Reading) -> WorkspaceCommand | None:
+    """A text that AgentV splits at its spaces, without a shell."""
+    del reading
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+        return WorkspaceCommand(argv=tuple(node.value.split()))
+    return None
+
+
+def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+        return WorkspaceCommand(shell=node.value, span=span_of(node.at))
+    if isinstance(node, ListNode) and node.items and all(TEXT.accepts(item) for item in node.items):
+        argv = tuple(item.text for item in node.items if isinstance(item, Scalar))
+        if argv[0].strip():
+            return WorkspaceCommand(argv=argv, span=span_of(node.at))
+    refuse(node, reading, key, _COMMAND)
+    return None
+
+
+def any_mapping(node: Node, key: str, reading: Reading) -> MapNode | None:
+    """The mapping that a key needs; None where it is none, which is reported."""
+    if isinstance(node, MapNode):
+        return node
+    reading.report.error("bad-value", node, f"'{key}' must be a mapping, found {kind_of(node)}")
+    return None

@@ -1,0 +1,237 @@
+"""The workspace of each case of a suite: the suite's, with what the case says key by key, hashed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv.authoring.code.fingerprints import digests_behind
+from agentv.authoring.fields.decode import INVALID, kind_for
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.trust import refuse_data
+from agentv.authoring.source.nodes import Node, holds_placeholder, is_empty, span_of
+from agentv.extensions.agents.authoring.digests import FileDigests
+from agentv.extensions.agents.authoring.environment import read_environment
+from agentv.extensions.agents.authoring.hooks import read_extensions
+from agentv.extensions.agents.authoring.keys import Overrides, WorkspaceKeys
+from agentv.extensions.agents.authoring.parts import CopyReader
+from agentv.extensions.agents.authoring.variants import VariantReader
+from agentv.extensions.agents.authoring.workspace import MappingReader, Parts
+from agentv.model.suite.workspace import (
+    WORKSPACE,
+    Hooks,
+    SandboxName,
+    Variant,
+    WorkspaceCommand,
+    WorkspaceSpec,
+)
+from agentv.model.values.response import Failure
+from agentv.registry.fields import Command
+from agentv.templating import Scope
+
+_OPTIONAL = "to run without it where it is missing, write `sandbox: [bwrap, none]`, or give --sandbox none"
+_HOOKS = ("before_all", "before_each", "after_each", "after_all")
+_SANDBOX = kind_for(SandboxName | tuple[SandboxName, ...])
+
+
+class WorkspaceReader:
+    """Reads the workspaces of one suite; what is wrong is reported.
+
+    Args:
+        keys: of the suite.
+        overrides: of the command line.
+        hashes: whether the files behind a workspace are hashed; a check of files needs no hash.
+
+    Attributes:
+        any: whether the suite says anything of workspaces.
+    """
+
+    def __init__(self, keys: WorkspaceKeys, overrides: Overrides, *, hashes: bool, varies: bool) -> None:
+        self._keys = keys
+        self._overrides = overrides
+        self._digests = FileDigests(reads=hashes)
+        self._mappings = MappingReader(self._digests, complete=not varies)
+        self._varies = varies
+        self._changes = any(map(holds_placeholder, keys.nodes))
+        self._parts: Parts | None = None
+        self._spec: WorkspaceSpec | None = None
+        self.any = bool(keys.nodes) or varies or overrides.existing is not None
+
+    def variants(self, node: Node | None, reading: Reading) -> tuple[Variant, ...]:
+        """The variants of the suite."""
+        if node is None or is_empty(node):
+            return ()
+        probe = {} if self._changes else self._of_suite(reading)
+        return VariantReader(self._digests, probe.get("template")).read(node, reading)
+
+    def of_case(self, keys: WorkspaceKeys, reading: Reading) -> WorkspaceSpec | None:
+        """The workspace of a case; None where it has none.
+
+        Args:
+            keys: of the case.
+            reading: of the case.
+        """
+        own = keys.nodes
+        if not own and not self.any:
+            return None
+        if not own and self._spec is not None:
+            return self._spec
+        reading = _knowing_path(reading)
+        base = self._of_suite(reading.of_suite())
+        parts = _merged(base, self._of(keys, reading)) if own else base
+        spec = self._made(parts, keys, reading)
+        if not own and not self._changes:
+            self._spec = spec
+        return spec
+
+    def _of_suite(self, reading: Reading) -> Parts:
+        if self._changes:
+            return self._of(self._keys, reading)
+        if self._parts is None:
+            self._parts = self._of(self._keys, _knowing_path(reading))
+        return self._parts
+
+    def _of(self, keys: WorkspaceKeys, reading: Reading) -> Parts:
+        parts: Parts = {}
+        copies = CopyReader(self._digests)
+        if keys.environment is not None and not is_empty(keys.environment):
+            if keys.workspace is not None and not is_empty(keys.workspace):
+                message = "'environment' and 'workspace' both say what the agent works in; keep one of them"
+                reading.report.error("two-spellings", keys.environment, message)
+            parts = read_environment(keys.environment, copies, reading)
+        if keys.workspace is not None and not is_empty(keys.workspace):
+            parts = {**parts, **self._mappings.read(keys.workspace, reading)}
+        if keys.extensions is not None:
+            if reading.data:
+                refuse_data(keys.extensions, reading.report, "name code, as 'extensions' does")
+                return parts
+            added = read_extensions(keys.extensions, copies, reading)
+            parts["setup"] = (*parts.get("setup", ()), *added.setup)
+            parts["files"] = (*parts.get("files", ()), *added.files)
+            parts["hooks"] = _joined(parts.get("hooks", Hooks()), added.hooks)
+        if keys.sandbox is not None and not is_empty(keys.sandbox):
+            if reading.data:
+                refuse_data(keys.sandbox, reading.report, "choose a sandbox")
+                return parts
+            sandbox = _sandbox(keys.sandbox, reading)
+            if sandbox is not None:
+                parts["sandbox"] = sandbox
+        return parts
+
+    def _made(self, parts: Parts, keys: WorkspaceKeys, reading: Reading) -> WorkspaceSpec:
+        overrides = self._overrides
+        if overrides.existing is not None:
+            parts = {**parts, "existing": overrides.existing}
+        if overrides.sandbox is not None:
+            parts = {**parts, "sandbox": (overrides.sandbox,)}
+        if overrides.keep is not None:
+            parts = {**parts, "keep": overrides.keep}
+        at = next(iter((*keys.nodes, *self._keys.nodes)), None)
+        spec = WorkspaceSpec(**parts, span=span_of(at.at) if at is not None else None)
+        _check_sandbox(spec, keys.sandbox or self._keys.sandbox or at, overrides, reading)
+        _check_exposed(spec, reading)
+        return replace(spec, sha256=_digest(spec, reading.places.root))
+
+
+def _knowing_path(reading: Reading) -> Reading:
+    """The same, with the path of the workspace in reach, which is known when the run has made it."""
+    scope = reading.scope
+    return reading.within(Scope(scope.vars, scope.env, {**scope.names, "workspace_path": WORKSPACE}, scope.closed))
+
+
+def _merged(base: Parts, own: Parts) -> Parts:
+    """The suite's fields with those of a case over them; of hooks each by its name."""
+    merged = {**base, **own}
+    if "hooks" in base and "hooks" in own:
+        merged["hooks"] = _over(own["hooks"], base["hooks"])
+    if "env" in base and "env" in own:
+        merged["env"] = {**base["env"], **own["env"]}
+    return merged
+
+
+def _over(own: Hooks, base: Hooks) -> Hooks:
+    return Hooks(**{name: getattr(own, name) or getattr(base, name) for name in _HOOKS})
+
+
+def _joined(first: Hooks, second: Hooks) -> Hooks:
+    return Hooks(**{name: (*getattr(first, name), *getattr(second, name)) for name in _HOOKS})
+
+
+def _sandbox(node: Node, reading: Reading) -> tuple[SandboxName, ...] | None:
+    rendered = reading.rendered(node)
+    found = INVALID if rendered is None else _SANDBOX.read(rendered, reading, "sandbox")
+    if found is INVALID:
+        return None
+    return cast("tuple[SandboxName, ...]", found if isinstance(found, tuple) else (found,))
+
+
+def _check_sandbox(spec: WorkspaceSpec, at: Node | None, overrides: Overrides, reading: Reading) -> None:
+    """Report a sandbox that cannot be made."""
+    if "docker" in spec.sandbox and spec.docker is None:
+        message = "'sandbox: docker' needs 'docker' in 'workspace', with 'image' or 'context'"
+        reading.report.error("missing-key", at, message)
+    found = overrides.choose(spec.sandbox, spec.network) if overrides.choose is not None else None
+    if isinstance(found, Failure):
+        if overrides.sandbox is not None:
+            reading.report.error(found.code, at, f"--sandbox {overrides.sandbox}: {found.message}")
+            return
+        hint = None if "none" in spec.sandbox else _OPTIONAL
+        reading.report.error(found.code, at, found.message, hint=hint)
+
+
+def _check_exposed(spec: WorkspaceSpec, reading: Reading) -> None:
+    """Report a template that shows the agent what it is graded by."""
+    if spec.template is None:
+        return
+    template = Path(spec.template.source)
+    for hidden in spec.hidden:
+        if Path(hidden.source).is_relative_to(template):
+            message = "hidden files are inside the template, so the agent can read them"
+            reading.report.error("exposed-files", hidden.span, message, hint="move them out of the template")
+    suite = Path(spec.template.span.file) if spec.template.span is not None else None
+    if suite is not None and suite.is_relative_to(template):
+        message = "the template contains this file, so the agent can read how it is graded"
+        reading.report.warning("exposed-files", spec.template.span, message, hint="move the eval file out of it")
+
+
+def _digest(spec: WorkspaceSpec, root: str) -> str:
+    """A hash of what a workspace is made of; how it is confined, kept and limited has no part in it."""
+    facts: dict[str, Any] = {
+        "template": spec.template and spec.template.sha256,
+        "repositories": [
+            [one.repository, one.path, one.commit, one.ancestor, *one.sparse] for one in spec.repositories
+        ],
+        "files": [[one.path, one.sha256] for one in spec.files],
+        "hidden": [[one.path, one.sha256] for one in spec.hidden],
+        "setup": [_facts(one) for one in spec.setup],
+        "hooks": [[_facts(one) for one in getattr(spec.hooks, name)] for name in _HOOKS],
+        "protected": list(spec.protected),
+        "network": spec.network,
+        "home": spec.home,
+        "env": dict(spec.env),
+        "docker": spec.docker and [spec.docker.image, spec.docker.context, spec.docker.dockerfile],
+        "existing": spec.existing,
+    }
+    written = json.dumps(facts, sort_keys=True).replace(f"{root.rstrip('/')}/", "")
+    return sha256(written.encode(errors="surrogatepass")).hexdigest()
+
+
+class _Named(Struct, frozen=True):
+    """A command, for the files that it names."""
+
+    command: Command
+
+
+def _facts(command: WorkspaceCommand) -> list[Any]:
+    """What a command does; the files of one beside its file count by their content."""
+    env: Mapping[str, str] = command.env
+    named: tuple[str, ...] = ()
+    if command.directory:
+        named = digests_behind(_Named(Command(argv=command.argv, shell=command.shell, cwd=command.directory)))
+    return [command.argv, command.shell, command.cwd, command.directory, dict(env), list(named)]

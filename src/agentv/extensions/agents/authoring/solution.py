@@ -1,0 +1,66 @@
+"""The `solution` of a case: a patch, files or commands that make it pass (AGENTS.md section 8)."""
+
+from __future__ import annotations
+
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.kinds import refuse
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.trust import refuse_data
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty
+from agentv.extensions.agents.authoring.digests import FileDigests
+from agentv.extensions.agents.authoring.parts import CopyReader, read_commands
+from agentv.extensions.agents.authoring.schema import AuthoredSolution
+from agentv.model.suite.workspace import Solution
+
+_PATCHES = (".patch", ".diff")
+
+
+def read_solution(node: Node, reading: Reading) -> Solution | None:
+    """The solution; None where there is none, or where it is wrong, which is reported.
+
+    Args:
+        node: the path of a patch (`.patch`, `.diff`) or of files, or a mapping.
+        reading: of the case.
+    """
+    if is_empty(node):
+        return None
+    if not isinstance(node, MapNode):
+        is_patch = isinstance(node, Scalar) and node.text.strip().endswith(_PATCHES)
+        return _patched(node, reading) if is_patch else _solution(reading, files=node)
+    read = shape_of(AuthoredSolution).decode(node.items, node, reading, "'solution'")
+    if read is INVALID:
+        return None
+    if reading.data and read.commands is not None:
+        refuse_data(node, reading.report, "run commands, as 'solution' does")
+        return None
+    found = _solution(reading, patch=node.items.get("patch"), files=read.files, commands=read.commands)
+    if found == Solution() and not reading.report.failed:
+        reading.report.error("missing-value", node, "'solution' needs 'patch', 'files' or 'commands'")
+    return found
+
+
+def _patched(node: Node, reading: Reading) -> Solution | None:
+    return _solution(reading, patch=node)
+
+
+def _solution(
+    reading: Reading, *, patch: Node | None = None, files: Node | None = None, commands: Node | None = None
+) -> Solution:
+    copies = CopyReader(FileDigests(reads=False))
+    return Solution(
+        _patch(patch, reading) if patch is not None else "",
+        copies.read(files, "solution", reading) if files is not None else (),
+        read_commands(commands, "solution", reading),
+    )
+
+
+def _patch(node: Node, reading: Reading) -> str:
+    """The text of a patch; empty where it cannot be read, which is reported."""
+    if not isinstance(node, Scalar) or not node.text.strip():
+        refuse(node, reading, "patch", "the path of a patch in git's format")
+        return ""
+    found = reading.find(node, "file")
+    text = None if found is None else reading.text_of(found, node)
+    if text is not None and not text.strip():
+        reading.report.error("missing-value", node, "the patch is empty")
+    return text or ""

@@ -1,0 +1,158 @@
+"""Scripted MCP tools of a suite and of a case: the case's over the suite's, tool by tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv.authoring.code.fingerprints import digests_behind
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
+from agentv.extensions.agents.authoring.tool_schema import AuthoredServer, AuthoredTool
+from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import EMPTY, JsonObject
+from agentv.registry.extras import missing_extra
+
+_NAME = lazy_pattern(r"[A-Za-z0-9_-]{1,64}")
+"""What the model APIs take as the name of a tool, and agents as that of a server."""
+
+_TOOLS = "tools"
+
+
+class _Server(Struct, frozen=True):
+    """What one place says of a server."""
+
+    tools: Mapping[str, ScriptedTool]
+    state: JsonObject = EMPTY
+    transport: Literal["stdio", "http"] | None = None
+
+
+class ToolReader:
+    """Reads the scripted tools of one suite; what is wrong is reported.
+
+    Args:
+        node: `tools` of the suite.
+    """
+
+    def __init__(self, node: Node | None) -> None:
+        self._node = None if node is None or is_empty(node) else node
+        self._changes = self._node is not None and holds_placeholder(self._node)
+        self._servers: Mapping[str, _Server] | None = None
+        self._reported = False
+
+    def check(self, reading: Reading) -> None:
+        """Read the suite's tools where no case may, so that mistakes are found."""
+        if self._node is not None and not self._changes:
+            self._of_suite(reading)
+
+    def of_case(self, node: Node | None, reading: Reading) -> tuple[ScriptedServer, ...]:
+        """The servers of a case.
+
+        Args:
+            node: `tools` of the case.
+            reading: of the case.
+        """
+        own = {} if node is None or is_empty(node) else _servers(node, reading)
+        if self._node is None and not own:
+            return ()
+        self._check_library(self._node or node, reading)
+        base = self._of_suite(reading.of_suite())
+        merged = {**base, **{name: _over(one, base.get(name)) for name, one in own.items()}}
+        return tuple(
+            ScriptedServer(name, tuple(one.tools.values()), one.state, one.transport or "stdio")
+            for name, one in merged.items()
+        )
+
+    def _check_library(self, node: Node | None, reading: Reading) -> None:
+        """Report once that the library that serves tools is not installed."""
+        missing = None if self._reported else missing_extra("mcp", "agents", "serving scripted tools")
+        if missing is not None:
+            self._reported = True
+            reading.report.error(missing.code, node, missing.message, hint=missing.hint)
+
+    def _of_suite(self, reading: Reading) -> Mapping[str, _Server]:
+        if self._node is None:
+            return {}
+        if self._changes:
+            return _servers(self._node, reading)
+        if self._servers is None:
+            self._servers = _servers(self._node, reading)
+        return self._servers
+
+
+def _over(own: _Server, base: _Server | None) -> _Server:
+    if base is None:
+        return own
+    return _Server({**base.tools, **own.tools}, {**base.state, **own.state}, own.transport or base.transport)
+
+
+def _servers(node: Node, reading: Reading) -> Mapping[str, _Server]:
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"'tools' must map servers to their tools, found {kind_of(node)}")
+        return {}
+    found = {name: _server(name, one, node, reading) for name, one in node.items.items()}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _server(name: str, node: Node, around: MapNode, reading: Reading) -> _Server | None:
+    if not _is_name(name, "server", around, reading):
+        return None
+    if not isinstance(node, MapNode) or is_empty(node):
+        message = f"'tools.{name}' must map the tools of an MCP server to what they do, found {kind_of(node)}"
+        reading.report.error("bad-value", node, message)
+        return None
+    if _TOOLS not in node.items:
+        return _Server(_tools(name, node, reading))
+    read = shape_of(AuthoredServer).decode(node.items, node, reading, f"the server '{name}'")
+    if read is INVALID:
+        return None
+    tools = read.tools
+    if not isinstance(tools, MapNode) or is_empty(tools):
+        reading.report.error("bad-value", tools, f"'tools' must map tools to what they do, found {kind_of(tools)}")
+        return None
+    return _Server(_tools(name, tools, reading), read.state, read.transport)
+
+
+def _tools(server: str, node: MapNode, reading: Reading) -> Mapping[str, ScriptedTool]:
+    made = {name: _tool(f"{server}.{name}", name, one, node, reading) for name, one in node.items.items()}
+    return {name: one for name, one in made.items() if one is not None}
+
+
+def _tool(path: str, name: str, node: Node, around: MapNode, reading: Reading) -> ScriptedTool | None:
+    if not _is_name(name, "tool", around, reading):
+        return None
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"the tool '{path}' must be a mapping, found {kind_of(node)}")
+        return None
+    read = shape_of(AuthoredTool).decode(node.items, node, reading, f"the tool '{path}'")
+    if read is INVALID:
+        return None
+    fails = read.fail is not None and not read.fail.calls
+    if read.function is None and "returns" not in node.items and not fails:
+        reading.report.error("missing-key", node, f"the tool '{path}' needs 'returns' or 'function'")
+        return None
+    tool = ScriptedTool(
+        name,
+        read.description,
+        read.params,
+        read.returns,
+        function=str(read.function) if read.function is not None else "",
+        failure=ToolFailure(read.fail.error, read.fail.calls) if read.fail is not None else None,
+        span=span_of(node.at),
+    )
+    digests = digests_behind(read)
+    return replace(tool, sha256=sha256("".join(digests).encode()).hexdigest()) if digests else tool
+
+
+def _is_name(name: str, what: str, node: MapNode, reading: Reading) -> bool:
+    if _NAME.fullmatch(name):
+        return True
+    message = f"'{name}' cannot be the name of a {what}: it takes up to 64 letters, digits, '_' and '-'"
+    reading.report.error("bad-value", node.keys.get(name), message)
+    return False

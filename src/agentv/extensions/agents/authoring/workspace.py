@@ -1,0 +1,242 @@
+"""One `workspace` mapping as the fields of a WorkspaceSpec that it gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.trust import refuse_data
+from agentv.authoring.source.files import is_directory
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
+from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.agents.authoring.digests import FileDigests
+from agentv.extensions.agents.authoring.hooks import read_hooks
+from agentv.extensions.agents.authoring.parts import CopyReader, check_globs, inner_path, read_commands
+from agentv.extensions.agents.authoring.schema import AuthoredDocker, AuthoredRepository, AuthoredWorkspace
+from agentv.extensions.agents.authoring.unmatched import report_unmatched
+from agentv.model.suite.workspace import DockerImage, WorkspaceRepository
+
+Parts = dict[str, Any]
+"""Field of a WorkspaceSpec → its value, of those that are written."""
+
+_OLDER_ENV = ("required_commands", "required_python_modules")
+_FROM_DATA = frozenset({"repos", "network", "home", "keep", "max_mb", "max_workspace_mb", "ignore", "protected"})
+"""Keys whose values may hold what a variable of data holds; the others run code, or copy files."""
+
+_OF_DATA = frozenset({"template", "files", "hidden", "protected", "ignore", "keep", "max_mb", "max_workspace_mb"})
+"""Keys that data may give: files of the project, and what is done with them."""
+
+_SHORT = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+_URL = re.compile(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:")
+
+
+class MappingReader(Struct, frozen=True):
+    """Reads `workspace` mappings; what is wrong is reported.
+
+    Attributes:
+        complete: no variant adds files to the workspaces.
+    """
+
+    digests: FileDigests
+    complete: bool = True
+
+    def read(self, node: Node, reading: Reading) -> Parts:
+        """The fields that a workspace gives; none where it is no mapping."""
+        found = self._mapping(node, reading)
+        if found is None:
+            return {}
+        node, reading = found
+        written = node
+        rendered = reading.rendered(node)
+        if not isinstance(rendered, MapNode) or _refuses(written, rendered, reading):
+            return {}
+        reading = reading.rendering(False)
+        read = shape_of(AuthoredWorkspace).decode(rendered.items, rendered, reading, "'workspace'")
+        if read is INVALID:
+            read = shape_of(AuthoredWorkspace).unread(rendered.items)
+        return self._parts(read, rendered, reading)
+
+    def _mapping(self, node: Node, reading: Reading) -> tuple[MapNode, Reading] | None:
+        """The mapping itself, that of the file which a text names, or the one that a directory stands for."""
+        if isinstance(node, MapNode):
+            return node, reading
+        if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+            reading.report.error("bad-value", node, f"'workspace' must be a mapping, found {kind_of(node)}")
+            return None
+        found = reading.find(node, "file or directory")
+        if found is None:
+            return None
+        if is_directory(found):
+            return MapNode({"template": node}, {"template": node.at}, node.at), reading
+        text = reading.text_of(found, node)
+        root, valid = read_yaml(found, text.encode(), reading.report) if text is not None else (None, False)
+        if isinstance(root, MapNode):
+            return root, reading.rendering(reading.renders or holds_placeholder(root))
+        if valid:
+            reading.report.error("bad-value", node, f"'{node.text}' must hold a mapping: the keys of a workspace")
+        return None
+
+    def _parts(self, read: AuthoredWorkspace, node: MapNode, reading: Reading) -> Parts:
+        copies, kept = CopyReader(self.digests), CopyReader(self.digests, names_kept=True)
+        readers: Mapping[str, Any] = {
+            "template": lambda: _template(read.template, copies, reading),
+            "files": lambda: copies.read(node.items["files"], "files", reading),
+            "hidden": lambda: kept.read(node.items["hidden"], "hidden", reading),
+            "setup": lambda: read_commands(read.setup, "setup", reading),
+            "network": lambda: read.network,
+            "home": lambda: read.home,
+            "keep": lambda: read.keep,
+            "protected": lambda: _globs(read.protected, node, "protected", reading),
+            "ignore": lambda: _globs(read.ignore, node, "ignore", reading),
+        }
+        parts: Parts = {key: found() for key, found in readers.items() if key in node.items}
+        if "repos" in node.items:
+            parts["repositories"] = _repositories(read.repos, node.items["repos"], reading)
+        if read.hooks is not None and not is_empty(read.hooks):
+            hooks, setup = read_hooks(read.hooks, reading)
+            parts["hooks"] = hooks
+            if setup:
+                parts["setup"] = (*parts.get("setup", ()), *setup)
+        if "env" in node.items:
+            parts["env"] = _env(read.env, node.items["env"], reading)
+        if read.docker is not None:
+            parts["docker"] = docker_image(read.docker, node.items["docker"], reading)
+            parts["sandbox"] = ("docker",)
+        if "max_mb" in node.items or "max_workspace_mb" in node.items:
+            parts["max_mb"] = read.max_mb
+        self._existing(read, node, parts, reading)
+        if self.complete and read.protected:
+            report_unmatched(parts, node.items["protected"], reading)
+        return parts
+
+    def _existing(self, read: AuthoredWorkspace, node: MapNode, parts: Parts, reading: Reading) -> None:
+        for key, why in {
+            "isolation": "each trial has a new workspace",
+            "mode": "each trial has a new workspace",
+        }.items():
+            if getattr(read, key) is not None and read.mode != "static":
+                reading.report.remark("no-effect", node.items[key], f"'{key}' has no effect: {why}")
+        if read.mode == "static" and read.path is None:
+            reading.report.error("missing-key", node.items["mode"], "'mode: static' needs 'path', the directory to use")
+        if read.path is None:
+            return
+        at = node.items["path"]
+        found = reading.find(at, "directory") if isinstance(at, Scalar) else None
+        if found is not None and not is_directory(found):
+            reading.report.error("bad-value", at, "'path' must be the path of a directory")
+        elif found is not None:
+            parts["existing"] = found
+
+
+def _refuses(written: MapNode, rendered: MapNode, reading: Reading) -> bool:
+    """Whether a workspace stands in data, or is filled in by data, where it would run code; it is then reported."""
+    if reading.data:
+        key = next((key for key in written.items if key not in _OF_DATA), None)
+        if key is not None:
+            refuse_data(written.items[key], reading.report, f"say '{key}' of a workspace, which runs code or opens it")
+        return key is not None
+    if not reading.fed:
+        return False
+    for key, node in rendered.items.items():
+        if node is not written.items[key] and (key not in _FROM_DATA or _names_other(node, written.items[key])):
+            refuse_data(written.items[key], reading.report, f"be part of '{key}', which is code or an address")
+            return True
+    return False
+
+
+def _names_other(rendered: Node, written: Node) -> bool:
+    """Whether an entry of `repos` has its repository from data; a commit may be from there."""
+    if not isinstance(rendered, ListNode) or not isinstance(written, ListNode):
+        return rendered is not written and isinstance(rendered, MapNode | ListNode)
+    pairs = zip(rendered.items, written.items, strict=True)
+    return any(
+        isinstance(new, MapNode) and isinstance(old, MapNode) and new.get("repo") is not old.get("repo")
+        for new, old in pairs
+    )
+
+
+def _template(node: Node | None, copies: CopyReader, reading: Reading) -> Any:
+    return None if node is None or is_empty(node) else copies.directory(node, "template", reading)
+
+
+def _globs(globs: tuple[str, ...], node: MapNode, key: str, reading: Reading) -> tuple[str, ...]:
+    check_globs(globs, node.items[key], key, reading)
+    return globs
+
+
+def _repositories(
+    repos: tuple[AuthoredRepository, ...], node: Node, reading: Reading
+) -> tuple[WorkspaceRepository, ...]:
+    items = node.items if isinstance(node, ListNode) else []
+    return tuple(
+        _repository(read, item, reading) for read, item in zip(repos, items, strict=False) if isinstance(item, MapNode)
+    )
+
+
+def _repository(read: AuthoredRepository, node: MapNode, reading: Reading) -> WorkspaceRepository:
+    at = node.items["repo"]
+    repository = read.repo.strip()
+    if not (_URL.match(repository) or _SHORT.fullmatch(repository)) and isinstance(at, Scalar):
+        repository = reading.find(at, "repository") or repository
+    if read.commit is None:
+        message = f"'{read.repo}' has no 'commit', so the workspace changes whenever its default branch does"
+        reading.report.warning("unpinned-repository", at, message)
+    path = inner_path(read.path, node.items["path"], "path", reading) if read.path is not None else ""
+    sparse = tuple(inner_path(one, node.items["sparse"], "sparse", reading) for one in read.sparse or ())
+    return WorkspaceRepository(repository, path, read.commit or "", read.ancestor, sparse, span_of(node.at))
+
+
+def _env(env: Mapping[str, Any], node: Node, reading: Reading) -> dict[str, str]:
+    """The variables; AgentV's lists of what must be installed are not applied."""
+    found = {}
+    for name, value in env.items():
+        if isinstance(value, str):
+            found[name] = value
+        elif name in _OLDER_ENV:
+            reading.report.remark("not-applied", node, f"'{name}' is not applied: 'setup' can check what is installed")
+        else:
+            reading.report.error("bad-value", node, f"'env.{name}' must be text, found a list")
+    return found
+
+
+def docker_image(read: AuthoredDocker, node: Node, reading: Reading) -> DockerImage:
+    """What a container is made of; what is not applied is noted."""
+    for key in ("timeout", "memory", "cpus"):
+        if getattr(read, key) is not None:
+            reading.report.remark("not-applied", node, f"'{key}' of 'docker' is not applied")
+    if not read.image and not read.context:
+        reading.report.error("missing-key", node, "'docker' needs 'image' or 'context'")
+    return DockerImage(
+        image=read.image or "",
+        context=directory_of(read.context, node, "context", reading),
+        dockerfile=read.dockerfile or "",
+        workdir=read.workdir or "",
+        mounts=tuple(
+            mount(one.source, one.target, one.read_only or one.access == "ro", node, reading) for one in read.mounts
+        ),
+    )
+
+
+def directory_of(text: str | None, node: Node, key: str, reading: Reading) -> str:
+    """The absolute path of a directory that a key of a mapping names; empty where there is none."""
+    at = node.get(key) if isinstance(node, MapNode) else None
+    if not text or not isinstance(at, Scalar):
+        return ""
+    found = reading.find(at, "directory")
+    return found or ""
+
+
+def mount(source: str, target: str, read_only: bool, node: Node, reading: Reading) -> str:
+    """A mount as docker writes it."""
+    found = reading.find(replace_text(source, node), "file or directory") or source
+    return f"{found}:{target}" + (":ro" if read_only else "")
+
+
+def replace_text(text: str, node: Node) -> Scalar:
+    """A text that stands where a node does."""
+    return Scalar(text, text, node.at)

@@ -1,0 +1,313 @@
+"""One model call: forwarded with the real key, passed back piece by piece, and counted on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from agentv.extensions.agents.gateway.bodies import CallBody
+from agentv.extensions.agents.gateway.errors import NOT_AGAIN, SPENT, error_body
+from agentv.extensions.agents.gateway.events import TooLongEventError
+from agentv.extensions.agents.gateway.headers import returned_headers, sent_headers
+from agentv.extensions.agents.gateway.recording import KeptExchange, break_off
+from agentv.extensions.agents.gateway.redaction import StreamRedaction, redacted
+from agentv.extensions.agents.gateway.routes import Route
+from agentv.extensions.agents.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
+from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader
+from agentv.model.suite.gateway import DROP, ModelUpstream
+from agentv.model.values.exchange import ModelReply, ModelRequest
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.user_code.functions.deadline import LIMIT
+from agentv.user_code.proxies import proxy_for
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+    from aiohttp.web import Request, StreamResponse
+
+LONGEST_REPLY = 64_000_000
+"""Bytes of a reply that is not streamed."""
+
+_CHUNK = 1 << 16
+_FAULT_STATUS_TEXT = "injected by the target's 'faults'"
+
+
+@dataclass(slots=True)
+class ForwardedCall:
+    """One model call of an agent.
+
+    Attributes:
+        reply: to the agent, once it has begun.
+        last: the last error of the API as it came: status, headers, body.
+    """
+
+    session: TrialSession
+    client: ClientSession
+    request: Request
+    route: Route
+    body: CallBody
+    call: CountedCall
+    reply: StreamResponse | None = None
+    last: tuple[int, Mapping[str, str], bytes] | None = None
+    kept: KeptExchange = field(default_factory=lambda: KeptExchange(None))
+
+    async def answered(self) -> StreamResponse:
+        """The reply to the agent."""
+        session, call, exchanges = self.session, self.call, self.session.trial.exchanges
+        asked = ModelRequest(self.route.protocol, "POST", self.route.path, self.body.data)
+        try:
+            if exchanges is not None and exchanges.replays:
+                return await self._replayed(exchanges.recorded(asked))
+            fault = session.faults.next()
+            if fault is not None:
+                return await self._injected(fault)
+            self.kept = KeptExchange.begin(exchanges, asked)
+            return await self._asked()
+        except (asyncio.CancelledError, ConnectionError):
+            if session.closed:
+                call.break_off("it had not ended when the trial did", ENDED_BEFORE)
+            call.break_off("the agent closed the connection before the reply ended")
+            raise
+        finally:
+            session.end(call)
+
+    async def _asked(self) -> StreamResponse:
+        """The reply of the API, asked as often as the target's settings say."""
+        session, call, body = self.session, self.call, self.body
+        ceiling = session.apis.ceiling(session.upstream, body.model, body.values)
+        outcome = await session.limits.call(self._attempt, ceiling, len(body.data))
+        if isinstance(outcome, TargetResponse):
+            call.failure = None
+            assert self.reply is not None  # noqa: S101  # an answer was passed on
+            return self.reply
+        call.failure = outcome
+        if self.reply is not None:  # it has begun, so that only a connection that breaks can say that it failed
+            break_off(self.request)
+            return self.reply
+        if isinstance(outcome, CallFailure) and self.last is not None:
+            status, headers, data = self.last
+            self.kept.keep(status, headers.get("Content-Type", "application/json"), data)
+            return await self._send(status, data, headers)
+        if isinstance(outcome, CallFailure):
+            return await self._error(502, outcome.message)
+        session.refuse(outcome)
+        return await self._error(SPENT, outcome.message)
+
+    async def _attempt(self) -> TargetResponse | Failure:
+        """One attempt: until its first byte is passed on, it can be made again."""
+        from aiohttp import ClientConnectorError, ClientError
+
+        self.last = None
+        try:
+            found = await self._exchanged()
+        except (ClientError, OSError, ValueError) as error:
+            what = reason_of(error, self.session.upstream)
+            if self.reply is not None:
+                found = CallFailure("bad-answer", f"the reply was cut off: {what}")
+            elif isinstance(error, ClientConnectorError | ValueError):  # nothing was sent
+                found = CallFailure("connection", f"no reply: {what}", retryable=not isinstance(error, ValueError))
+            else:  # the API may have done the work, so that a budget counts it
+                found = CallFailure("bad-answer", f"no whole reply: {what}", retryable=True)
+        if isinstance(found, Failure):
+            self.call.failure = found
+        return found
+
+    async def _exchanged(self) -> TargetResponse | Failure:
+        session, route = self.session, self.route
+        url = address(session.upstream, route.path, self.request, session.access.token)
+        async with self.client.post(
+            url,
+            data=_sent(self.body.data),
+            headers=sent_headers(self.request, session.upstream, session.access.token),
+            proxy=proxy_for(str(url)),
+            allow_redirects=False,  # the key is for this server alone
+            skip_auto_headers=("User-Agent",),
+        ) as reply:
+            if reply.status >= 300:
+                return await self._refused(reply)
+            if reply.headers.get("Content-Encoding", "identity") != "identity":
+                return CallFailure("bad-answer", "the API compressed its reply, though it was asked not to")
+            return await self._passed_on(reply)
+
+    async def _refused(self, reply: ClientResponse) -> Failure:
+        session = self.session
+        data = redacted(await bounded(reply.content) or b"", session.upstream)
+        self.last = (reply.status, returned_headers(reply.headers, session.upstream), data)
+        return session.apis.failure(session.upstream, reply.status, reply.headers, data, session.retried)
+
+    async def _passed_on(self, reply: ClientResponse) -> TargetResponse | Failure:
+        """Pass a good reply on, and count it."""
+        streamed = reply.content_type == "text/event-stream"
+        reader = ReplyReader(self.route.api or "chat")
+        limit = LIMIT.get()
+        if not streamed:
+            data = await bounded(reply.content)
+            if data is None:
+                return CallFailure("bad-answer", "the reply is larger than the gateway takes")
+            reader.read_whole(data)
+            with limit.held(_now) if limit is not None else nullcontext():
+                found = self._counted(reader, reply)
+                self.kept.keep(reply.status, reply.headers.get("Content-Type", ""), data)
+                self.reply = await self._send(
+                    reply.status,
+                    redacted(data, self.session.upstream),
+                    returned_headers(reply.headers, self.session.upstream),
+                )
+            return found
+        first = await reply.content.readany()
+        with limit.held(_now) if limit is not None else nullcontext():
+            return await self._streamed(reply, first, reader)
+
+    async def _streamed(self, reply: ClientResponse, first: bytes, reader: ReplyReader) -> TargetResponse | Failure:
+        stream, whole = StreamReader(reader, hides_usage=self.body.hides_usage), bytearray()
+        redaction, keeps = StreamRedaction(self.session.upstream), self.kept.exchanges is not None
+        answer = await self._begin(reply.status, returned_headers(reply.headers, self.session.upstream))
+        chunk = first
+        try:
+            while chunk:
+                if keeps:
+                    whole += chunk
+                shown = redaction.feed(stream.feed(chunk))
+                if shown:
+                    await answer.write(shown)
+                chunk = await reply.content.readany()
+            rest = redaction.feed(stream.end()) + redaction.end()
+            if rest:
+                await answer.write(rest)
+        except TooLongEventError:
+            return CallFailure("bad-answer", "an event of the stream is longer than the gateway takes")
+        finally:
+            found = self._counted(reader, reply)
+            whole_type, is_whole = reply.headers.get("Content-Type", ""), not isinstance(found, Failure)
+            self.kept.keep(reply.status, whole_type, bytes(whole), complete=is_whole)
+        if not isinstance(found, Failure):
+            await answer.write_eof()
+        return found
+
+    def _counted(self, reader: ReplyReader, reply: ClientResponse | None) -> TargetResponse | Failure:
+        """What a reply used, which is known of one that failed, too."""
+        session, call = self.session, self.call
+        usage = dict(reader.usage) if reader.usage is not None else None
+        tokens, written = session.apis.usage(self.route.protocol, usage)
+        call.model = reader.model or call.model
+        call.tokens, call.finish, call.surcharged = tokens, reader.finish, reader.surcharged
+        told = usage.get("cost") if usage is not None else None
+        call.cost_usd = (
+            float(told)
+            if isinstance(told, int | float) and not isinstance(told, bool) and told >= 0
+            else session.apis.cost(session.upstream, self.body.model, tokens, cache_written=written)
+        )
+        if call.cost_usd is None and reader.model not in {"", self.body.model}:
+            call.cost_usd = session.apis.cost(session.upstream, reader.model, tokens, cache_written=written)
+        if reader.error is not None:
+            return CallFailure("bad-answer", f"the API broke off its reply: {reader.error}")
+        if not reader.complete:
+            return CallFailure("bad-answer", "the stream ended early")
+        limits = None if reply is None else session.apis.limits(reply.headers)
+        cost = 0.0 if call.cost_usd is None and session.apis.is_local(session.upstream) else call.cost_usd
+        if reader.surcharged and told is None:  # a budget counts what was reserved
+            cost = None
+        return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
+
+    async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:
+        """The recorded reply, counted as if it came now; nobody is paid for it. Without one the trial cannot count."""
+        session, call = self.session, self.call
+        if isinstance(recorded, Failure):
+            session.refuse(recorded)
+            call.failure = recorded
+            return await self._error(SPENT, recorded.message)
+        reader, shown = ReplyReader(self.route.api or "chat"), recorded.body
+        streamed = recorded.content_type.startswith("text/event-stream")
+        if streamed:
+            stream = StreamReader(reader, hides_usage=self.body.hides_usage)
+            shown = stream.feed(recorded.body) + stream.end()
+        elif recorded.complete:
+            reader.read_whole(recorded.body)
+        found = self._counted(reader, None) if recorded.status < 300 else None
+        if found is None:
+            call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
+        elif not recorded.complete:
+            call.break_off("the recorded reply was not whole")
+        elif isinstance(found, Failure):
+            call.failure = found
+        if not recorded.status:  # it never came
+            break_off(self.request)
+            return await self._begin(502, {})
+        if not streamed and recorded.complete:
+            return await self._send(recorded.status, shown, {"Content-Type": recorded.content_type})
+        answer = await self._begin(recorded.status, {"Content-Type": recorded.content_type})
+        await answer.write(shown)
+        if recorded.complete:
+            await answer.write_eof()
+        else:
+            break_off(self.request)
+        return answer
+
+    async def _injected(self, fault: str) -> StreamResponse:
+        """A fault instead of a reply."""
+        self.call.excused = True
+        what = "the connection was dropped" if fault == DROP else f"HTTP {fault}"
+        self.call.failure = Failure("connection", f"{what}: {_FAULT_STATUS_TEXT}")
+        if fault == DROP:
+            from aiohttp.web import StreamResponse
+
+            break_off(self.request)
+            return StreamResponse()
+        return await self._send(int(fault), error_body(self.route.protocol, int(fault), _FAULT_STATUS_TEXT), {})
+
+    async def _error(self, status: int, message: str) -> StreamResponse:
+        headers = NOT_AGAIN if status == SPENT else {}
+        return await self._send(status, error_body(self.route.protocol, status, message), headers)
+
+    async def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> StreamResponse:
+        from aiohttp.web import Response
+
+        known = {"Content-Type": "application/json", **headers}
+        answer = Response(status=status, body=data, headers=known)
+        await answer.prepare(self.request)
+        self.reply = answer
+        await answer.write_eof()
+        return answer
+
+    async def _begin(self, status: int, headers: Mapping[str, str]) -> StreamResponse:
+        from aiohttp.web import StreamResponse
+
+        answer = self.reply = StreamResponse(status=status, headers=dict(headers))
+        await answer.prepare(self.request)
+        return answer
+
+
+def address(upstream: ModelUpstream, path: str, request: Request, token: str) -> Any:
+    """The URL of the API for a path, with the query that the agent sent, but for a key in it."""
+    from yarl import URL
+
+    query = [(name, value) for name, value in request.query.items() if name != "key" and token not in value]
+    url = URL(f"{upstream.base_url}{path}", encoded=True)
+    return url.update_query(query) if query else url
+
+
+def reason_of(error: Exception, upstream: ModelUpstream) -> str:
+    """Why there is no reply, without the key."""
+    return redacted(f"{type(error).__name__}: {error}".encode(), upstream).decode()
+
+
+async def bounded(content: Any, longest: int = LONGEST_REPLY) -> bytes | None:
+    """All that a stream of bytes gives; None where that is too much, as soon as that is known."""
+    data = bytearray()
+    async for chunk in content.iter_chunked(_CHUNK):
+        data += chunk
+        if len(data) > longest:
+            return None
+    return bytes(data)
+
+
+def _sent(data: bytes) -> bytes | BytesIO:
+    """A large body as a file, which is sent in pieces, so that other calls are not delayed."""
+    return data if len(data) <= _CHUNK else BytesIO(data)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

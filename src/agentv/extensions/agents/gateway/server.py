@@ -1,0 +1,204 @@
+"""The server of the gateway: answers requests with a live trial's token, on loopback and on Unix sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.extensions.agents.gateway.bodies import LONGEST, RefusedBodyError, read_body
+from agentv.extensions.agents.gateway.errors import NOT_AGAIN, SPENT, error_body
+from agentv.extensions.agents.gateway.forwarding import ForwardedCall, address, bounded, reason_of
+from agentv.extensions.agents.gateway.headers import returned_headers, sent_headers
+from agentv.extensions.agents.gateway.recording import KeptExchange, replayed_response
+from agentv.extensions.agents.gateway.redaction import redacted
+from agentv.extensions.agents.gateway.routes import Route, protocol_of, route_of, token_in
+from agentv.extensions.agents.gateway.session import TrialSession
+from agentv.model.values.exchange import ModelRequest
+from agentv.user_code.proxies import proxy_for
+from agentv.user_code.unix_sockets import listening_at
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+    from aiohttp.web import AppRunner, BaseSite, Request, Response, StreamResponse
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+class GatewayServer:
+    """Listens from `start` to `stop`. Used from one event loop.
+
+    Attributes:
+        sessions: token → the live trial that it is of.
+        port: on 127.0.0.1.
+    """
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, TrialSession] = {}
+        self.port = 0
+        self._runner: AppRunner | None = None
+        self._client: ClientSession | None = None
+        self._sockets: dict[str, BaseSite] = {}
+
+    async def start(self) -> None:
+        """Listen on a free port of loopback.
+
+        Raises:
+            OSError: there is none.
+        """
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+        from aiohttp.web import Application, AppRunner, TCPSite
+
+        from agentv.user_code.connectors import unlimited_connector
+
+        app = Application(client_max_size=LONGEST)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = AppRunner(
+            app, access_log=None, logger=_silent(), handler_cancellation=True, shutdown_timeout=1.0
+        )
+        await self._runner.setup()
+        site = TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        self._client = ClientSession(
+            auto_decompress=False,
+            connector=unlimited_connector(),
+            cookie_jar=DummyCookieJar(),
+            timeout=ClientTimeout(total=None),
+            read_bufsize=1 << 18,
+        )
+
+    async def listen_on(self, path: str) -> None:
+        """Listen on a Unix socket as well, which only this user can open.
+
+        Raises:
+            OSError: the system refuses.
+        """
+        from aiohttp.web import SockSite
+
+        assert self._runner is not None  # noqa: S101  # it was started
+        site = SockSite(self._runner, listening_at(path))
+        await site.start()
+        _restrict(path)
+        self._sockets[path] = site
+
+    async def forget(self, session: TrialSession) -> None:
+        """Refuse a token from now on, and close the socket of its trial."""
+        self.sessions.pop(session.access.token, None)
+        await self._leave(session.access.socket)
+
+    async def _leave(self, path: str) -> None:
+        site = self._sockets.pop(path, None)
+        if site is not None:
+            await site.stop()
+            _remove(path)
+
+    async def stop(self) -> None:
+        """Close everything."""
+        runner, self._runner = self._runner, None
+        client, self._client = self._client, None
+        self.sessions.clear()
+        for path in tuple(self._sockets):
+            await self._leave(path)
+        if runner is not None:
+            await runner.cleanup()
+        if client is not None:
+            await client.close()
+
+    async def _handle(self, request: Request) -> StreamResponse:
+        path = request.rel_url.raw_path
+        session = self._session(request)
+        if session is None:
+            return _refusal(path, 401, "this gateway of agentv takes only the token of a running trial")
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            return _refusal(path, 426, "WebSockets are not supported: use HTTP")
+        route = route_of(request.method, path)
+        if route is None or route.protocol != session.upstream.protocol:
+            what = f"{request.method} {path}"[:200]
+            return _refusal(path, 404, f"the gateway of agentv does not forward {what} for this trial")
+        task = asyncio.current_task()
+        if task is not None:
+            session.running.add(task)
+        try:
+            return await self._forwarded(request, route, session)
+        finally:
+            session.running.discard(task)
+
+    def _session(self, request: Request) -> TrialSession | None:
+        """The trial whose token a request carries; None too where a page of a browser was led here by its name."""
+        host = request.headers.get("Host", "")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name.lower() not in _LOOPBACK:
+            return None
+        found = (self.sessions.get(token) for token in token_in(request.headers, request.query))
+        return next((session for session in found if session is not None), None)
+
+    async def _forwarded(self, request: Request, route: Route, session: TrialSession) -> StreamResponse:
+        data = await bounded(request.content, LONGEST) if (request.content_length or 0) <= LONGEST else None
+        if data is None:
+            return _refusal(request.path, 413, f"the body is larger than {LONGEST:,} bytes")
+        assert self._client is not None  # noqa: S101  # it was started
+        if session.refusal is not None:
+            return _refusal(request.path, SPENT, session.refusal.message)
+        if route.api is None:
+            return await self._other(request, route, session, data)
+        try:
+            body = read_body(data, route)
+        except RefusedBodyError as error:
+            return _refusal(request.path, 400, f"not forwarded: {error}")
+        call = session.begin(body)
+        return await ForwardedCall(session, self._client, request, route, body, call).answered()
+
+    async def _other(self, request: Request, route: Route, session: TrialSession, data: bytes) -> StreamResponse:
+        """A request that is no model call, such as one that counts tokens: passed on as it is, once."""
+        from aiohttp import ClientError
+        from aiohttp.web import Response
+
+        assert self._client is not None  # noqa: S101  # it was started
+        upstream, token, exchanges = session.upstream, session.access.token, session.trial.exchanges
+        asked = ModelRequest(route.protocol, request.method, route.path, data)
+        if exchanges is not None and exchanges.replays:
+            return replayed_response(exchanges, asked, request)
+        kept = KeptExchange.begin(exchanges, asked)
+        url = address(upstream, route.path, request, token)
+        try:
+            async with self._client.request(
+                request.method,
+                url,
+                data=data or None,
+                headers=sent_headers(request, upstream, token),
+                proxy=proxy_for(str(url)),
+                allow_redirects=False,
+                skip_auto_headers=("User-Agent",),
+            ) as reply:
+                found = redacted(await bounded(reply.content) or b"", upstream)
+                kept.keep(reply.status, reply.headers.get("Content-Type", ""), found)
+                return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
+        except (ClientError, OSError, ValueError) as error:
+            return _refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
+
+
+def _silent() -> logging.Logger:
+    """A logger that prints nothing: what an agent sends wrongly is answered, and is no concern of the terminal."""
+    logger = logging.getLogger("agentv.extensions.agents.gateway")
+    logger.propagate = False
+    logger.addHandler(logging.NullHandler())
+    return logger
+
+
+def _restrict(socket: str) -> None:
+    Path(socket).chmod(0o600)
+
+
+def _remove(socket: str) -> None:
+    with suppress(OSError):
+        Path(socket).unlink(missing_ok=True)
+
+
+def _refusal(path: str, status: int, message: str) -> Response:
+    from aiohttp.web import Response
+
+    body = error_body(protocol_of(path), status, message)
+    return Response(status=status, body=body, content_type="application/json", headers=dict(NOT_AGAIN))

@@ -1,0 +1,211 @@
+"""The model calls of one trial's agent: what they used, and why the trial may not count."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from agentv.extensions.agents.gateway.bodies import CallBody
+from agentv.extensions.agents.gateway.faults import FaultPlan
+from agentv.extensions.agents.gateway.ports import GatewayTrial, ModelApis, ModelCalls
+from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
+from agentv.model.values.response import CallFailure, Failure
+from agentv.model.values.trace import UsageStep
+from agentv.model.values.usage import TokenUsage
+
+UNREACHED = "agent-api"
+"""Code of a trial whose agent could not reach its model in the end."""
+
+BROKEN_OFF = "connection"
+"""Code of a call that the agent gave up."""
+
+ENDED_BEFORE = "cancelled"
+"""Code of a call that had not ended when its trial did."""
+
+_REFUSED_KEY = frozenset({401, 402, 403})
+
+
+@dataclass(slots=True)
+class CountedCall:
+    """One model call, from the request of the agent on.
+
+    Attributes:
+        number: within the trial, from 1.
+        failure: why it gave no answer, or its last attempt so far did not; None: nothing is wrong.
+        excused: the failure is none of the API: a fault that the target asks for, or the agent ended the call.
+        ended: nothing more comes.
+        offers_tools: it is of the agent's own work: calls beside it, such as for a title, offer the model no tools.
+        finish: why the model ended, in the words of its API; empty: the API does not say.
+        surcharged: it was billed beside its tokens at the list price, too: its cost is higher than `cost_usd`.
+    """
+
+    number: int
+    model: str
+    started_ms: float
+    failure: Failure | None = None
+    excused: bool = False
+    tokens: TokenUsage | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+    ended: bool = False
+    offers_tools: bool = False
+    finish: str = ""
+    surcharged: bool = False
+
+    def break_off(self, why: str, code: str = BROKEN_OFF) -> None:
+        """The call was given up by whoever made it."""
+        if self.failure is None:
+            self.failure, self.excused = Failure(code, why), True
+
+    def step(self) -> UsageStep:
+        """The call as a step of the trace."""
+        error = None if self.failure is None else self.failure.message
+        return UsageStep(
+            self.model or None,
+            self.tokens,
+            self.cost_usd,
+            self.started_ms,
+            self.duration_ms,
+            error if self.ended else "it has not ended",
+            evidence="gateway",
+        )
+
+
+@dataclass(slots=True)
+class TrialSession:
+    """One trial at the gateway, a `GatewaySession`.
+
+    Attributes:
+        limits: admits its calls.
+        forget: takes its token out of the gateway, and closes its socket.
+        spent: gets each call that has ended.
+    """
+
+    access: GatewayAccess
+    upstream: ModelUpstream
+    trial: GatewayTrial
+    limits: ModelCalls
+    apis: ModelApis
+    clock: Callable[[], float]
+    forget: Callable[[TrialSession], Awaitable[None]]
+    spent: Callable[[CountedCall], None]
+    retried: frozenset[int] = frozenset()
+    running: set[asyncio.Task[object]] = field(default_factory=set)
+    calls: list[CountedCall] = field(default_factory=list)
+    closed: bool = False
+    _refusal: Failure | None = None
+    _refused: asyncio.Event = field(default_factory=asyncio.Event)
+    _began: float = field(init=False)
+    faults: FaultPlan = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+        trial = self.trial
+        key = trial.key or f"{trial.case_id}\0{trial.target}\0{trial.variant}\0{trial.sample}"
+        self.faults = FaultPlan(self.upstream.faults, key)
+
+    def begin(self, body: CallBody) -> CountedCall:
+        """A call begins."""
+        tools = bool(body.values.get("tools"))
+        call = CountedCall(len(self.calls) + 1, body.model, self._now_ms(), offers_tools=tools)
+        self.calls.append(call)
+        return call
+
+    def end(self, call: CountedCall) -> None:
+        """A call has ended; a second time nothing happens."""
+        if call.ended:
+            return
+        call.duration_ms = round(self._now_ms() - call.started_ms, 3)
+        call.ended = True
+        self.spent(call)
+
+    def refuse(self, failure: Failure) -> None:
+        """Make no more calls of this trial, which cannot count."""
+        self._refusal = self._refusal or failure
+        self._refused.set()
+
+    @property
+    def refusal(self) -> Failure | None:
+        """Why no more calls are made; None: they are."""
+        return self._refusal
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the trial cannot count: its calls are refused, or the last of them gave no whole answer."""
+        if self._refusal is not None:
+            return self._refusal
+        call = next((one for one in reversed(self.calls) if not one.excused), None)
+        if call is not None:
+            return self._unfinished() if call.failure is None else self._unreached(call, call.failure)
+        if not self.abandoned:
+            return None
+        return CallFailure(UNREACHED, f"the agent broke off all of its {len(self.calls)} model calls")
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the agent broke off all of its calls, as one does that is ended at a limit."""
+        codes = {one.failure.code for one in self.calls if one.failure is not None}
+        excused = self._refusal is None and all(one.excused for one in self.calls)
+        return excused and BROKEN_OFF in codes and ENDED_BEFORE not in codes
+
+    def _unfinished(self) -> Failure | None:
+        """Why the model's last reply is no whole answer: agents use what there is of it, and do not all say so."""
+        replies = [one for one in self.calls if one.failure is None]
+        own = [one for one in replies if one.offers_tools] or replies
+        return self.apis.ending(own[-1].finish) if own else None
+
+    def _unreached(self, call: CountedCall, failure: Failure) -> Failure:
+        message = f"the agent's last call of its model (call {call.number}) failed: {failure.message}"
+        if not isinstance(failure, CallFailure):
+            return CallFailure(UNREACHED, message, failure.retryable)
+        stops = failure.stops and failure.status in _REFUSED_KEY
+        return replace(failure, code=UNREACHED, message=message, stops=stops, attempts=())
+
+    def usages(self) -> tuple[UsageStep, ...]:
+        """The model calls so far."""
+        return tuple(call.step() for call in self.calls)
+
+    def notes(self) -> tuple[str, ...]:
+        """What is noteworthy of the calls."""
+        found: list[str] = []
+        if not self.calls:
+            found.append("the agent called no model through the gateway, so its tokens and cost are unknown")
+        unknown = sum(call.ended and call.tokens is None and call.failure is None for call in self.calls)
+        if unknown:
+            found.append(f"the model's API reported no usage for {unknown} of {len(self.calls)} calls")
+        dearer = sum(call.surcharged for call in self.calls)
+        if dearer:
+            what = "were billed at a dearer tier, or used tools of the provider"
+            found.append(f"{dearer} of {len(self.calls)} model calls {what}, which their cost does not include")
+        if self.trial.exchanges is not None:
+            found += self.trial.exchanges.notes()
+        return tuple(found)
+
+    async def failed(self) -> None:
+        """Return when no more calls are made."""
+        await self._refused.wait()
+
+    async def close(self) -> None:
+        """End the calls that are still running; the token is refused from now on."""
+        if self.closed:
+            return
+        self.closed = True
+        await self.forget(self)
+        running = tuple(self.running)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=5)
+        for call in self.calls:
+            if not call.ended:
+                call.break_off("it had not ended when the trial did", ENDED_BEFORE)
+                self.end(call)
+        failure = self.failure
+        if isinstance(failure, CallFailure) and failure.stops:
+            self.limits.stop(failure)
+
+    def _now_ms(self) -> float:
+        return round((self.clock() - self._began) * 1000, 3)

@@ -1,0 +1,187 @@
+"""Usage that a model API reports: read out of a stream while it passes, or out of a whole reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agentv.extensions.agents.gateway.events import EventSplitter, data_of
+from agentv.extensions.agents.gateway.routes import Api
+from agentv.extensions.agents.gateway.surcharges import is_surcharged
+from agentv.model.values.values import Json
+
+_decode = msgspec.json.Decoder().decode
+_ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+
+_ANSWERS: dict[Api, tuple[str, ...]] = {
+    "chat": ("choices",),
+    "responses": ("output", "status"),
+    "messages": ("content",),
+    "gemini": ("candidates", "promptFeedback"),
+    "embeddings": ("data", "embeddings", "embedding"),
+}
+"""API → keys of which a whole reply has one."""
+
+
+class ReplyReader:
+    """What one reply says of itself.
+
+    Attributes:
+        usage: as the API reports it, merged over its events; None: it reports none.
+        model: that answered; empty: the API does not say.
+        error: of an API that fails after it has begun to reply.
+        complete: the reply has its own end.
+        surcharged: it was billed beside its tokens at the list price, too.
+        finish: why the model ended, in the words of its API; empty: the API does not say.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self.usage: dict[str, Json] | None = None
+        self.model = ""
+        self.error: str | None = None
+        self.complete = False
+        self.finish = ""
+        self.surcharged = False
+        self._api = api
+
+    def read_whole(self, body: bytes) -> None:
+        """Take a reply that is not streamed."""
+        try:
+            found = _decode(body)
+        except msgspec.DecodeError:
+            self.error = "the reply is not JSON"
+            return
+        for one in _listed(found):
+            self._read(one)
+        self.complete = any(isinstance(one, dict) and self._answers(one) for one in _listed(found))
+        if not self.complete and self.error is None:
+            self.error = "the reply has no answer"
+
+    def _answers(self, found: dict[str, Any]) -> bool:
+        """Whether an object has what a reply of its API always has."""
+        return any(name in found for name in _ANSWERS[self._api])
+
+    def read_event(self, data: bytes) -> bool:
+        """Take the data of an event; returns whether it tells of usage and of nothing else."""
+        if data == b"[DONE]":
+            self.complete = True
+            return False
+        try:
+            found = _decode(data)
+        except msgspec.DecodeError:
+            return False
+        return self._read(found)
+
+    def _read(self, found: Any) -> bool:
+        if not isinstance(found, dict):
+            return False
+        self.surcharged = self.surcharged or is_surcharged(found)
+        if self._api == "messages":
+            self._message(found)
+        elif self._api == "responses":
+            self._response(found)
+        elif self._api == "gemini" or "usageMetadata" in found:
+            self._gemini(found)
+        else:
+            return self._chat(found)
+        return False
+
+    def _chat(self, found: dict[str, Any]) -> bool:
+        self._note(found, "usage", "model")
+        choices = found.get("choices")
+        self._finish(choices, "finish_reason")
+        return choices == [] and isinstance(found.get("usage"), dict)
+
+    def _response(self, found: dict[str, Any]) -> None:
+        kind, inner = found.get("type"), found.get("response")
+        details = (inner if isinstance(inner, dict) else found).get("incomplete_details")
+        self._finish([details], "reason", is_end=False)
+        if not isinstance(inner, dict):
+            self._note(found, "usage", "model")
+            if kind == "error":
+                self.error = self.error or _words(found)
+            elif found.get("status") == "failed":
+                self.error = self.error or "the response failed"
+            return
+        self._note(inner, "usage", "model")
+        if isinstance(kind, str) and kind in _ENDED:
+            self.complete = True
+            if kind == "response.failed":
+                self.error = self.error or "the response failed"
+
+    def _message(self, found: dict[str, Any]) -> None:
+        inner, delta = found.get("message"), found.get("delta")
+        self._finish([found, delta], "stop_reason", is_end=False)
+        self._note(
+            inner if isinstance(inner, dict) and found.get("type") == "message_start" else found, "usage", "model"
+        )
+        if found.get("type") == "message_stop":
+            self.complete = True
+
+    def _gemini(self, found: dict[str, Any]) -> None:
+        self._note(found, "usageMetadata", "modelVersion")
+        candidates, feedback = found.get("candidates"), found.get("promptFeedback")
+        self._finish(candidates, "finishReason")
+        self._finish([feedback], "blockReason")
+
+    def _finish(self, places: Any, key: str, *, is_end: bool = True) -> None:
+        """Take the reason why the model ended, where a place names one; `is_end`: nothing follows it."""
+        for one in places if isinstance(places, list) else ():
+            reason = one.get(key) if isinstance(one, dict) else None
+            if reason:
+                self.complete = self.complete or is_end
+                self.finish = reason if isinstance(reason, str) else self.finish
+
+    def _note(self, found: dict[str, Any], usage: str, model: str) -> None:
+        """Take the usage, the model and the error that an object names."""
+        told, name, error = found.get(usage), found.get(model), found.get("error")
+        if isinstance(told, dict):
+            known = {key: value for key, value in told.items() if value is not None}
+            self.usage = known if self.usage is None else {**self.usage, **known}
+        if isinstance(name, str) and name:
+            self.model = name
+        if error:
+            self.error = self.error or _words(error)
+
+
+class StreamReader:
+    """Reads a stream of events while it passes.
+
+    Args:
+        reader: gets what the events say.
+        hides_usage: an event that tells of usage and of nothing else is left out: the agent has not asked for it.
+    """
+
+    def __init__(self, reader: ReplyReader, *, hides_usage: bool = False) -> None:
+        self._reader = reader
+        self._hides_usage = hides_usage
+        self._splitter = EventSplitter()
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What of the stream so far is passed on.
+
+        Raises:
+            TooLongEventError: an event is longer than it may be.
+        """
+        events = self._splitter.feed(chunk)
+        shown = [event for event in events if not self._reader.read_event(data_of(event))] if events else []
+        return b"".join(shown) if self._hides_usage else chunk
+
+    def end(self) -> bytes:
+        """What is left: some servers leave out the last empty line."""
+        rest = self._splitter.rest()
+        hidden = self._reader.read_event(data_of(rest)) if rest.strip() else False
+        return rest if self._hides_usage and not hidden else b""
+
+
+def _listed(found: Any) -> list[Any]:
+    """The objects of a whole reply: Gemini streams a list where nobody asks for events."""
+    return found if isinstance(found, list) else [found]
+
+
+def _words(error: Json) -> str:
+    text = error.get("message") if isinstance(error, Mapping) else error
+    return str(text or "the API reports an error without a message")[:500]

@@ -1,0 +1,156 @@
+"""Scripted tools of trials: started, reached by agents, read afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+from agentv.extensions.agents.scripted_tools.functions import checked
+from agentv.extensions.agents.scripted_tools.joined import joined
+from agentv.extensions.agents.scripted_tools.tool_calls import ToolCalls
+from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
+from agentv.model.suite.workspace import Network
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import ToolCallStep, Trace
+from agentv.model.values.values import JsonObject
+from agentv.ports import Executor
+from agentv.registry.extras import missing_extra
+from agentv.user_code.processes.leftovers import temporary_prefix
+from agentv.user_code.unix_sockets import listening_at
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.scripted_tools.mcp_server import HttpServer, SocketServer
+
+_RELAY = Path(__file__).with_name("relay.py")
+_HIDDEN_DIRECTORY = ".agentv-tools-"
+
+
+class LocalScriptedTools:
+    """Starts scripted tools in this process. Functions of users run in workers."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    async def start(
+        self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = "", network: Network = "host"
+    ) -> RunningTools | Failure:
+        """Tools that answer; why they do not.
+
+        Args:
+            servers: of the case.
+            env: what the suite sets; functions run in our own environment.
+            directory: absolute, reachable by the agent under the same path; empty: a temporary one is made.
+            network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
+        """
+        del env
+        missing = missing_extra("mcp", "agents", "serving scripted tools")
+        if missing is not None:
+            return Failure("cannot-load", f"{missing.message}; {missing.hint}")
+        failure = await self._unfit(servers)
+        if failure is not None:
+            return failure
+        running = RunningTools(servers, self._executor)
+        try:
+            await running.open(directory, network)
+        except OSError as error:
+            await running.close()
+            return Failure("cannot-start", f"the scripted tools cannot listen: {error}")
+        except BaseException:
+            await running.close()
+            raise
+        return running
+
+    async def _unfit(self, servers: Sequence[ScriptedServer]) -> Failure | None:
+        """Why one of the functions cannot be called."""
+        for tool in (tool for server in servers for tool in server.tools if tool.function):
+            failure = await checked(tool, self._executor)
+            if failure is not None:
+                return failure
+        return None
+
+
+class RunningTools:
+    """The scripted tools of one trial."""
+
+    def __init__(self, servers: Sequence[ScriptedServer], executor: Executor) -> None:
+        began = time.monotonic()
+        self._scripted = servers
+        self._calls = {one.name: ToolCalls(one, executor, began) for one in servers}
+        self._listening: list[SocketServer | HttpServer] = []
+        self._directory = ""
+        self.servers: tuple[McpServer, ...] = ()
+        self.forwards: dict[int, str] = {}
+
+    async def open(self, directory: str, network: Network = "host") -> None:
+        """Listen. What the agent starts is a relay to a socket; the tools themselves stay here.
+
+        Raises:
+            OSError: that is not possible.
+        """
+        from agentv.extensions.agents.scripted_tools.mcp_server import HttpServer, SocketServer, server_of
+
+        made: list[McpServer] = []
+        for number, one in enumerate(self._scripted):
+            server = server_of(one, self._calls[one.name])
+            if one.transport == "http" and network != "loopback":
+                http = HttpServer(server)
+                self._listening.append(http)
+                made.append(McpServer(one.name, "http", url=await http.start()))
+                continue
+            relay, path = self._relay(directory), f"{self._directory}/{number}"
+            if one.transport == "http":
+                http, port = HttpServer(server), FIRST_SANDBOX_PORT + number
+                self._listening.append(http)
+                made.append(McpServer(one.name, "http", url=await http.start(listening_at(path), port)))
+                self.forwards[port] = path
+                continue
+            sockets = SocketServer(server)
+            self._listening.append(sockets)
+            await sockets.start(listening_at(path))
+            made.append(McpServer(one.name, command=(_python(), "-I", "-S", relay, path)))
+        self.servers = tuple(made)
+
+    def _relay(self, directory: str) -> str:
+        """Path of the relay, beside the sockets."""
+        relay = Path(self._directory, "relay.py")
+        if not self._directory:
+            prefix = _HIDDEN_DIRECTORY if directory else temporary_prefix()
+            self._directory = mkdtemp(prefix=prefix, dir=directory or None)
+            relay = Path(self._directory, "relay.py")
+            shutil.copyfile(_RELAY, relay)
+        return str(relay)
+
+    def calls(self) -> tuple[ToolCallStep, ...]:
+        """The calls that reached the tools, in order."""
+        found = (step for calls in self._calls.values() for step in calls.record)
+        return tuple(sorted(found, key=lambda step: step.started_ms or 0.0))
+
+    def joined(self, trace: Trace | None) -> Trace:
+        """The agent's trace with these calls."""
+        return joined(trace, self.calls(), tuple(self._calls))
+
+    def unlisted(self) -> tuple[str, ...]:
+        """The servers that the agent never asked for their tools."""
+        return tuple(name for name, calls in self._calls.items() if not (calls.listed or calls.record))
+
+    def state(self) -> JsonObject:
+        """Server name → the state that its functions kept."""
+        return {name: calls.state for name, calls in self._calls.items()}
+
+    async def close(self) -> None:
+        """Listen no more, and remove the sockets."""
+        await asyncio.gather(*(one.close() for one in self._listening))
+        self._listening.clear()
+        if self._directory:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _python() -> str:
+    """A Python that agents can start too: the one on PATH, which sandboxes show; else this one."""
+    return shutil.which("python3") or sys.executable

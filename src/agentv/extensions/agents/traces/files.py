@@ -1,0 +1,307 @@
+"""The files of a trace: `trace.json`, and the native stream beside it as it came.
+
+`trace.json` is one object: `version`, then the attributes of `Trace`, `native` (the name of the file with the native
+stream), and `steps`, each an object with `type` and on a line of its own. `docs/reference/traces.md` describes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from agentv.extensions.agents.traces.json_text import TOO_DEEP, plain, text
+from agentv.model.values.message import Role
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import (
+    TRACE_VERSION,
+    Evidence,
+    MessageStep,
+    PermissionStep,
+    Step,
+    ToolCallStep,
+    ToolStatus,
+    Trace,
+    UsageStep,
+)
+from agentv.model.values.usage import TokenUsage
+
+TRACE_FILE = "trace.json"
+LARGEST_FILE = 256_000_000
+"""Bytes up to which a trace.json is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFiles:
+    """Where a trace lies; `native_path` is None where it came without a native stream. `sha256`: of `trace.json`."""
+
+    trace_path: str
+    native_path: str | None = None
+    sha256: str = ""
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Message(msgspec.Struct, tag="message", tag_field="type", omit_defaults=True):
+    role: Role
+    text: str
+    reasoning: str | None = None
+    started_ms: float | None = None
+    parent: str | None = None
+
+
+class _ToolCall(msgspec.Struct, tag="tool_call", tag_field="type", omit_defaults=True):
+    name: str
+    native_name: str = ""
+    id: str | None = None
+    arguments: dict[str, Any] = {}
+    status: ToolStatus = "unknown"
+    result: Any = None
+    error: str | None = None
+    started_ms: float | None = None
+    duration_ms: float | None = None
+    parent: str | None = None
+    evidence: Evidence = "agent"
+
+
+class _Tokens(msgspec.Struct, omit_defaults=True):
+    input: _Count | None = None
+    output: _Count | None = None
+    total: _Count | None = None
+    cached: _Count | None = None
+    reasoning: _Count | None = None
+
+
+class _Usage(msgspec.Struct, tag="usage", tag_field="type", omit_defaults=True):
+    model: str | None = None
+    tokens: _Tokens | None = None
+    cost_usd: float | None = None
+    started_ms: float | None = None
+    duration_ms: float | None = None
+    error: str | None = None
+    parent: str | None = None
+    evidence: Evidence = "agent"
+
+
+class _Permission(msgspec.Struct, tag="permission", tag_field="type", omit_defaults=True):
+    tool: str
+    allowed: bool
+    reason: str | None = None
+    started_ms: float | None = None
+    parent: str | None = None
+
+
+_Step = _Message | _ToolCall | _Usage | _Permission
+
+
+class _Document(msgspec.Struct, kw_only=True):
+    version: int
+    source: str = ""
+    agent: str = ""
+    agent_version: str = ""
+    session_id: str = ""
+    stop_reason: str = ""
+    error: str = ""
+    session_cost_usd: float | None = None
+    duration_ms: float | None = None
+    partial: str = ""
+    metadata: dict[str, Any] = {}
+    native: str = ""
+    steps: msgspec.Raw
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_document = msgspec.json.Decoder(_Document).decode
+_decode_step: Any = msgspec.json.Decoder(_Step).decode
+_split = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def write(trace: Trace, directory: str | Path) -> TraceFiles:
+    """Write `trace.json` and the native stream into a directory, which is made. Older ones are replaced.
+
+    What UTF-8 or JSON cannot say is replaced: halves of surrogate pairs by U+FFFD, infinities by null.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    native = _native_name(trace) if trace.native else ""
+    if native:
+        _replace_file(folder / native, trace.native)
+    content = document(trace)
+    _replace_file(folder / TRACE_FILE, content)
+    digest = sha256(content).hexdigest()
+    return TraceFiles(str(folder / TRACE_FILE), str(folder / native) if native else None, digest)
+
+
+def document(trace: Trace) -> bytes:
+    """The content of `trace.json`."""
+    head = {
+        "version": TRACE_VERSION,
+        "source": text(trace.source),
+        "agent": text(trace.agent),
+        "agent_version": text(trace.agent_version),
+        "session_id": text(trace.session_id),
+        "stop_reason": text(trace.stop_reason),
+        **({"error": text(trace.error)} if trace.error else {}),
+        **({} if trace.session_cost_usd is None else {"session_cost_usd": plain(trace.session_cost_usd)}),
+        "duration_ms": plain(trace.duration_ms),
+        "partial": text(trace.partial),
+        "metadata": plain(trace.metadata, cut=True),
+        "native": _native_name(trace),
+    }
+    lines = b"".join(b'  "%s": %s,\n' % (name.encode(), _encode(value)) for name, value in head.items())
+    rows = b",\n".join(b"    " + _encode(_plain_step(step)) for step in trace.steps)
+    return b"{\n" + lines + (b'  "steps": [\n' + rows + b"\n  ]\n}\n" if rows else b'  "steps": []\n}\n')
+
+
+def one_line_document(trace: Trace) -> str:
+    """The content of `trace.json` on one line."""
+    return _encode(msgspec.json.decode(document(trace))).decode()
+
+
+def read(path: str | Path, *, native: bool = False) -> Trace | Failure:
+    """The trace in a file; `bad-trace` with the line where it is wrong.
+
+    Args:
+        path: of a `trace.json`.
+        native: read the native stream beside it, too.
+    """
+    place = Path(path)
+    try:
+        if place.stat().st_size > LARGEST_FILE:
+            return Failure("bad-trace", f"{place.name} is larger than {LARGEST_FILE / 1_000_000:g} MB")
+        trace = parse(place.read_bytes(), place.name)
+        if native and isinstance(trace, Trace) and trace.native_name:
+            return replace(trace, native=place.with_name(trace.native_name).read_bytes())
+    except OSError as error:
+        return Failure("bad-trace", f"cannot read {Path(error.filename or place).name}: {error.strerror}")
+    return trace
+
+
+def parse(data: bytes, name: str = TRACE_FILE) -> Trace | Failure:
+    """The trace in the content of a `trace.json`; `name` stands in messages."""
+    try:
+        found = _decode_document(data)
+        rows = _split(found.steps)
+    except RecursionError:
+        return Failure("bad-trace", f"{name}: {TOO_DEEP}")
+    except ValueError as error:
+        return _failure(name, _line_of(data, str(error)), str(error))
+    if found.version > TRACE_VERSION:
+        message = f"its version is {found.version}; this agentv reads up to {TRACE_VERSION}"
+        return _failure(name, _line_of(data, "$.version"), message)
+    if found.native and found.native != Path(found.native).name:
+        return _failure(name, _line_of(data, "$.native"), "'native' must be the name of a file beside it")
+    steps: list[Step] = []
+    end = max(data.rfind(b'"steps"'), 0)
+    for row in rows:
+        raw = bytes(row)
+        begin = data.find(raw, end)
+        end = begin + len(raw)
+        try:
+            steps.append(_step_of(_decode_step(raw)))
+        except (ValueError, RecursionError) as error:
+            line = data.count(b"\n", 0, max(begin, 0)) + 1
+            return _failure(name, line, TOO_DEEP if isinstance(error, RecursionError) else str(error))
+    return _trace_of(found, tuple(steps))
+
+
+def _failure(name: str, line: int, message: str) -> Failure:
+    return Failure("bad-trace", f"{name}:{line}: {message.replace('JSON is malformed: ', '')}")
+
+
+def _line_of(data: bytes, message: str) -> int:
+    """The line that a message of msgspec is about: it names a byte, or the path of a key."""
+    byte = re.search(r"\(byte (\d+)\)", message)
+    key = re.search(r"\$\.(\w+)", message)
+    at = len(data.rstrip()) if "truncated" in message else 0
+    if byte is not None:
+        at = int(byte[1])
+    elif key is not None:
+        at = max(data.find(b'"%s"' % key[1].encode()), 0)
+    return data.count(b"\n", 0, at) + 1
+
+
+def _trace_of(found: _Document, steps: tuple[Step, ...]) -> Trace:
+    return Trace(
+        steps=steps,
+        source=found.source,
+        agent=found.agent,
+        agent_version=found.agent_version,
+        session_id=found.session_id,
+        stop_reason=found.stop_reason,
+        error=found.error,
+        session_cost_usd=found.session_cost_usd,
+        duration_ms=found.duration_ms,
+        metadata=plain(found.metadata, cut=True),
+        native_name=found.native,
+        partial=found.partial,
+    )
+
+
+def _step_of(row: _Step) -> Step:
+    """The step that a row holds.
+
+    Raises:
+        ValueError: it is nested too deeply.
+    """
+    values = {name: getattr(row, name) for name in row.__struct_fields__}
+    if isinstance(row, _Message):
+        return MessageStep(**values)
+    if isinstance(row, _Permission):
+        return PermissionStep(**values)
+    if isinstance(row, _ToolCall):
+        values.update(arguments=plain(row.arguments), result=plain(row.result))
+        return ToolCallStep(**values)
+    tokens = row.tokens
+    counts = None if tokens is None else TokenUsage(*msgspec.structs.astuple(tokens))
+    return UsageStep(**{**values, "tokens": counts})
+
+
+_ROWS: Mapping[type, type[msgspec.Struct]] = {
+    MessageStep: _Message,
+    ToolCallStep: _ToolCall,
+    UsageStep: _Usage,
+    PermissionStep: _Permission,
+}
+
+
+def _plain_step(step: Step) -> msgspec.Struct:
+    values = {name: _plain_value(one) for name, one in msgspec.structs.asdict(step).items()}
+    return _ROWS[type(step)](**values)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, TokenUsage):
+        return _Tokens(*map(plain, msgspec.structs.astuple(value)))
+    return plain(value, cut=True)
+
+
+def _native_name(trace: Trace) -> str:
+    """The name of the file with the native stream: never one in another directory, nor that of `trace.json`."""
+    name = Path(text(trace.native_name)).name.replace("\0", "")
+    if not trace.native and not name:
+        return ""
+    return f"native-{name}" if name in ("", TRACE_FILE) else name
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read, as a whole or not at all. A link in its place is not followed."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    new.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)

@@ -1,0 +1,250 @@
+"""Traces as OTLP, by OpenTelemetry's conventions for generative AI: JSON, and protobuf by opentelemetry's own package.
+
+A trace becomes a span `invoke_agent`, with a span `chat` for each model call and a span `execute_tool` for each call of
+a tool. What the conventions have no name for is under `agentv.`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentv.extensions.agents.traces.json_text import compact
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep
+from agentv.model.values.values import Json, JsonObject
+from agentv.version import __version__
+
+_SCHEMA = "https://opentelemetry.io/schemas/1.37.0"
+_INTERNAL, _CLIENT = 1, 3
+_FAILED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOrigin:
+    """Where a trace comes from.
+
+    Attributes:
+        key: of the trial; ids of spans are made of it, so that the same trial has the same ids.
+        began_ms: of the epoch.
+        attributes: of the outermost span, such as `agentv.case.id`.
+    """
+
+    key: str
+    began_ms: float = 0.0
+    attributes: JsonObject | None = None
+
+
+def otlp_of(traces: Sequence[tuple[Trace, TraceOrigin]]) -> dict[str, Json]:
+    """The traces as one document of OTLP in JSON."""
+    return {"resourceSpans": [_resource(trace, origin) for trace, origin in traces]}
+
+
+def protobuf_of(document: Mapping[str, Json]) -> bytes | Failure:
+    """A document of OTLP as protobuf (`TracesData`); a Failure where the library is not there."""
+    try:
+        from google.protobuf.json_format import ParseDict
+        from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+    except ImportError:
+        return Failure("missing-extra", "OTLP in protobuf needs a library: pip install 'agentv[otel]'")
+    found: bytes = ParseDict(_with_base64_ids(document), TracesData()).SerializeToString()
+    return found
+
+
+def _with_base64_ids(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_base64_ids(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    ids = ("traceId", "spanId", "parentSpanId")
+    return {key: _base64(one) if key in ids else _with_base64_ids(one) for key, one in value.items()}
+
+
+def _base64(digits: str) -> str:
+    return base64.b64encode(bytes.fromhex(digits)).decode()
+
+
+def _resource(trace: Trace, origin: TraceOrigin) -> dict[str, Json]:
+    about = {"service.name": trace.agent or "unknown_service", "service.version": trace.agent_version}
+    scope: Json = {"name": "agentv", "version": __version__}
+    return {
+        "resource": {"attributes": _attributes(about)},
+        "scopeSpans": [{"scope": scope, "spans": _Writer(trace, origin).spans(), "schemaUrl": _SCHEMA}],
+    }
+
+
+class _Writer:
+    """Writes the spans of one trace."""
+
+    def __init__(self, trace: Trace, origin: TraceOrigin) -> None:
+        self._trace = trace
+        self._origin = origin
+        self._trace_id = _digest(origin.key, 32)
+        self._root = self._span_id("root")
+        self._of_calls = {
+            step.id: self._span_id(f"step {place}")
+            for place, step in enumerate(trace.steps)
+            if isinstance(step, ToolCallStep) and step.id is not None
+        }
+        self._spans: list[dict[str, Json]] = []
+        self._events: list[dict[str, Json]] = []
+        self._given: list[MessageStep] = []
+        self._now = 0.0
+
+    def spans(self) -> list[Json]:
+        """The outermost span, then those of the steps in their order."""
+        steps = self._trace.steps
+        place = 0
+        while place < len(steps):
+            step = steps[place]
+            following = steps[place + 1] if place + 1 < len(steps) else None
+            self._now = self._now if step.started_ms is None else step.started_ms
+            if isinstance(step, ToolCallStep):
+                self._tool(step, place)
+            elif isinstance(step, PermissionStep):
+                self._permission(step)
+            elif isinstance(step, UsageStep):
+                said = _said_by(step, following)
+                self._model(step, said, place)
+                place += said is not None
+            elif step.role == "assistant":
+                self._model(None, step, place)
+            else:
+                self._given.append(step)
+            place += 1
+        return [self._outermost(), *self._spans]
+
+    def _outermost(self) -> dict[str, Json]:
+        trace = self._trace
+        about: dict[str, Json] = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": trace.agent,
+            "gen_ai.agent.version": trace.agent_version,
+            "gen_ai.conversation.id": trace.session_id,
+            "gen_ai.input.messages": _messages(self._given) if self._given else "",
+            "agentv.source": trace.source,
+            "agentv.stop_reason": trace.stop_reason,
+            "agentv.session_cost_usd": trace.session_cost_usd,
+            "agentv.partial": trace.partial,
+            **(self._origin.attributes or {}),
+        }
+        name = f"invoke_agent {trace.agent}".strip()
+        span = self._span(self._root, "", name, 0.0, trace.duration_ms or self._now, about)
+        return {**span, "kind": _INTERNAL, "events": list(self._events), **_status(trace.error or None)}
+
+    def _model(self, used: UsageStep | None, said: MessageStep | None, place: int) -> None:
+        """A model call; one without usage is marked, so that it is not counted as one."""
+        step = used or said
+        tokens = None if used is None else used.tokens
+        model = "" if used is None else used.model or ""
+        about: dict[str, Json] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": model,
+            "gen_ai.response.model": model,
+            "gen_ai.usage.input_tokens": None if tokens is None else tokens.input,
+            "gen_ai.usage.output_tokens": None if tokens is None else tokens.output,
+            "gen_ai.usage.cache_read.input_tokens": None if tokens is None else tokens.cached,
+            "gen_ai.usage.reasoning.output_tokens": None if tokens is None else tokens.reasoning,
+            "gen_ai.input.messages": _messages(self._given) if self._given else "",
+            "gen_ai.output.messages": _messages([said]) if said is not None else "",
+            "agentv.cost_usd": None if used is None else used.cost_usd,
+            "agentv.evidence": None if used is None else used.evidence,
+            "agentv.message_only": True if used is None else None,
+        }
+        self._given = []
+        took = None if used is None else used.duration_ms
+        parent = None if step is None else step.parent
+        span = self._span(
+            self._span_id(f"step {place}"), parent, f"chat {model}".strip(), self._now, self._now + (took or 0.0), about
+        )
+        self._spans.append({**span, "kind": _CLIENT, **_status(None if used is None else used.error)})
+
+    def _tool(self, step: ToolCallStep, place: int) -> None:
+        native = step.native_name or step.name
+        result = step.error if step.error is not None else step.result
+        about: dict[str, Json] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": native,
+            "gen_ai.tool.call.id": step.id,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.arguments": compact(step.arguments),
+            "gen_ai.tool.call.result": result if isinstance(result, str) or result is None else compact(result),
+            "error.type": "tool_error" if step.failed else None,
+            "agentv.tool.name": step.name,
+            "agentv.status": step.status,
+            "agentv.evidence": step.evidence,
+        }
+        ended = self._now + (step.duration_ms or 0.0)
+        span = self._span(
+            self._span_id(f"step {place}"), step.parent, f"execute_tool {native}", self._now, ended, about
+        )
+        status = _status(step.error or "the tool failed") if step.failed else {}
+        self._spans.append({**span, "kind": _INTERNAL, **status})
+
+    def _permission(self, step: PermissionStep) -> None:
+        about: dict[str, Json] = {"tool": step.tool, "allowed": step.allowed, "reason": step.reason}
+        at = self._nanoseconds(self._now)
+        self._events.append({"name": "agentv.permission", "timeUnixNano": at, "attributes": _attributes(about)})
+
+    def _span(
+        self, identity: str, parent: str | None, name: str, started: float, ended: float, about: JsonObject
+    ) -> dict[str, Json]:
+        above = {} if parent == "" else {"parentSpanId": self._of_calls.get(parent or "", self._root)}
+        return {
+            "traceId": self._trace_id,
+            "spanId": identity,
+            **above,
+            "name": name,
+            "startTimeUnixNano": self._nanoseconds(started),
+            "endTimeUnixNano": self._nanoseconds(max(started, ended)),
+            "attributes": _attributes(about),
+        }
+
+    def _nanoseconds(self, ms: float) -> str:
+        return str(round((self._origin.began_ms + ms) * 1000) * 1000)
+
+    def _span_id(self, name: str) -> str:
+        return _digest(f"{self._origin.key}\0{name}", 16)
+
+
+def _digest(text: str, digits: int) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:digits]
+
+
+def _said_by(call: UsageStep, following: Step | None) -> MessageStep | None:
+    """The message that a model call gave, where it is the next step."""
+    said = isinstance(following, MessageStep) and following.role == "assistant" and following.parent == call.parent
+    return following if said and isinstance(following, MessageStep) else None
+
+
+def _status(error: str | None) -> dict[str, Json]:
+    return {} if error is None else {"status": {"code": _FAILED, "message": error}}
+
+
+def _messages(steps: Sequence[MessageStep]) -> str:
+    return json.dumps([_message(step) for step in steps], ensure_ascii=False)
+
+
+def _message(step: MessageStep) -> dict[str, Json]:
+    thought: list[Json] = [{"type": "reasoning", "content": step.reasoning}] if step.reasoning else []
+    said: list[Json] = [{"type": "text", "content": step.text}] if step.text else []
+    row: dict[str, Json] = {"role": step.role, "parts": [*thought, *said]}
+    return {**row, "finish_reason": "stop"} if step.role == "assistant" else row
+
+
+def _attributes(about: JsonObject) -> list[Json]:
+    return [{"key": key, "value": _value(value)} for key, value in about.items() if value is not None and value != ""]
+
+
+def _value(value: Json) -> dict[str, Json]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    return {"stringValue": value if isinstance(value, str) else compact(value)}

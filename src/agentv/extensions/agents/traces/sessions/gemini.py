@@ -1,0 +1,146 @@
+"""Sessions of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-*.jsonl`, those of sub-agents in `chats/SESSION/`.
+
+In earlier versions a session was one JSON object with `messages`, in `session-*.json`. In lines, a record replaces the
+earlier one of its id, `$set` sets keys of the session, and `$rewindTo` takes back what came after a message.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Any
+
+from agentv.extensions.agents.traces.records import records_of
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from agentv.extensions.agents.traces.values import Problems, arguments_of, count, first, items, mapping, string, text_of
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import ToolStatus, Trace
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
+
+_NOT_SAID = ("<session_context>", "This is the Gemini CLI. We are setting up the context")
+_STATUS: dict[str, ToolStatus] = {"success": "completed", "error": "failed", "cancelled": "cancelled"}
+_CANCELLED = "Request cancelled"
+_DENIED = ("did not allow", "denied by policy", "rejected by user")
+
+
+def read_gemini(session: SessionFile) -> Trace | Failure:
+    """The trace of a session; a Failure where the file is none."""
+    problems = Problems()
+    recorder = SessionRecorder("gemini", problems)
+    reader = _GeminiReader(recorder)
+    about, messages = _messages(session.data, problems)
+    recorder.about["session"] = string(about.get("sessionId"))
+    recorder.about["project"] = session.others.get(".project_root", b"").decode(errors="replace").strip()
+    reader.add_all(messages)
+    for name, data in session.others.items():
+        agent = PurePosixPath(name).stem
+        if name.endswith((".jsonl", ".json")) and agent in reader.agents:
+            recorder.parent = reader.agents[agent]
+            reader.add_all(_messages(data, problems)[1])
+    return recorder.trace(session.data)
+
+
+def _messages(data: bytes, problems: Problems) -> tuple[JsonObject, list[JsonObject]]:
+    """What is said of the session, and its messages as they stand at its end."""
+    about: dict[str, Any] = {}
+    messages: dict[str, JsonObject] = {}
+
+    def take(rows: Any) -> None:
+        for row in map(mapping, items(rows)):
+            messages[string(row.get("id")) or str(len(messages))] = row
+
+    for _, record in records_of(data, problems):
+        row = mapping(record)
+        changed = mapping(row.get("$set"))
+        if "$rewindTo" in row:
+            names = list(messages)
+            target = string(row["$rewindTo"])
+            for name in names[names.index(target) :] if target in messages else ():
+                del messages[name]
+        elif "messages" in changed:
+            messages.clear()
+            take(changed["messages"])
+        elif "sessionId" in row:
+            about |= {key: value for key, value in row.items() if key != "messages"}
+            take(row.get("messages"))
+        elif "type" in row:
+            take([row])
+    return about, list(messages.values())
+
+
+class _GeminiReader:
+    """Takes the messages of a session in their order."""
+
+    def __init__(self, recorder: SessionRecorder) -> None:
+        self._recorder = recorder
+        self.agents: dict[str, str] = {}
+
+    def add_all(self, messages: list[JsonObject]) -> None:
+        """Take all messages."""
+        for row in messages:
+            self._recorder.set_time(row.get("timestamp"))
+            kind = row.get("type")
+            if kind == "user":
+                self._said(row)
+            elif kind == "gemini":
+                self._answer(row)
+            elif kind == "error":
+                self._recorder.ended_in_error(text_of(row.get("content")))
+            elif kind == "info" and text_of(row.get("content")).startswith(_CANCELLED):
+                self._recorder.stop_reason = "aborted"
+
+    def _said(self, row: JsonObject) -> None:
+        content = row.get("content")
+        parts = [content] if isinstance(content, str) else items(content)
+        texts = [one if isinstance(one, str) else string(mapping(one).get("text")) for one in parts]
+        text = "\n\n".join(filter(None, texts))
+        if not text.startswith(_NOT_SAID):
+            self._recorder.message("user", text)
+
+    def _answer(self, row: JsonObject) -> None:
+        thoughts = [mapping(one) for one in items(row.get("thoughts"))]
+        reasoning = "\n".join(
+            ": ".join(filter(None, (string(one.get("subject")), string(one.get("description"))))) for one in thoughts
+        )
+        self._recorder.message("assistant", text_of(row.get("content")), reasoning=reasoning)
+        for call in map(mapping, items(row.get("toolCalls"))):
+            self._call(call)
+        self._recorder.set_time(row.get("timestamp"))
+        self._recorder.usage(string(row.get("model")), _tokens(mapping(row.get("tokens"))))
+
+    def _call(self, call: JsonObject) -> None:
+        identity = string(call.get("id"))
+        self._recorder.call(identity, string(call.get("name")), arguments_of(call.get("args")))
+        if agent := string(call.get("agentId")):
+            self.agents[agent] = identity
+        status = _STATUS.get(string(call.get("status")))
+        if status is None:
+            return  # it waits, or runs
+        self._recorder.set_time(call.get("timestamp"))
+        output, error = _result(call.get("result"))
+        if status == "completed":
+            self._recorder.result(identity, output)
+            return
+        said = error or output or text_of(call.get("resultDisplay"))
+        denied = any(words in said for words in _DENIED)
+        self._recorder.result(identity, None, error=said or "failed", status="denied" if denied else status)
+
+
+def _result(value: Any) -> tuple[str, str]:
+    """The output and the error of the responses of a tool."""
+    responses = [mapping(mapping(one).get("functionResponse")) for one in items(value)]
+    inner = [mapping(one.get("response")) for one in responses]
+    output = "\n\n".join(filter(None, (text_of(first(one, "output", "result")) for one in inner)))
+    return output, "\n\n".join(filter(None, (text_of(one.get("error")) for one in inner)))
+
+
+def _tokens(tokens: JsonObject) -> TokenUsage | None:
+    """Gemini counts thoughts apart from the output."""
+    taken, given = count(tokens.get("input")), count(tokens.get("output"))
+    if taken is None and given is None:
+        return None
+    thoughts = count(tokens.get("thoughts")) or 0
+    whole = (given or 0) + thoughts
+    total = count(tokens.get("total"))
+    cached = count(tokens.get("cached"))
+    return TokenUsage(taken, whole, (taken or 0) + whole if total is None else total, cached, thoughts)

@@ -1,0 +1,90 @@
+"""Sessions of pi: `~/.pi/agent/sessions/PROJECT/TIME_ID.jsonl`, a tree of entries; the first version was a list."""
+
+from __future__ import annotations
+
+from agentv.extensions.agents.traces.records import records_of
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from agentv.extensions.agents.traces.values import (
+    Problems,
+    arguments_of,
+    count,
+    items,
+    mapping,
+    number,
+    string,
+    text_of,
+)
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import Trace
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
+
+_ENDS = frozenset({"error", "aborted"})
+
+
+def read_pi(session: SessionFile) -> Trace | Failure:
+    """The trace of a session; a Failure where the file is none."""
+    problems = Problems()
+    recorder = SessionRecorder("pi", problems)
+    rows = [mapping(record) for _, record in records_of(session.data, problems)]
+    about = next((row for row in rows if row.get("type") == "session"), {})
+    recorder.about["session"] = string(about.get("id"))
+    recorder.about["project"] = string(about.get("cwd"))
+    for row in _branch(rows):
+        recorder.set_time(row.get("timestamp"))
+        _add(recorder, mapping(row.get("message")))
+    return recorder.trace(session.data)
+
+
+def _branch(rows: list[JsonObject]) -> list[JsonObject]:
+    """The messages from the root to the last entry; other branches are what the user went back from."""
+    entries = {string(row.get("id")): row for row in rows if row.get("type") != "session" and row.get("id")}
+    messages = [row for row in rows if row.get("type") == "message"]
+    if not entries or "parentId" not in next(reversed(entries.values())):
+        return messages
+    branch: set[str] = set()
+    at = next(reversed(entries))
+    while at in entries and at not in branch:
+        branch.add(at)
+        at = string(entries[at].get("parentId"))
+    return [row for row in messages if string(row.get("id")) in branch]
+
+
+def _add(recorder: SessionRecorder, message: JsonObject) -> None:
+    role = message.get("role")
+    if role == "user":
+        recorder.message("user", text_of(message.get("content")))
+    elif role == "assistant":
+        _answer(recorder, message)
+    elif role == "toolResult":
+        text = text_of(message.get("content"))
+        failed = message.get("isError") is True
+        recorder.result(string(message.get("toolCallId")), text, error=text if failed else None)
+
+
+def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
+    content = message.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(map(mapping, items(content)))
+    text = "\n\n".join(string(block.get("text")) for block in blocks if block.get("type") == "text")
+    thought = "\n\n".join(string(block.get("thinking")) for block in blocks if block.get("type") == "thinking")
+    recorder.message("assistant", text, reasoning=thought)
+    for block in blocks:
+        if block.get("type") == "toolCall":
+            recorder.call(string(block.get("id")), string(block.get("name")), arguments_of(block.get("arguments")))
+    ended = string(message.get("stopReason"))
+    recorder.stop_reason = ended
+    usage = mapping(message.get("usage"))
+    error = (string(message.get("errorMessage")) or ended) if ended in _ENDS else None
+    recorder.error = error if ended == "error" and error else ""
+    cost = number(mapping(usage.get("cost")).get("total"))
+    recorder.usage(string(message.get("model")), _tokens(usage), cost_usd=cost, error=error)
+
+
+def _tokens(usage: JsonObject) -> TokenUsage | None:
+    """Pi counts cached tokens apart."""
+    taken, given = count(usage.get("input")), count(usage.get("output"))
+    if taken is None and given is None:
+        return None
+    read, written = count(usage.get("cacheRead")) or 0, count(usage.get("cacheWrite")) or 0
+    whole = (taken or 0) + read + written
+    return TokenUsage(whole, given, whole + (given or 0), read)

@@ -1,0 +1,236 @@
+"""The steps of a session, collected as its records are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from agentv.extensions.agents.traces.values import Problems, epoch_ms, sound_parents
+from agentv.model.values.message import Role
+from agentv.model.values.response import Failure
+from agentv.model.values.tool_names import names_of_call
+from agentv.model.values.trace import (
+    UNFINISHED,
+    MessageStep,
+    PermissionStep,
+    Step,
+    ToolCallStep,
+    ToolStatus,
+    Trace,
+    UsageStep,
+)
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A session as it lies on disk.
+
+    Attributes:
+        data: of the file.
+        others: name → data of the files of its sub-agents.
+    """
+
+    data: bytes
+    others: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class _Texts:
+    """The parts of a message that comes in several records."""
+
+    def __init__(self, text: str, reasoning: str) -> None:
+        self._text = [text] if text else []
+        self._reasoning = [reasoning] if reasoning else []
+
+    @classmethod
+    def of(cls, step: Step) -> _Texts:
+        """Those of its first record."""
+        return cls(step.text, step.reasoning or "") if isinstance(step, MessageStep) else cls("", "")
+
+    def add(self, text: str, reasoning: str) -> None:
+        """One more record."""
+        self._text += [text] if text else []
+        self._reasoning += [reasoning] if reasoning else []
+
+    def joined(self, step: Step) -> Step:
+        """The message with all its parts."""
+        if not isinstance(step, MessageStep):
+            return step
+        return replace(step, text="\n\n".join(self._text), reasoning="\n\n".join(self._reasoning) or None)
+
+
+class SessionRecorder:
+    """Takes what the records of a session mean, and builds its trace.
+
+    Args:
+        source: name of the program.
+        problems: what cannot be read.
+    """
+
+    def __init__(self, source: str, problems: Problems) -> None:
+        self.problems = problems
+        self.about: dict[str, str] = {"agent": source, "version": "", "session": "", "project": ""}
+        self.stop_reason = ""
+        self.error = ""
+        self.parent: str | None = None
+        self.cost_usd: float | None = None
+        self._source = source
+        self._steps: list[Step] = []
+        self._calls: dict[str, int] = {}
+        self._usages: dict[str, int] = {}
+        self._messages: dict[str, int] = {}
+        self._texts: dict[int, _Texts] = {}
+        self._first_ms: float | None = None
+        self._now_ms: float | None = None
+
+    def set_time(self, timestamp: Json) -> None:
+        """The time of the records that follow."""
+        at = epoch_ms(timestamp)
+        if at is None:
+            return
+        self._first_ms = at if self._first_ms is None else self._first_ms
+        self._now_ms = at
+
+    @property
+    def _started_ms(self) -> float | None:
+        if self._now_ms is None or self._first_ms is None:
+            return None
+        return round(max(0.0, self._now_ms - self._first_ms), 3)
+
+    def message(self, role: Role, text: str, *, reasoning: str = "", key: str = "") -> None:
+        """A message; the parts of one non-empty `key` are one message, until the user says something."""
+        if not text and not reasoning:
+            return
+        if text and self.parent is None:
+            self.stop_reason = self.error = ""  # the session went on
+        if role == "user":
+            self._messages.clear()
+            self._usages.clear()
+        place = self._messages.get(key) if key else None
+        if place is not None:
+            known = self._texts.setdefault(place, _Texts.of(self._steps[place]))
+            known.add(text, reasoning)
+            return
+        if key:
+            self._messages[key] = len(self._steps)
+        self._steps.append(MessageStep(role, text, reasoning or None, self._started_ms, self.parent))
+
+    def call(self, identity: str, native: str, arguments: JsonObject) -> None:
+        """A call of a tool; a second one with the same id is the same, unless the first one has ended."""
+        if not native or (identity and self._runs(identity)):
+            return
+        if identity:
+            self._calls[identity] = len(self._steps)
+        name, native = names_of_call(native, arguments)
+        self._steps.append(
+            ToolCallStep(
+                name,
+                arguments,
+                native_name=native,
+                id=identity or None,
+                started_ms=self._started_ms,
+                parent=self.parent,
+            )
+        )
+
+    def knows(self, identity: str) -> bool:
+        """Whether there was such a call."""
+        return identity in self._calls
+
+    def _runs(self, identity: str) -> bool:
+        place = self._calls.get(identity)
+        step = None if place is None else self._steps[place]
+        return isinstance(step, ToolCallStep) and step.status == "unknown"
+
+    def result(
+        self,
+        identity: str,
+        result: Json,
+        *,
+        error: str | None = None,
+        status: ToolStatus | None = None,
+        duration_ms: float | None = None,
+    ) -> None:
+        """The tool has ended. Without a status it has failed if there is an error, else completed."""
+        place = self._calls.get(identity)
+        if place is None or not isinstance(call := self._steps[place], ToolCallStep):
+            self.problems.note(f"a result belongs to no call: '{identity[:40]}'")
+            return
+        now, begun = self._started_ms, call.started_ms
+        took = None if now is None or begun is None else round(max(0.0, now - begun), 3)
+        state = status or ("completed" if error is None else "failed")
+        self._steps[place] = replace(
+            call, result=result, error=error, status=state, duration_ms=took if duration_ms is None else duration_ms
+        )
+        if state == "denied":
+            tool = call.native_name or call.name
+            self._steps.append(PermissionStep(tool, allowed=False, reason=error, started_ms=now, parent=call.parent))
+
+    def usage(
+        self,
+        model: str,
+        tokens: TokenUsage | None,
+        *,
+        cost_usd: float | None = None,
+        error: str | None = None,
+        key: str = "",
+    ) -> None:
+        """A call of the model; one with the same non-empty `key` replaces the one before."""
+        step = UsageStep(model or None, tokens, cost_usd, self._started_ms, error=error, parent=self.parent)
+        place = self._usages.get(key) if key else None
+        if place is not None:
+            self._steps[place] = step
+            return
+        if key:
+            self._usages[key] = len(self._steps)
+        self._steps.append(step)
+
+    def ended_in_error(self, error: str, model: str = "") -> None:
+        """A model call or the program failed. The session has ended with it, unless it goes on."""
+        self.usage(model, None, error=error)
+        if self.parent is None:
+            self.stop_reason, self.error = "error", error
+
+    def trace(self, native: bytes) -> Trace | Failure:
+        """The trace of all records; a Failure where nothing was said."""
+        for place, texts in self._texts.items():
+            self._steps[place] = texts.joined(self._steps[place])
+        if not any(isinstance(step, MessageStep | ToolCallStep) for step in self._steps):
+            why = f": {self.problems}" if self.problems else ""
+            return Failure("bad-trace", f"the file has no message of a session of {self._source}{why}")
+        main = [step for step in self._steps if step.parent is None]
+        if _unfinished(main) and self.stop_reason not in ("aborted", "error"):
+            self.problems.note(f"the session {UNFINISHED}")
+        # Those of sub-agents may stand in files of their own.
+        ordered = sorted(self._steps, key=lambda step: (step.started_ms is None, step.started_ms or 0.0))
+        steps = sound_parents(
+            ordered if all(one.started_ms is not None for one in ordered) else self._steps, self.problems
+        )
+        times = [step.started_ms for step in steps if step.started_ms is not None]
+        said = {"project": self.about["project"], "started_at_ms": self._first_ms}
+        return Trace(
+            steps,
+            source=f"{self._source}-session",
+            agent=self.about["agent"],
+            agent_version=self.about["version"],
+            session_id=self.about["session"],
+            stop_reason=self.stop_reason,
+            error=self.error,
+            session_cost_usd=self.cost_usd or None,
+            duration_ms=max(times) if times else None,
+            metadata={key: value for key, value in said.items() if value},
+            native=native,
+            native_name=f"{self._source}.jsonl",
+            partial=str(self.problems),
+        )
+
+
+def _unfinished(steps: list[Step]) -> bool:
+    """Whether a tool has given no result, or the last word is the user's."""
+    if any(isinstance(step, ToolCallStep) and step.status == "unknown" for step in steps):
+        return True
+    said = [step for step in steps if isinstance(step, MessageStep | ToolCallStep)]
+    return bool(said) and not (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")

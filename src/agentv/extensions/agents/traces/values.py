@@ -1,0 +1,188 @@
+"""Values out of the JSON of others: what has the wrong type counts as absent, and what is wrong is noted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from math import isfinite
+from typing import Any
+
+from msgspec.structs import replace
+
+from agentv.extensions.agents.traces.json_text import compact, parse
+from agentv.model.values.trace import Step, ToolCallStep
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+
+_LARGEST_COUNT = 2**53
+_SHOWN = 3
+_LONG = 200
+
+
+class Problems:
+    """What is wrong with a stream that can be read in part."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._more = 0
+
+    def note(self, text: str) -> None:
+        """Note what is missing, or cannot be read."""
+        if text in self._texts:
+            return
+        if len(self._texts) < _SHOWN:
+            self._texts.append(text[:_LONG])
+        else:
+            self._more += 1
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def __str__(self) -> str:
+        """All of it as one text; empty where nothing is wrong."""
+        return "; ".join([*self._texts, *([f"and {self._more} more problems"] if self._more else [])])
+
+
+def string(value: Any) -> str:
+    """The text; empty where it is none."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> JsonObject:
+    """The object; an empty one where it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def items(value: Any) -> Sequence[Any]:
+    """The list; an empty one where it is none."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def number(value: Any) -> float | None:
+    """The number, also where it stands in a text; None where it is none, or less than 0."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if isfinite(found) and found >= 0 else None
+
+
+def count(value: Any) -> int | None:
+    """The whole number, as `number`; None where it is larger than a count can be."""
+    found = number(value)
+    return int(found) if found is not None and found <= _LARGEST_COUNT and found == int(found) else None
+
+
+def first(row: Mapping[str, Any], *names: str) -> Any:
+    """The value of the first key that is there and not null."""
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def tokens_of(row: Any) -> TokenUsage | None:
+    """Token counts in the words of the known APIs; None where there are none."""
+    said = mapping(row)
+    inner = {**mapping(first(said, "prompt_tokens_details", "input_tokens_details"))}
+    outer = {**mapping(first(said, "completion_tokens_details", "output_tokens_details"))}
+    found = TokenUsage(
+        input=count(first(said, "input", "input_tokens", "prompt_tokens", "inputTokens", "promptTokens")),
+        output=count(first(said, "output", "output_tokens", "completion_tokens", "outputTokens", "completionTokens")),
+        total=count(first(said, "total", "total_tokens", "totalTokens")),
+        cached=count(
+            first(
+                {**inner, **said},
+                "cached",
+                "cached_tokens",
+                "cachedReadTokens",
+                "cache_read_input_tokens",
+                "cachedTokens",
+            )
+        ),
+        reasoning=count(first({**outer, **said}, "reasoning", "reasoning_tokens", "thoughtTokens", "reasoningTokens")),
+    )
+    if found == TokenUsage():
+        return None
+    if found.total is None and (found.input is not None or found.output is not None):
+        return replace(found, total=(found.input or 0) + (found.output or 0))
+    return found
+
+
+def arguments_of(value: Any) -> JsonObject:
+    """The arguments of a call: an object, or the JSON text of one; anything else as `input`."""
+    if isinstance(value, str):
+        try:
+            value = parse(value.encode())
+        except (ValueError, UnicodeEncodeError):
+            return {"input": value}
+    if isinstance(value, Mapping):
+        return value
+    return {} if value is None else {"input": value}
+
+
+def text_of(value: Json) -> str:
+    """The text of a message's content: a text, a block, or a list of blocks; what is no text by its type."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _block_text(value)
+    if isinstance(value, list | tuple):
+        return "\n\n".join(filter(None, map(text_of, value)))
+    return "" if value is None else compact(value)
+
+
+_TEXTS = ("text", "content", "value", "output", "refusal", "resource")
+
+
+def _block_text(block: JsonObject) -> str:
+    inner = first(block, *_TEXTS)
+    if isinstance(inner, str):
+        return inner
+    if isinstance(inner, Mapping | list):
+        return text_of(inner)
+    kind = string(block.get("type"))
+    return f"[{kind}]" if kind else compact(block)
+
+
+def epoch_ms(value: Any) -> float | None:
+    """A point in time as milliseconds of the epoch: ISO 8601, or seconds or milliseconds of the epoch."""
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value).timestamp() * 1000
+        except (ValueError, OverflowError):
+            pass
+    found = number(value)
+    if found is None:
+        return None
+    return found * 1000 if found < 1e11 else found
+
+
+def sound_parents(steps: Sequence[Step], problems: Problems) -> tuple[Step, ...]:
+    """The steps without parents that are no call in the trace, or that lie within themselves."""
+    parents = {step.id: step.parent for step in steps if isinstance(step, ToolCallStep) and step.id is not None}
+    sound: set[str] = set()
+
+    def leads_up(parent: str) -> bool:
+        seen: set[str] = set()
+        at: str | None = parent
+        while at is not None and at not in sound:
+            if at in seen or at not in parents:
+                return False
+            seen.add(at)
+            at = parents[at]
+        sound.update(seen)
+        return True
+
+    checked: list[Step] = []
+    for step in steps:
+        if step.parent is not None and not leads_up(step.parent):
+            problems.note(f"the parent '{step.parent[:40]}' of a step is no call that leads to the agent")
+            checked.append(replace(step, parent=None))
+        else:
+            checked.append(step)
+    return tuple(checked)

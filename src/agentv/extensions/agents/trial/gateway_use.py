@@ -1,0 +1,244 @@
+"""The gateway in one trial: what its agent used by our own count, beside what the agent reports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+from msgspec import Struct, field, structs
+
+from agentv.engine.run_context import RunContext
+from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial, TrialExchanges
+from agentv.extensions.agents.trial.settings import limits_of
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.values.activity import AgentActivity
+from agentv.model.values.formatting import money, plural
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.trace import Step, Trace, UsageStep
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json
+from agentv.ports import TargetRequest
+
+ENDING_S = 10.0
+"""Seconds in which an agent ends by itself once its model calls are refused."""
+
+REPORTED = "reported_usage"
+"""Key of a trace's metadata: what the agent itself says that it used."""
+
+_GRADED = frozenset({"passed", "failed", "shown"})
+
+Answer = TargetResponse | Failure
+
+
+class GatewayUse(Struct):
+    """The gateway's session of one trial.
+
+    Attributes:
+        reported: tokens and cost as the agent reports them, over all its answers.
+        exchanges: the recording of its model calls; None: there is none.
+    """
+
+    trial: Trial
+    session: GatewaySession
+    run_context: RunContext
+    reported: list[tuple[TokenUsage | None, float | None]]
+    opened_s: float
+    exchanges: TrialExchanges | None = None
+    _asked_s: float = 0.0
+    _counted: int = 0
+    _untraced: list[UsageStep] = field(default_factory=list)
+
+    @property
+    def replays(self) -> bool:
+        """Whether the model's replies come from a recording, which was paid for earlier."""
+        return self.exchanges is not None and self.exchanges.replays
+
+    def request(self, request: TargetRequest) -> TargetRequest:
+        """The request with the gateway in place of the model's API; the real key is not in its environment."""
+        self._asked_s = self.run_context.clock.monotonic()
+        upstream, access = self.trial.target.upstream, self.session.access
+        if upstream is None:
+            return request
+        env = {name: value for name, value in request.env.items() if not upstream.holds_key(value)}
+        return replace(request, gateway=access, env={**env, **access.env(upstream.protocol)})
+
+    def seen(self, activity: AgentActivity) -> AgentActivity:
+        """What the agent reports of its work so far, with its model calls by our count."""
+        steps = self.session.usages()
+        tokens, cost = totals_of(steps)
+        if tokens is None:
+            return activity
+        total = tokens.total if tokens.total is not None else (tokens.input or 0) + (tokens.output or 0)
+        return structs.replace(activity, turns=max(activity.turns, len(steps)), tokens=total, cost_usd=cost)
+
+    async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
+        """The answer with what it took by our count; why it cannot count."""
+        answer = given if isinstance(given, TargetResponse | Failure) else await self._ended(given)
+        response = answer.response if isinstance(answer, CallFailure) else answer
+        if isinstance(response, TargetResponse):
+            response = self._with_usages(response)
+        failure = self._failure(answer if isinstance(answer, Failure) else None)
+        if failure is None and isinstance(answer, TargetResponse):
+            assert isinstance(response, TargetResponse)  # noqa: S101  # it is made of the answer
+            return response
+        found = answer if failure is None else failure
+        if not isinstance(found, Failure) or not isinstance(response, TargetResponse):
+            return found
+        if isinstance(found, CallFailure):
+            return structs.replace(found, response=response)
+        return CallFailure(found.code, found.message, found.retryable, response=response)
+
+    def _failure(self, own: Failure | None) -> Failure | None:
+        """Why the trial cannot count by its model calls. That they were broken off adds nothing to its own failure."""
+        return None if own is not None and self.session.abandoned else self.session.failure
+
+    async def _ended(self, given: Awaitable[Answer]) -> Answer:
+        """The answer of an agent; one that goes on although its calls are refused is ended."""
+        agent = asyncio.ensure_future(given)
+        refused = asyncio.ensure_future(self.session.failed())
+        try:
+            await asyncio.wait((agent, refused), return_when=asyncio.FIRST_COMPLETED)
+            if not agent.done():
+                await asyncio.wait((agent,), timeout=ENDING_S)
+            failure = self.session.failure
+            if agent.done() or failure is None:
+                return await agent
+            return failure
+        finally:
+            refused.cancel()
+            if not agent.done():
+                agent.cancel()
+                with suppress(asyncio.CancelledError):
+                    await agent
+
+    def _with_usages(self, response: TargetResponse) -> TargetResponse:
+        """The answer with the calls since the last one, in place of what the agent reports."""
+        trace = response.trace
+        tokens = response.token_usage or (trace.tokens if trace is not None else None)
+        cost = response.cost_usd if response.cost_usd is not None or trace is None else trace.cost_usd
+        self.reported.append((tokens, cost))
+        steps = self._new_steps()
+        if trace is not None:
+            said: dict[str, Json] = {} if tokens is None else {**_as_json(tokens)}
+            if cost is not None:
+                said["cost_usd"] = cost
+            metadata = {**trace.metadata, REPORTED: said} if said else trace.metadata
+            trace = structs.replace(trace, steps=_merged(trace.steps, steps), metadata=metadata)
+        else:
+            self._untraced += steps
+        used, paid = totals_of(steps)
+        earlier = response.earlier or self.replays
+        return structs.replace(response, trace=trace, token_usage=used, cost_usd=paid, metered=True, earlier=earlier)
+
+    def _new_steps(self) -> tuple[UsageStep, ...]:
+        """The calls since the last answer; their times count from when it was asked for."""
+        steps = self.session.usages()
+        new, self._counted = steps[self._counted :], len(steps)
+        offset_ms = (self._asked_s - self.opened_s) * 1000
+        return tuple(structs.replace(one, started_ms=max(0.0, (one.started_ms or 0.0) - offset_ms)) for one in new)
+
+    def completed(self, trace: Trace | None) -> Trace | None:
+        """The trace with the calls that no answer's trace has; one of them alone where there is no other."""
+        steps = (*self._untraced, *self._new_steps())
+        self._untraced.clear()
+        if not steps:
+            return trace
+        trace = trace or Trace(source="gateway")
+        return structs.replace(trace, steps=_merged(trace.steps, steps))
+
+    def settled(self, result: TrialResult, *, grades_at_limits: bool) -> TrialResult:
+        """The result with what all its model calls took, and without a verdict where they were refused."""
+        steps = self.session.usages()
+        tokens, cost = totals_of(steps)
+        notes = (*self.session.notes(), *_unknown_costs(steps), *self._differences(tokens, cost))
+        result = structs.replace(result, token_usage=tokens, cost_usd=cost, notes=(*result.notes, *notes))
+        if self.replays:
+            result = structs.replace(result, reused=True)
+        failure = self._recorded(result) or self._failure(result.error)
+        if failure is None or (failure.code == "agent-limit" and grades_at_limits):
+            return result
+        return structs.replace(result, status="errored", score=None, error=failure)
+
+    def _recorded(self, result: TrialResult) -> Failure | None:
+        """Keep the recording of a trial whose agent's answer is graded; why a replay of it does not count."""
+        if self.exchanges is None:
+            return None
+        is_graded = result.status in _GRADED or bool(result.scores)
+        return self.exchanges.finish(complete=is_graded and self.session.failure is None)
+
+    def _differences(self, tokens: TokenUsage | None, cost: float | None) -> Iterable[str]:
+        """Where the agent's own count differs from ours."""
+        counts = [one for one, _ in self.reported if one is not None]
+        own = reduce(add, counts) if counts else None
+        prices = [one for _, one in self.reported if one is not None]
+        if own is not None and tokens is not None and (own.input, own.output) != (tokens.input, tokens.output):
+            yield (
+                f"the agent reports {own.input or 0:,} input and {own.output or 0:,} output tokens, "
+                f"the gateway counted {tokens.input or 0:,} and {tokens.output or 0:,}"
+            )
+        if prices and cost is not None and abs(sum(prices) - cost) > 0.01 * max(cost, 1e-6):
+            yield f"the agent reports a cost of {money(sum(prices))}, the gateway counted {money(cost)}"
+
+
+async def open_use(
+    trial: Trial, run_context: RunContext, socket_directory: str, exchanges: TrialExchanges | None = None
+) -> GatewayUse | Failure | None:
+    """The gateway's session of a trial; None: its agent's calls do not pass the gateway."""
+    upstream = trial.target.upstream
+    if upstream is None:
+        return None
+    case = trial.case
+    opened = await run_context.gateway.open(
+        trial.target,
+        upstream,
+        GatewayTrial(
+            case.id,
+            trial.target.name,
+            trial.sample,
+            trial.variant_name,
+            socket_directory,
+            limits_of(trial).budget_usd,
+            trial.key,
+            exchanges,
+        ),
+    )
+    if isinstance(opened, Failure):
+        return opened
+    return GatewayUse(trial, opened, run_context, [], run_context.clock.monotonic(), exchanges)
+
+
+def totals_of(steps: Iterable[UsageStep]) -> tuple[TokenUsage | None, float | None]:
+    """Tokens and cost of model calls, as far as they are known; None where nothing is, or a price is missing."""
+    counted = [one for one in steps if one.tokens is not None]
+    tokens = [one.tokens for one in counted if one.tokens is not None]
+    costs = [one.cost_usd for one in counted if one.cost_usd is not None]
+    if not tokens:
+        return None, None
+    return reduce(add, tokens), round(sum(costs), 10) if len(costs) == len(counted) else None
+
+
+def _unknown_costs(steps: Iterable[UsageStep]) -> Iterable[str]:
+    """Calls that broke off: what they took is not in the totals."""
+    unknown = sum(one.tokens is None and one.cost_usd is None for one in steps)
+    if unknown:
+        yield f"what {plural(unknown, 'model call')} took that did not end is not known, and not in the totals"
+
+
+def _merged(steps: Iterable[Step], usages: Iterable[UsageStep]) -> tuple[Step, ...]:
+    """The steps of an agent with the calls of its model, in the order of time as far as it is known."""
+    waiting, found, now = sorted(usages, key=lambda one: one.started_ms or 0.0), list[Step](), 0.0
+    for step in steps:
+        now = max(now, step.started_ms or 0.0)
+        while waiting and (waiting[0].started_ms or 0.0) < now:
+            found.append(waiting.pop(0))
+        found.append(step)
+    return (*found, *waiting)
+
+
+def _as_json(tokens: TokenUsage) -> dict[str, Json]:
+    names = ("input", "output", "total", "cached", "reasoning")
+    return {name: value for name in names if (value := getattr(tokens, name)) is not None}

@@ -1,0 +1,87 @@
+"""Opening of the work of a trial's agent: its workspace, its tools, its gateway."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from agentv.engine.run_context import RunContext
+from agentv.extensions.agents.gateway.ports import TrialExchanges
+from agentv.extensions.agents.trial.gateway_use import open_use
+from agentv.extensions.agents.trial.recorded_trial import exchanges_of, placeholders_of
+from agentv.extensions.agents.trial.settings import with_facts
+from agentv.extensions.agents.trial.work import TrialWork
+from agentv.model.run.trial import Trial
+from agentv.model.values.response import Failure
+
+
+async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failure:
+    """The workspace and the tools of a trial; why they cannot be had. A trial whose answer is recorded has neither."""
+    work = TrialWork(trial, run_context)
+    exchanges = _exchanges_of(trial, run_context)
+    if isinstance(exchanges, Failure):
+        return exchanges
+    if run_context.unanswered is not None and exchanges is None:
+        return work
+    uncounted = _uncounted(trial)
+    if uncounted is not None:
+        return uncounted
+    spec, suite = trial.case.workspace, trial.suite
+    if spec is not None:
+        home = getattr(trial.target.settings, "home", None)
+        spec = with_facts(spec, trial) if home is None else replace(with_facts(spec, trial), home=home)
+        opened = await run_context.workspaces.open(spec, trial.variant, suite.own_env)
+        if isinstance(opened, Failure):
+            return opened
+        work.workspace = opened
+    if trial.case.tools:
+        try:
+            home = work.workspace.sandbox.home if work.workspace is not None else ""
+            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home, work.network)
+        except BaseException:
+            await work.discard()
+            raise
+        if isinstance(servers, Failure):
+            await work.discard()
+            return servers
+        work.servers = servers
+    return await _at_gateway(work, exchanges)
+
+
+def _uncounted(trial: Trial) -> Failure | None:
+    """Why a budget of the trial could not be enforced, or faults of its target not be injected."""
+    target = trial.target
+    if target.upstream is not None or getattr(target.settings, "free", False):
+        return None
+    calls = f"model calls of '{target.name}' do not pass the gateway"
+    if trial.budget_usd is not None:
+        return Failure("no-gateway", f"{calls}, so that the trial's 'budget_usd' cannot be enforced")
+    if getattr(target.settings, "faults", None):
+        return Failure("no-gateway", f"{calls}, so that its 'faults' cannot be injected; is its API key set?")
+    return None
+
+
+def _exchanges_of(trial: Trial, run_context: RunContext) -> TrialExchanges | Failure | None:
+    if run_context.exchanges is None:
+        return None
+    return exchanges_of(trial, run_context)
+
+
+async def _at_gateway(work: TrialWork, exchanges: TrialExchanges | None) -> TrialWork | Failure:
+    """The work with a session of the gateway, where its target's model calls pass it."""
+    if work.trial.target.upstream is None:
+        return work
+    workspace = work.workspace
+    is_apart = workspace is not None and work.network != "host"
+    try:
+        socket_directory = workspace.sandbox.home if is_apart and workspace is not None else ""
+        use = await open_use(work.trial, work.run_context, socket_directory, exchanges)
+    except BaseException:
+        await work.discard()
+        raise
+    if isinstance(use, Failure):
+        await work.discard()
+        return use
+    work.gateway = use
+    if use is not None and exchanges is not None:
+        exchanges.set_placeholders(placeholders_of(work.trial, workspace, use.session.access.token))
+    return work

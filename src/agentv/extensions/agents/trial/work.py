@@ -1,0 +1,341 @@
+"""Work of an agent: its workspace and its tools, from before its first call to after its grades (AGENTS.md section 2).
+
+The way of a trial is: open the workspace, start the scripted tools, ask the target, end all that the agent started,
+compare, copy the hidden files in, grade, close. A trial whose answer is recorded has no workspace: what needs one is
+errored then, never passed. One whose model calls are recorded has, since its agent runs again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field, structs
+
+from agentv.engine.calls.circuit_breaker import is_interrupted
+from agentv.engine.calls.recorded_call import Given
+from agentv.engine.run_context import RunContext
+from agentv.extensions.agents.trial.denials import denied
+from agentv.extensions.agents.trial.limits import exceeded, limited
+from agentv.extensions.agents.trial.settings import agent_env, limits_of
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade
+from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.run.work import AgentWork
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.workspace import Network, SandboxName
+from agentv.model.values.activity import AgentActivity
+from agentv.model.values.changes import WorkspaceChanges
+from agentv.model.values.message import Message
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.trace import Trace
+from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.values import JsonObject
+from agentv.ports import SessionTarget, TargetRequest, ToolServers, Workspace
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.trial.gateway_use import GatewayUse
+
+SHOWN_PATHS = 20
+"""Protected files that a check names."""
+
+NO_WORKSPACE = Failure(
+    "no-workspace", "the answer is recorded, and its workspace is not, so that protected files cannot be checked"
+)
+_NOTHING_KEPT = AgentWork()
+
+
+class TrialWork(Struct):
+    """The workspace and the tools of one trial.
+
+    Attributes:
+        workspace: None: the case has none, or its answer is recorded.
+        servers: its scripted tools; None: there are none.
+        changes: against the baseline, once the agent has ended.
+        trace: of all its calls so far.
+        gateway: where its agent calls its model; None: not through us.
+        logs: what its program printed.
+    """
+
+    trial: Trial
+    run_context: RunContext
+    workspace: Workspace | None = None
+    servers: ToolServers | None = None
+    changes: WorkspaceChanges | None = None
+    trace: Trace | None = None
+    gateway: GatewayUse | None = None
+    logs: dict[str, bytes] = field(default_factory=dict)
+    _asked: TargetRequest | None = None
+    _was_called: bool = False
+    _has_transcript: bool = False
+    _finished: bool = False
+    _closed: bool = False
+    _kept: AgentWork | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the case has a workspace that this trial has not."""
+        return self.trial.case.workspace is not None and self.workspace is None
+
+    @property
+    def runs_recorded(self) -> bool:
+        """Whether its model calls are recorded or replayed, so that the agent runs whatever answers are stored."""
+        return self.gateway is not None and self.gateway.exchanges is not None
+
+    def request(self, request: TargetRequest) -> TargetRequest:
+        """What the target is asked, in the workspace."""
+        trial, servers = self.trial, self.servers
+        limits = limits_of(trial)
+        request = replace(
+            request,
+            mcp_servers=servers.servers if servers is not None else (),
+            max_turns=limits.max_turns,
+            max_tool_calls=limits.max_tool_calls,
+        )
+        if self.workspace is not None:
+            sandbox, env = self.workspace.sandbox, agent_env(trial)
+            given = sandbox.environment(env)
+            request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
+        if self.gateway is not None:
+            request = self.gateway.request(request)
+        self._asked = self._forwarding(request)
+        return self._asked
+
+    def _forwarding(self, request: TargetRequest) -> TargetRequest:
+        """The request in a sandbox with the ports by which the agent reaches us, where it has a network of its own."""
+        if request.sandbox is None or self.network != "loopback":
+            return request
+        forwards = dict(self.servers.forwards) if self.servers is not None else {}
+        gateway = request.gateway
+        if gateway is not None and gateway.socket:
+            forwards[int(gateway.url.rpartition(":")[2])] = gateway.socket
+        return replace(request, sandbox=request.sandbox.forwarding(forwards))
+
+    def seen(self, activity: AgentActivity) -> AgentActivity:
+        """What the agent reports of its work so far, with what the gateway counted."""
+        return activity if self.gateway is None else self.gateway.seen(activity)
+
+    def counted(self, given: Given) -> Given:
+        """What a call gives, with what it took as the gateway counted it."""
+        return given if self.gateway is None else self.gateway.counted(given)
+
+    def note(self, answer: TargetResponse | Failure) -> None:
+        """Take in what a call shows of the agent's work."""
+        self._was_called = True
+        response = answer.response if isinstance(answer, CallFailure) else answer
+        if not isinstance(response, TargetResponse):
+            return
+        for name, data in response.logs.items():
+            self.logs[name] = self.logs.get(name, b"") + data
+        if response.trace is not None:
+            self.trace = response.trace if self.trace is None else _joined(self.trace, response.trace)
+
+    def recall(self, kept: AgentWork | None) -> None:
+        """Take in what an earlier run kept of the agent's work; None: it kept nothing."""
+        self._kept = kept or _NOTHING_KEPT
+        self.trace, self.changes = self._kept.trace, self._kept.changes
+
+    async def finish(self) -> Failure | None:
+        """End the agent, and compare what it left with the baseline; why that is impossible."""
+        if self._finished:
+            return None
+        self._finished = True
+        await self._end_session()
+        self._has_transcript = self.trace is not None
+        if self.gateway is not None:
+            await self.gateway.session.close()
+            if self.trace is not None:
+                self.trace = self.gateway.completed(self.trace)
+        if self.servers is not None and (self.trace is not None or self.servers.calls()):
+            self.trace = self.servers.joined(self.trace)
+        if self.workspace is not None:
+            changes = await self.workspace.finish()
+            if isinstance(changes, Failure):
+                return changes
+            self.changes = changes
+        return self._without_tools() or denied(self.trial, self.trace, self.changes)
+
+    def _without_tools(self) -> Failure | None:
+        """Why an answer says nothing of the tools of the case: the agent never asked for them."""
+        unlisted = self.servers.unlisted() if self.servers is not None and self._was_called else ()
+        if not unlisted:
+            return None
+        return Failure("no-tools", f"the agent never asked for the tools of {', '.join(unlisted)}")
+
+    async def _end_session(self) -> None:
+        asked = self._asked
+        if asked is None or (self.run_context.unanswered is not None and self.gateway is None):
+            return
+        target: object = self.run_context.target(self.trial.target)
+        target = getattr(target, "wrapped", target)
+        if isinstance(target, SessionTarget):
+            await target.end_session(asked)
+
+    def context(self, context: AssertionContext) -> AssertionContext:
+        """What assertions see, with the work of an agent that has ended; before, they see nothing of it."""
+        if not self._finished:
+            return context
+        workspace = self.workspace if self.changes is not None else None
+        messages = self._messages(context)
+        return replace(
+            context,
+            messages=messages,
+            has_transcript=context.has_transcript and (bool(messages) or self._kept is None),
+            workspace_path=workspace.path if workspace is not None else None,
+            workspace=workspace,
+            changes=self.changes,
+            agent_trace=self.trace,
+            tool_state=self._tool_state() or context.tool_state,
+        )
+
+    def _tool_state(self) -> JsonObject | None:
+        if self.servers is not None:
+            return self.servers.state()
+        return self._kept.tool_state if self._kept is not None else None
+
+    def _messages(self, context: AssertionContext) -> tuple[Message, ...]:
+        """The transcript, with the calls that our tools saw in place of those that the agent reports."""
+        if self._kept is not None and self.trial.case.tools and context.has_transcript and self.trace is None:
+            return ()  # what the agent says of its calls is no evidence of them
+        serves, has_transcript = self.servers is not None, self._has_transcript
+        if self._kept is not None:
+            serves, has_transcript = bool(self.trial.case.tools), context.has_transcript
+        if not serves or self.trace is None or not has_transcript:
+            return context.messages
+        messages = messages_of(self.trace)
+        if any(one.role == "user" for one in context.messages):
+            return messages
+        return tuple(one for one in messages if one.role != "user")
+
+    def exceeded(self, answer: TargetResponse) -> Failure | None:
+        """The limit that the agent passed, though nothing ended it."""
+        recorded = len(self.servers.calls()) if self.servers is not None else 0
+        counted = len(self.gateway.session.usages()) if self.gateway is not None else None
+        limits, has_trace = limits_of(self.trial), self.trace is not None
+        return exceeded(limits, answer.messages, recorded, counted, has_trace=has_trace)
+
+    @property
+    def grades_at_limits(self) -> bool:
+        """Whether a trial whose agent reached a limit is graded all the same."""
+        return limits_of(self.trial).on_limit == "grade"
+
+    def limited(self, answer: Failure) -> TargetResponse | Failure:
+        """What a failed call comes to: a limit that was reached is `agent-limit`, or the work is graded as it is."""
+        return limited(answer, grades=self.grades_at_limits)
+
+    def judged(self, result: TrialResult) -> TrialResult:
+        """The result as the workspace lets it stand: whoever changed protected files has failed."""
+        spec = self.trial.case.workspace
+        unknown = self.is_recorded and self.changes is None
+        if spec is not None and spec.protected and unknown and result.status in ("passed", "failed"):
+            return structs.replace(result, status="errored", score=None, error=NO_WORKSPACE)
+        changed = self.changes.protected if self.changes is not None else ()
+        if not changed:
+            return result
+        score = _protected_score(changed)
+        return structs.replace(result, status="failed", score=0.0, error=None, scores=(*result.scores, score))
+
+    async def close(self, result: TrialResult) -> TrialResult:
+        """End the tools, and remove the workspace or keep it; the result with the work."""
+        self._closed = True
+        if self.gateway is not None and self._was_called:
+            await self.gateway.session.close()
+            result = self.gateway.settled(result, grades_at_limits=self.grades_at_limits)
+        kept = await _whole(self._close(self._keeps(result)))
+        work = AgentWork(
+            self._sandbox(),
+            self.trace if self.gateway is None else self.gateway.completed(self.trace),
+            self.changes,
+            self.logs,
+            kept if isinstance(kept, str) else None,
+            self.trial.case.workspace.ignore if self.trial.case.workspace is not None else (),
+            self._tool_state(),
+        )
+        result = structs.replace(result, work=work)
+        if isinstance(kept, Failure):
+            return structs.replace(result, status="errored", score=None, error=result.error or kept)
+        return result
+
+    @property
+    def network(self) -> Network:
+        """The network of the agent: what is in no sandbox has that of the host."""
+        return self.workspace.sandbox.network if self.workspace is not None and self._is_confined else "host"
+
+    @property
+    def _is_confined(self) -> bool:
+        """Whether the sandbox holds the agent: code in this process, and servers, are in none."""
+        return bool(getattr(self.trial.target.settings, "confined", False))
+
+    def _sandbox(self) -> SandboxName | None:
+        """What confined the agent."""
+        if self.workspace is None:
+            return self._kept.sandbox if self._kept is not None else None
+        return self.workspace.sandbox.name if self._is_confined else "none"
+
+    async def discard(self) -> None:
+        """Close what is not closed yet: the trial was broken off."""
+        if not self._closed:
+            self._closed = True
+            await _whole(self._close(keep=False))
+
+    def _keeps(self, result: TrialResult) -> bool:
+        spec, interrupted = self.trial.case.workspace, is_interrupted(result.error)
+        policy = spec.keep if spec is not None else "none"
+        return policy == "all" or (policy == "failed" and result.status in ("failed", "errored") and not interrupted)
+
+    async def _close(self, keep: bool) -> str | Failure | None:
+        try:
+            await self._end_session()
+            if self.gateway is not None:
+                await self.gateway.session.close()
+            if self.servers is not None:
+                await self.servers.close()
+        finally:
+            found = await self.workspace.close(keep=keep) if self.workspace is not None else None
+        return found
+
+
+def _joined(first: Trace, second: Trace) -> Trace:
+    """The traces of two turns of one session, as one."""
+    known = [one for one in (first.duration_ms, second.duration_ms) if one is not None]
+    begun = first.duration_ms or max((step.started_ms or 0.0 for step in first.steps), default=0.0)
+    later = (
+        step if step.started_ms is None else structs.replace(step, started_ms=round(step.started_ms + begun, 3))
+        for step in second.steps
+    )
+    return structs.replace(
+        second,
+        steps=(*first.steps, *later),
+        native=first.native + second.native,
+        duration_ms=sum(known) if known else None,
+    )
+
+
+class _ProtectedFiles(Struct, frozen=True):
+    """What a changed protected file is graded by."""
+
+    def label(self) -> str:
+        return ""
+
+
+def _protected_score(changed: Iterable[str]) -> Score:
+    paths = list(changed)
+    named = ", ".join(paths[:SHOWN_PATHS]) + (
+        f" and {len(paths) - SHOWN_PATHS:,} more" if len(paths) > SHOWN_PATHS else ""
+    )
+    reason = f"the agent changed protected files: {named}"
+    checks = tuple(Check(f"{path} is unchanged", False, "changed by the agent") for path in paths[:SHOWN_PATHS])
+    entry = AssertionEntry("protected-files", _ProtectedFiles(), AssertionSettings(required=True))
+    return Score(entry, Grade(0.0, False, checks, reason), 0.0)
+
+
+async def _whole(closing: Awaitable[str | Failure | None]) -> str | Failure | None:
+    """Wait for something that must not be left half done, even where this task is cancelled meanwhile."""
+    task = asyncio.ensure_future(closing)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

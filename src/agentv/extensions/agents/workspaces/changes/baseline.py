@@ -1,0 +1,187 @@
+"""The baseline of workspaces and the diff against it, in a git repository of agentv's own.
+
+The repository lies outside the workspaces, and git never looks at a workspace: files are read here, without following
+links, and streamed into `git fast-import`. So no attribute, filter, hook or configuration that an agent leaves has any
+effect. What is no text is stored as one line with its size and hash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+
+from agentv.extensions.agents.workspaces.changes.diff import changes_of, name_arguments, patch_arguments
+from agentv.extensions.agents.workspaces.changes.snapshot import FileState, Snapshot, content
+from agentv.model.values.changes import WorkspaceChanges
+from agentv.model.values.response import Failure
+from agentv.registry.fields import Command
+from agentv.user_code.excerpts import tail
+from agentv.user_code.processes.processes import Finished, run_program
+
+GIT_S = 300.0
+OUTPUT_LIMIT = 100_000_000
+SHOWN_LIMIT = 20_000_000
+"""Bytes of changed text files whose content the diff shows; of the others it shows size and hash."""
+
+_BATCH = 16_000_000
+_CONFIG = (
+    "core.compression=0",
+    "pack.compression=0",
+    "core.quotePath=false",
+    "core.attributesFile=/dev/null",
+    "gc.auto=0",
+    "diff.renameLimit=1000",
+)
+_HEAD = b"committer agentv <agentv> 0 +0000\ndata 0\n"
+
+
+class Baselines:
+    """The baselines of all workspaces of a run.
+
+    Args:
+        directory: of the repository; nothing is there yet.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._numbers = count(1)
+        self._starting = asyncio.Lock()
+        self._started = False
+
+    async def store(
+        self, directory: str, now: Snapshot, base: str = "", earlier: Snapshot | None = None
+    ) -> str | Failure:
+        """Store the state of a directory as a commit; its name.
+
+        Args:
+            directory: where the files lie.
+            now: their state.
+            base: the commit that most of it is in already; empty: none.
+            earlier: the state which that commit has.
+        """
+        started = await self._start()
+        if started is not None:
+            return started
+        before = earlier.files if earlier is not None else {}
+        changed = [path for path, state in now.files.items() if not _is_same(before.get(path), state)]
+        gone = [path for path in before if path not in now.files]
+        if base and not changed and not gone:
+            return base
+        commit = f"refs/heads/state-{next(self._numbers)}"
+        for stream in _streams(directory, now.files, changed, gone, commit.encode(), base.encode()):
+            failure = await self._git("fast-import", "--quiet", "--force", stdin=stream)
+            if isinstance(failure, Failure):
+                return failure
+        return commit
+
+    async def changes(self, base: str, final: str, now: Snapshot) -> WorkspaceChanges | Failure:
+        """The changes between two commits.
+
+        Args:
+            base: the commit of the baseline.
+            final: that of the final state.
+            now: the final state.
+        """
+        names = await self._git(*name_arguments(base, final))
+        if isinstance(names, Failure):
+            return names
+        patch = await self._git(*patch_arguments(base, final))
+        if isinstance(patch, Failure):
+            return patch
+        return changes_of(names.stdout, patch.stdout, now)
+
+    async def text(self, commit: str, path: bytes) -> str:
+        """The text of a file in a commit; empty where there is none."""
+        shown = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
+        return "" if isinstance(shown, Failure) else shown.stdout.decode(errors="replace")
+
+    async def _start(self) -> Failure | None:
+        async with self._starting:
+            if self._started:
+                return None
+            made = await self._git("init", "--quiet", "--bare", "--template=")
+            if isinstance(made, Failure):
+                return made
+            self._started = True
+            return None
+
+    async def _git(self, *arguments: str, stdin: bytes = b"") -> Finished | Failure:
+        flags = [word for setting in _CONFIG for word in ("-c", setting)]
+        command = Command(
+            argv=("git", f"--git-dir={self._directory}", *flags, *arguments), cwd=str(self._directory.parent)
+        )
+        ended = await run_program(command, stdin=stdin, env=_environment(), timeout_s=GIT_S, limit=OUTPUT_LIMIT)
+        if isinstance(ended, Failure):
+            return Failure("workspace-failed", f"the diff of a workspace failed: {ended.message}")
+        if ended.status:
+            return Failure("workspace-failed", f"the diff of a workspace failed: {_reason(ended.stderr)}")
+        return ended
+
+
+def _reason(said: bytes) -> str:
+    if b"Out of diskspace" in said or b"No space left" in said:
+        return "no space is left on the disk"
+    return f"git says: {tail(said)}"
+
+
+def _environment() -> dict[str, str]:
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "HOME": os.devnull,
+        "LC_ALL": "C",
+    }
+
+
+def _is_same(before: FileState | None, now: FileState) -> bool:
+    return before is not None and before.is_like(now)
+
+
+def _streams(
+    directory: str,
+    files: Mapping[bytes, FileState],
+    changed: Iterable[bytes],
+    gone: Iterable[bytes],
+    commit: bytes,
+    base: bytes,
+) -> Iterator[bytes]:
+    """What `git fast-import` reads, in parts that fit into memory: each is a commit on top of the one before."""
+    lines = bytearray(b"commit %b\n%b" % (commit, _HEAD))
+    if base:
+        lines += b"from %b^0\n" % base
+    for path in gone:
+        lines += b"D %b\n" % _quoted(path)
+    shown = 0
+    for path in changed:
+        state = files[path]
+        text = _stored(directory, path, state, shown)
+        shown += 0 if state.binary else state.size
+        lines += b"M %b inline %b\ndata %d\n%b\n" % (state.mode.encode(), _quoted(path), len(text), text)
+        if len(lines) > _BATCH:
+            yield bytes(lines)
+            lines = bytearray(b"commit %b\n%bfrom %b^0\n" % (commit, _HEAD, commit))
+    yield bytes(lines)
+
+
+def _stored(directory: str, path: bytes, state: FileState, shown: int) -> bytes:
+    if state.special:
+        return f"{state.special}\n".encode()
+    if state.binary or shown > SHOWN_LIMIT:
+        kind = "binary file" if state.binary else "text file"
+        return f"{kind}, {state.size} bytes, sha256 {state.sha256}\n".encode()
+    return content(directory, path)
+
+
+def _quoted(path: bytes) -> bytes:
+    """A path as git quotes it."""
+    return b'"' + b"".join(_escaped(one) for one in path) + b'"'
+
+
+def _escaped(byte: int) -> bytes:
+    return b"\\%03o" % byte if byte < 0x20 or byte in b'"\\' or byte == 0x7F else bytes((byte,))

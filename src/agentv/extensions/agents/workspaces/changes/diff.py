@@ -1,0 +1,103 @@
+"""Parsing of what `git diff-tree` prints into changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentv.extensions.agents.workspaces.changes.snapshot import Snapshot
+from agentv.model.values.changes import ChangeKind, FileChange, WorkspaceChanges
+
+PATCH_LIMIT = 5_000_000
+_CUT = " more characters are not shown\n"
+"""Characters of a patch that are kept."""
+
+_COMMON = ("diff-tree", "-r", "-M", "--no-commit-id", "--no-ext-diff", "--no-textconv", "--no-color")
+_KINDS: dict[bytes, ChangeKind] = {b"A": "added", b"D": "deleted", b"R": "renamed"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    kind: ChangeKind
+    path: bytes
+    old_path: bytes | None
+
+
+def name_arguments(base: str, final: str) -> tuple[str, ...]:
+    """Arguments of git that list the changed files and count their lines."""
+    return (*_COMMON, "--raw", "--numstat", "-z", base, final)
+
+
+def patch_arguments(base: str, final: str) -> tuple[str, ...]:
+    """Arguments of git that print the patch."""
+    return (*_COMMON, "--patch", "--text", base, final)
+
+
+def changes_of(names: bytes, patch: bytes, now: Snapshot) -> WorkspaceChanges:
+    """The changes, in the order of their paths.
+
+    Args:
+        names: what git prints for `name_arguments`.
+        patch: and for `patch_arguments`.
+        now: the final state.
+    """
+    words = iter(names.split(b"\0"))
+    changes: list[_Change] = []
+    lines: dict[bytes, tuple[int, int]] = {}
+    for word in words:
+        if word.startswith(b":"):
+            changes.append(_change(word, words))
+        elif word:
+            path, counts = _counts(word, words)
+            lines[path] = counts
+    files = tuple(_file_change(one, lines.get(one.path, (0, 0)), now) for one in changes)
+    text = _text(patch)
+    return WorkspaceChanges(files, text, cut=len(text) > PATCH_LIMIT or text.endswith(_CUT))
+
+
+def shown_path(path: bytes) -> str:
+    """A path as text; bytes that are no UTF-8 are shown as escapes."""
+    return path.decode("utf-8", "backslashreplace")
+
+
+def _change(word: bytes, words: Iterator[bytes]) -> _Change:
+    status = word.rpartition(b" ")[2][:1]
+    first = next(words)
+    if status in {b"R", b"C"}:
+        return _Change("renamed", next(words), first)
+    return _Change(_KINDS.get(status, "modified"), first, None)
+
+
+def _counts(word: bytes, words: Iterator[bytes]) -> tuple[bytes, tuple[int, int]]:
+    added, deleted, path = word.split(b"\t", 2)
+    if not path:  # of a rename: both paths follow
+        next(words)
+        path = next(words)
+    return path, (_number(added), _number(deleted))
+
+
+def _number(text: bytes) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def _file_change(change: _Change, lines: tuple[int, int], now: Snapshot) -> FileChange:
+    state = now.files.get(change.path)
+    binary = state is not None and state.binary
+    return FileChange(
+        path=shown_path(change.path),
+        kind=change.kind,
+        old_path=shown_path(change.old_path) if change.old_path is not None else None,
+        added_lines=None if binary else lines[0],
+        deleted_lines=None if binary else lines[1],
+        size=state.size if state is not None else None,
+        sha256=state.sha256 if state is not None else None,
+        binary=binary,
+    )
+
+
+def _text(patch: bytes) -> str:
+    text = patch.decode(errors="replace")
+    if len(text) <= PATCH_LIMIT:
+        return text
+    kept = text[:PATCH_LIMIT].rpartition("\n")[0]
+    return f"{kept}\n… {len(text) - len(kept):,}{_CUT}"

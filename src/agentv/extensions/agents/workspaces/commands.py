@@ -1,0 +1,110 @@
+"""Commands of setup, hooks and graders: run in a workspace, confined, or beside the suite that declares them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from agentv.extensions.agents.workspaces.environment import allowed
+from agentv.model.suite.workspace import WorkspaceCommand
+from agentv.model.values.response import Failure
+from agentv.ports import ProgramResult, Sandbox
+from agentv.registry.fields import Command
+from agentv.user_code.excerpts import tail
+from agentv.user_code.processes.processes import Finished, run_program
+
+OUTPUT_LIMIT = 10_000_000
+_FOR_HOOKS = ("HOME", "USER", "LOGNAME", "SHELL", "XDG_RUNTIME_DIR", "DOCKER_HOST")
+
+
+async def run_confined(
+    written: WorkspaceCommand, sandbox: Sandbox, workspace: str, env: Mapping[str, str], stdin: bytes = b""
+) -> ProgramResult | Failure:
+    """Run a command in a workspace.
+
+    Args:
+        written: what to run.
+        sandbox: what confines it.
+        workspace: its working directory is this, or one in it.
+        env: variables besides those of the sandbox.
+        stdin: what it reads, where it says nothing of it.
+    """
+    command = written.placed(workspace)
+    cwd = await asyncio.to_thread(_directory, workspace, command.cwd)
+    if isinstance(cwd, Failure):
+        return cwd
+    words = ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv
+    started = Command(argv=sandbox.argv(words, cwd))
+    environment = sandbox.environment({**env, **command.env})
+    return _result(
+        await run_program(
+            started, stdin=_stdin(command) or stdin, env=environment, timeout_s=command.timeout_s, limit=OUTPUT_LIMIT
+        ),
+        command,
+    )
+
+
+async def run_beside(written: WorkspaceCommand, workspace: str, env: Mapping[str, str]) -> ProgramResult | Failure:
+    """Run a hook in the directory of its suite, with the rights of the user: it is the author's own code."""
+    command = written.placed(workspace)
+    environment = {**allowed(os.environ, _FOR_HOOKS), **env, **command.env}
+    started = Command(argv=command.argv, shell=command.shell, cwd=str(Path(command.directory) / command.cwd))
+    return _result(
+        await run_program(
+            started, stdin=_stdin(command), env=environment, timeout_s=command.timeout_s, limit=OUTPUT_LIMIT
+        ),
+        command,
+    )
+
+
+async def run_setup(
+    commands: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str]
+) -> Failure | None:
+    """Run the commands of `setup` in order, until one fails; why it did."""
+    failed = await _first_failed(commands, sandbox, workspace, env)
+    return None if failed is None else Failure("setup-failed", f"the setup command {failed}")
+
+
+async def run_hooks(
+    hooks: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str]
+) -> Failure | None:
+    """Run hooks in order, until one fails; why it did."""
+    failed = await _first_failed(hooks, sandbox, workspace, env)
+    return None if failed is None else Failure("hook-failed", f"the hook {failed}")
+
+
+async def _first_failed(
+    commands: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str]
+) -> str | None:
+    for command in commands:
+        if command.directory:
+            ended = await run_beside(command, workspace, {**env, "AGENTV_WORKSPACE_PATH": workspace})
+        else:
+            ended = await run_confined(command, sandbox, workspace, env)
+        if isinstance(ended, Failure):
+            return f"'{command}' failed: {ended.message}"
+        if ended.status:
+            return f"'{command}' ended with status {ended.status}: {tail(ended.stderr or ended.stdout) or 'no message'}"
+    return None
+
+
+def _directory(workspace: str, inside: str) -> str | Failure:
+    """A directory in a workspace; an agent may have made it a link."""
+    cwd, root = os.path.realpath(Path(workspace) / inside), os.path.realpath(workspace)
+    if cwd != root and not cwd.startswith(root + os.sep):
+        return Failure("workspace-failed", f"the directory '{inside}' leads out of the workspace")
+    return cwd if Path(cwd).is_dir() else Failure("workspace-failed", f"the workspace has no directory '{inside}'")
+
+
+def _stdin(command: WorkspaceCommand) -> bytes:
+    return command.stdin.encode(errors="surrogateescape")
+
+
+def _result(ended: Finished | Failure, command: WorkspaceCommand) -> ProgramResult | Failure:
+    if isinstance(ended, Finished):
+        return ProgramResult(ended.status, ended.stdout, ended.stderr)
+    if ended.code == "timeout":
+        return Failure("timeout", f"it did not end within {command.timeout_s:g} s")
+    return ended

@@ -1,0 +1,89 @@
+"""Directories of a run: made with the number of its process in their name, and removed when that process is dead."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
+
+from agentv.extensions.agents.workspaces.files.removing import remove_directory
+from agentv.extensions.agents.workspaces.sandboxes.docker import remove_containers_of_run
+from agentv.extensions.agents.workspaces.sandboxes.ending import end_processes
+from agentv.extensions.agents.workspaces.sandboxes.places import Places
+from agentv.user_code.processes.leftovers import is_alive, temporary_prefix
+
+_KIND = "workspaces-"
+
+
+class RunDirectory:
+    """The directory of all workspaces of one run. It is made at once, and only its owner may enter it.
+
+    Args:
+        place: where it is made.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.path = Path(os.path.realpath(mkdtemp(prefix=temporary_prefix() + _KIND, dir=place)))
+        self._prepared, self._trials = count(1), count(1)
+
+    @property
+    def baselines(self) -> Path:
+        """Where the git repository of the baselines lies."""
+        return self.path / "baselines.git"
+
+    def prepared(self) -> Places:
+        """New directories for a workspace that is prepared once. Their paths are as long as those of a trial."""
+        return _made(self.path / "setups" / _numbered(next(self._prepared)))
+
+    def trial(self) -> Places:
+        """New directories for a trial."""
+        return _made(self.path / "trials" / _numbered(next(self._trials)))
+
+    def remove(self) -> bool:
+        """Remove all of it; whether it is gone. It blocks."""
+        return remove_directory(str(self.path))
+
+
+def grading(places: Places) -> Places:
+    """A new HOME and a new temporary directory for a grader's command, beside the workspace. It blocks."""
+    top = Path(mkdtemp(prefix="grader-", dir=places.trial))
+    for name in ("home", "tmp"):
+        (top / name).mkdir()
+    return Places(places.trial, places.workspace, str(top / "home"), str(top / "tmp"))
+
+
+def _numbered(number: int) -> str:
+    return f"{number:06}"
+
+
+def _made(top: Path) -> Places:
+    for name in ("workspace", "home", "tmp"):
+        (top / name).mkdir(parents=True)
+    return Places(str(top), str(top / "workspace"), str(top / "home"), str(top / "tmp"))
+
+
+def sweep(place: str) -> None:
+    """End the processes and remove the directories of runs whose process is dead, and of no others. It blocks."""
+    namespace = temporary_prefix().rstrip("-").rpartition("-")[2]
+    left = re.compile(rf"agentv-(\d+)-{namespace}-{_KIND}.+")
+    try:
+        names = os.listdir(place)  # noqa: PTH208  # names alone
+    except OSError:
+        return
+    for name in names:
+        found = left.fullmatch(name)
+        path = os.path.realpath(Path(place) / name)
+        if found is None or is_alive(int(found[1])) or (Path(place) / name).is_symlink() or not _is_ours(path):
+            continue
+        end_processes(path, grace_s=0.0)
+        remove_containers_of_run("docker", path)
+        remove_directory(path)
+
+
+def _is_ours(path: str) -> bool:
+    try:
+        return os.lstat(path).st_uid == os.geteuid()
+    except OSError:
+        return False

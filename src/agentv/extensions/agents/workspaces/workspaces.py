@@ -1,0 +1,211 @@
+"""Workspaces of a run on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from agentv.extensions.agents.workspaces.capabilities import capabilities
+from agentv.extensions.agents.workspaces.changes.baseline import Baselines
+from agentv.extensions.agents.workspaces.changes.snapshot import TICK_S, Snapshot, take
+from agentv.extensions.agents.workspaces.commands import run_hooks
+from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
+from agentv.extensions.agents.workspaces.files.placing import place_files
+from agentv.extensions.agents.workspaces.files.removing import remove_directory
+from agentv.extensions.agents.workspaces.prepared import PreparedWorkspace, PreparedWorkspaces
+from agentv.extensions.agents.workspaces.repositories import Checkouts
+from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms, SandboxMaker, chosen_sandbox
+from agentv.extensions.agents.workspaces.sandboxes.docker import build_image
+from agentv.extensions.agents.workspaces.sandboxes.ending import end_processes
+from agentv.extensions.agents.workspaces.sandboxes.places import Places
+from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
+from agentv.extensions.agents.workspaces.workspace import Baseline, LocalWorkspace, RunStorage
+from agentv.model.suite.workspace import DockerImage, Variant, WorkspaceSpec
+from agentv.model.values.response import Failure
+from agentv.user_code.repositories.clone import cache_home
+
+
+class LocalWorkspaces:
+    """Makes the workspaces of a run. Nothing is made, and nothing of dead runs is removed, before the first one."""
+
+    def __init__(self, settings: WorkspaceSettings) -> None:
+        self._settings = settings
+        self._starting = asyncio.Lock()
+        self._run: _Run | None = None
+
+    async def open(
+        self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]
+    ) -> LocalWorkspace | Failure:
+        """A new workspace with its baseline; why there is none.
+
+        Args:
+            spec: of the case.
+            variant: whose overlays and ref apply.
+            env: what the suite sets, for setup and hooks.
+        """
+        try:
+            async with self._starting:
+                if self._run is None:
+                    self._run = await _start(self._settings)
+            return await self._run.open(spec, variant, env)
+        except OSError as error:
+            return Failure("workspace-failed", f"cannot make a workspace: {error.strerror}")
+
+    async def close(self) -> tuple[Failure, ...]:
+        """Run the hooks after all trials, and remove what is left; what failed."""
+        return await self._run.close() if self._run is not None else ()
+
+
+async def _start(settings: WorkspaceSettings) -> _Run:
+    def start() -> RunDirectory:
+        sweep(settings.place)
+        capabilities()
+        return RunDirectory(settings.place)
+
+    return _Run(settings, await asyncio.to_thread(start))
+
+
+class _Run:
+    """The directory of a run, and what is in it."""
+
+    def __init__(self, settings: WorkspaceSettings, directory: RunDirectory) -> None:
+        self._settings = settings
+        self._directory = directory
+        self._baselines = Baselines(directory.baselines)
+        cache = Path(settings.repositories) if settings.repositories else cache_home(os.environ)
+        self._prepared = PreparedWorkspaces(directory, self._baselines, Checkouts(cache, dict(os.environ)))
+        self._images: dict[str, asyncio.Task[str | Failure]] = {}
+        self._begun: dict[str, asyncio.Task[Failure | None]] = {}
+        self._ends: list[Callable[[], Awaitable[Failure | None]]] = []
+
+    async def open(
+        self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]
+    ) -> LocalWorkspace | Failure:
+        """A new workspace with its baseline; why there is none."""
+        if spec.existing and spec.hidden:
+            return Failure("workspace-failed", "hidden files cannot be copied into a directory of your own")
+        places = self._placed(spec, await asyncio.to_thread(self._directory.trial))
+        opened: LocalWorkspace | Failure | None = None
+        try:
+            opened = await self._opened(spec, variant, env, places)
+            return opened
+        finally:
+            if not isinstance(opened, LocalWorkspace):
+                await asyncio.to_thread(_discard, places)
+
+    async def _opened(
+        self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], places: Places
+    ) -> LocalWorkspace | Failure:
+        own = variant.env if variant is not None else {}
+        maker = await self._maker(spec)
+        if isinstance(maker, Failure):
+            return maker
+        sandbox = maker.make(places, {**env, **spec.env, **own})
+        begun = await self._begin(spec, sandbox, env)
+        prepared = begun or await self._copied(maker, variant, env, places)
+        if isinstance(prepared, Failure):
+            return prepared
+        failure = await self._equip(spec, variant, env, sandbox)
+        baseline = failure or await self._baseline(places.workspace, prepared, copied=not spec.hooks.before_each)
+        if isinstance(baseline, Failure):
+            return baseline
+        return LocalWorkspace(
+            spec=spec,
+            places=places,
+            sandbox=sandbox,
+            baseline=baseline,
+            storage=RunStorage(self._baselines, self._kept_directory, self._settings.redactor),
+            env=env,
+        )
+
+    @property
+    def _kept_directory(self) -> str:
+        return self._settings.kept_directory or str(Path(self._settings.place) / "agentv-kept")
+
+    async def close(self) -> tuple[Failure, ...]:
+        """Run the hooks after all trials, and remove what is left; what failed."""
+        await self._prepared.close()
+        failures = [await end() for end in self._ends]
+        await asyncio.to_thread(end_processes, str(self._directory.path))
+        await asyncio.to_thread(self._directory.remove)
+        return tuple(one for one in failures if one is not None)
+
+    def _placed(self, spec: WorkspaceSpec, places: Places) -> Places:
+        """The directories of a trial, with those of the user's own that the suite asks for."""
+        if spec.home == "host":
+            places = replace(places, home=os.path.expanduser("~"), host_home=True)  # noqa: PTH111  # as text
+        return replace(places, workspace=os.path.realpath(spec.existing)) if spec.existing else places
+
+    async def _maker(self, spec: WorkspaceSpec) -> SandboxMaker | Failure:
+        """What makes the sandboxes of a case, with its image built once."""
+        found, run = capabilities(), str(self._directory.path)
+        name = await asyncio.to_thread(chosen_sandbox, spec.sandbox, spec.network, found)
+        if isinstance(name, Failure):
+            return name
+        if name != "docker" or not found.docker:
+            return SandboxMaker(name, spec, self._settings, found, run)
+        recipe = spec.docker or DockerImage()
+        key = repr(recipe)
+        if key not in self._images:
+            self._images[key] = asyncio.ensure_future(build_image(found.docker, recipe))
+        image = await asyncio.shield(self._images[key])
+        return image if isinstance(image, Failure) else SandboxMaker(name, spec, self._settings, found, run, image)
+
+    async def _begin(self, spec: WorkspaceSpec, sandbox: ConfinedPrograms, env: Mapping[str, str]) -> Failure | None:
+        """Run the hooks before all trials, once for all that have the same ones; why one failed."""
+        hooks = spec.hooks
+        if not hooks.before_all and not hooks.after_all:
+            return None
+        key = repr((hooks, sorted(env.items())))
+        if key not in self._begun:
+            directory = str(self._directory.path)
+            self._ends.append(lambda: run_hooks(hooks.after_all, sandbox, directory, env))
+            begin = run_hooks(hooks.before_all, sandbox, directory, env)
+            self._begun[key] = asyncio.ensure_future(begin)
+        return await asyncio.shield(self._begun[key])
+
+    async def _copied(
+        self, maker: SandboxMaker, variant: Variant | None, env: Mapping[str, str], places: Places
+    ) -> PreparedWorkspace | Failure | None:
+        """Copy what was prepared into the directories of a trial; None: the directory is the user's own."""
+        spec = maker.spec
+        if spec.existing:
+            return None
+
+        def for_setup(places: Places) -> ConfinedPrograms:
+            return maker.make(places, {**env, **spec.env}, setup=True)
+
+        prepared = await self._prepared.get(spec, variant, env, for_setup)
+        if isinstance(prepared, Failure):
+            return prepared
+        failure = await prepared.copy_to(places, with_home=spec.home == "fresh")
+        return failure or prepared
+
+    async def _equip(
+        self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], sandbox: ConfinedPrograms
+    ) -> Failure | None:
+        """Apply the overlays of the variant and the hooks of the trial; why it failed."""
+        workspace = sandbox.places.workspace
+        overlays = variant.overlays if variant is not None else ()
+        failure = await asyncio.to_thread(place_files, overlays, workspace) if overlays else None
+        return failure or await run_hooks(spec.hooks.before_each, sandbox, workspace, env)
+
+    async def _baseline(
+        self, workspace: str, prepared: PreparedWorkspace | None, *, copied: bool
+    ) -> Baseline | Failure:
+        """The state of a workspace, read again only where it is not what was copied."""
+        base, earlier = (prepared.commit, prepared.snapshot) if prepared is not None else ("", Snapshot())
+        known = prepared.copied if prepared is not None else earlier
+        snapshot = await asyncio.to_thread(take, workspace, known, copied=copied)
+        commit = await self._baselines.store(workspace, snapshot, base, earlier)
+        await asyncio.sleep(TICK_S)  # what the agent writes has another time than what was just copied
+        return commit if isinstance(commit, Failure) else Baseline(snapshot, commit)
+
+
+def _discard(places: Places) -> None:
+    """Remove the directories of a trial that never began."""
+    end_processes(places.trial, 0.0)
+    remove_directory(places.trial)

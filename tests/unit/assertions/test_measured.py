@@ -1,0 +1,148 @@
+import math
+
+import pytest
+
+from agentv.assertions.measured import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.usage import TokenUsage
+from doubles.nested_grading import answer, graded, issues
+
+CALL = ToolCall("search", {"q": "x"})
+TRANSCRIPT = (Message("assistant", "", tool_calls=(CALL, CALL)), Message("tool", "hit"), Message("assistant", "done"))
+KNOWN = answer(
+    "done",
+    messages=TRANSCRIPT,
+    token_usage=TokenUsage(input=100, output=20, total=130),
+    cost_usd=0.02,
+    duration_ms=1500.5,
+    finish_reason="end_turn",
+)
+UNKNOWN = answer("done")
+
+
+@pytest.mark.parametrize(
+    ("assertion", "passed"),
+    [
+        (Latency(1500.5), True),
+        (Latency(1500), False),
+        (Cost(0.02), True),
+        (Cost(0.019), False),
+        (TokenUsageWithin(max_total=130), True),
+        (TokenUsageWithin(max_total=129), False),
+        (TokenUsageWithin(max_input=100, max_output=20), True),
+        (TokenUsageWithin(max_input=100, max_output=19), False),
+        (ExecutionMetrics(max_tool_calls=2), True),
+        (ExecutionMetrics(max_tool_calls=1), False),
+        (ExecutionMetrics(max_llm_calls=2), True),
+        (ExecutionMetrics(max_llm_calls=1), False),
+        (ExecutionMetrics(max_tokens=130, max_cost_usd=0.02, max_duration_ms=2000), True),
+        (ExecutionMetrics(max_tokens=129, max_cost_usd=0.02, max_duration_ms=2000), False),
+        (FinishReason("end_turn"), True),
+        (FinishReason("stop"), True),
+        (FinishReason("STOP"), True),
+        (FinishReason("end-turn"), True),
+        (FinishReason(("length", "stop")), True),
+        (FinishReason("length"), False),
+        (FinishReason(("length", "tool_calls")), False),
+    ],
+    ids=repr,
+)
+def test_bounds_are_inclusive(assertion, passed):
+    grade = graded(assertion, KNOWN)
+    assert grade.error is None
+    assert grade.passed is passed
+    assert grade.counted == float(passed)
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        Latency(1e9),
+        Cost(1e9),
+        TokenUsageWithin(max_total=10**9),
+        TokenUsageWithin(max_input=10**9),
+        TokenUsageWithin(max_output=10**9),
+        ExecutionMetrics(max_tool_calls=10**9),
+        ExecutionMetrics(max_llm_calls=10**9),
+        ExecutionMetrics(max_tokens=10**9),
+        ExecutionMetrics(max_cost_usd=1e9),
+        ExecutionMetrics(max_duration_ms=1e9),
+        FinishReason("stop"),
+    ],
+    ids=repr,
+)
+def test_without_the_data_there_is_no_verdict(assertion):
+    grade = graded(assertion, UNKNOWN)
+    assert grade.error is not None
+    assert (grade.error.code, grade.passed) == ("no-data", False)
+    assert grade.negated().error is grade.error
+
+
+def test_one_missing_measure_is_enough_for_no_verdict():
+    grade = graded(ExecutionMetrics(max_tokens=1, max_cost_usd=1.0), answer("", token_usage=TokenUsage(total=5)))
+    assert grade.error.code == "no-data"
+    assert "cost" in grade.error.message
+
+
+def test_data_that_is_no_number_is_no_data():
+    assert graded(Latency(5), answer("", duration_ms=math.nan)).error.code == "no-data"
+    assert graded(Cost(5), answer("", cost_usd=math.inf)).error.code == "no-data"
+
+
+def test_a_missing_total_is_the_sum_of_what_is_known():
+    assert graded(TokenUsageWithin(max_total=7), answer("", token_usage=TokenUsage(input=3, output=4))).passed
+    assert not graded(TokenUsageWithin(max_total=6), answer("", token_usage=TokenUsage(input=3, output=4))).passed
+    assert graded(TokenUsageWithin(max_total=9), answer("", token_usage=TokenUsage(input=3))).error.code == "no-data"
+
+
+def test_the_score_is_the_share_of_the_bounds_that_hold_and_the_verdict_is_what_counts():
+    grade = graded(ExecutionMetrics(max_tokens=1, max_cost_usd=1.0, max_duration_ms=9999.0), KNOWN)
+    assert (grade.score, grade.passed, grade.counted) == (pytest.approx(2 / 3), False, 0.0)
+    assert grade.negated().counted == 1.0
+    assert [(check.text, check.passed, check.evidence) for check in grade.checks] == [
+        ("tokens at most 1", False, "130"),
+        ("cost at most $1", True, "$0.02"),
+        ("duration at most 9999 ms", True, "1500.5 ms"),
+    ]
+
+
+def test_no_answer_is_needed():
+    assert graded(Latency(5), answer(None, duration_ms=5)).passed
+
+
+@pytest.mark.parametrize(
+    ("assertion", "found"),
+    [
+        (Latency(0), []),
+        (TokenUsageWithin(), [("missing-value", ())]),
+        (TokenUsageWithin(max_input=0), []),
+        (ExecutionMetrics(), [("missing-value", ())]),
+        (ExecutionMetrics(max_tool_calls=0), []),
+        (FinishReason("stop"), []),
+        (FinishReason(" "), [("missing-value", ("value",))]),
+        (FinishReason(("stop", "")), [("missing-value", ("value",))]),
+    ],
+    ids=repr,
+)
+def test_faults(assertion, found):
+    assert issues(assertion) == found
+
+
+@pytest.mark.parametrize(
+    ("assertion", "label"),
+    [
+        (Latency(2000), "≤ 2000 ms"),
+        (Cost(0.00001), "≤ $0.00001"),
+        (TokenUsageWithin(max_total=1_500_000), "total tokens ≤ 1500000"),
+        (ExecutionMetrics(max_tool_calls=3, max_cost_usd=1.5), "tool calls ≤ 3, cost ≤ $1.5"),
+        (FinishReason(("stop", "length")), "'stop', 'length'"),
+    ],
+)
+def test_label(assertion, label):
+    assert assertion.label() == label
+
+
+def test_tokens_without_a_price_are_the_reason_why_a_cost_cannot_be_judged():
+    for subject in (Cost(5), ExecutionMetrics(max_cost_usd=5)):
+        grade = graded(subject, answer("", token_usage=TokenUsage(1, 2, 3)))
+        assert (grade.error.code, "is not known" in grade.error.message) == ("no-data", True)

@@ -1,0 +1,589 @@
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agentv.extensions.agents.adapters.acp.target import Acp
+from agentv.extensions.agents.adapters.settings import McpServerSettings, PermissionRule
+from agentv.model.suite.tools import McpServer
+from agentv.model.values.message import ImageBlock, Message, TextBlock
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.trace import MessageStep, PermissionStep, UsageStep
+from agentv.registry.fields import Command
+from doubles.agents import RecordingSandbox, acp, call
+from doubles.asking import answer, request, spec_of
+from doubles.processes_alive import all_gone, ids_in
+
+
+def at(directory, **others):
+    return request(workspace_path=str(directory), **others)
+
+
+def failure(settings, one=None):
+    found = answer(settings, one)
+    assert isinstance(found, Failure), found
+    return found
+
+
+def said(settings, one=None):
+    found = answer(settings, one)
+    assert isinstance(found, TargetResponse), found
+    return found
+
+
+def gone(directory):
+    """Whether the agent has ended; its child in a session of its own is ended by the process in front, or here."""
+    agent, child = (directory / "pids").read_text().split()
+    with suppress(ProcessLookupError):
+        os.kill(int(child), signal.SIGKILL)
+    return all_gone([agent])
+
+
+def test_the_answer_is_the_last_message_and_all_updates_are_the_trace():
+    steps = [{"think": "hm"}, {"say": "Let me "}, {"say": "look."}, call(rawInput={"command": "ls"}, rawOutput="a.txt")]
+    found = said(acp(*steps, {"say": "It is a.txt."}))
+    assert found.output == "It is a.txt."
+    assert found.finish_reason == "end_turn"
+    assert [(one.role, one.text) for one in found.messages] == [
+        ("assistant", "Let me look."),
+        ("assistant", "It is a.txt."),
+    ]
+    assert [(one.name, one.arguments, one.output) for one in found.messages[0].tool_calls] == [
+        ("shell", {"command": "ls"}, "a.txt")
+    ]
+    trace = found.trace
+    assert (trace.source, trace.agent, trace.agent_version) == ("acp", "scripted", "1.2.3")
+    assert (trace.session_id, trace.stop_reason) == ("session-1", "end_turn")
+    assert trace.metadata["protocol_version"] == 1
+    assert trace.metadata["turns"] == 2
+    asked, thought, used, last = trace.steps
+    assert (asked.role, asked.text) == ("user", "hello")
+    assert (thought.text, thought.reasoning) == ("Let me look.", "hm")
+    assert (used.native_name, used.status, used.evidence) == ("Bash", "completed", "agent")
+    assert asked.started_ms <= thought.started_ms <= used.started_ms <= last.started_ms <= found.duration_ms
+
+
+def test_the_native_stream_is_kept_as_it_came():
+    trace = said(acp({"say": "yes"})).trace
+    lines = [json.loads(line) for line in trace.native.splitlines()]
+    assert trace.native_name == "acp.jsonl"
+    assert [one.get("method") or "result" for one in lines] == [
+        "initialize",
+        "result",
+        "session/new",
+        "result",
+        "session/prompt",
+        "session/update",
+        "result",
+    ]
+
+
+def test_the_workspace_is_where_it_works(tmp_path):
+    found = said(acp({"file": ["a.txt", "new"]}, {"say": "{cwd}"}), at(tmp_path))
+    assert found.output == str(tmp_path)
+    assert (tmp_path / "a.txt").read_text() == "new"
+
+
+def test_without_a_workspace_it_works_in_a_directory_that_is_gone_afterwards():
+    directory = said(acp({"say": "{cwd}"})).output
+    assert Path(directory).is_absolute()
+    assert not Path(directory).exists()
+
+
+def test_the_sandbox_starts_it(tmp_path):
+    sandbox = RecordingSandbox(home=str(tmp_path))
+    found = said(acp({"say": "{env[CONFINED]} {env[HOME]}"}), at(tmp_path, sandbox=sandbox))
+    assert found.output == f"yes {tmp_path}"
+    assert sandbox.started[0][0] == sys.executable
+    assert sandbox.started[0][-1] == str(tmp_path)
+
+
+def test_a_file_beside_the_eval_file_is_found_from_the_workspace(tmp_path):
+    (tmp_path / "agent.sh").write_text("echo from $PWD >&2; exit 3")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    for command in (Command(("sh", "agent.sh"), cwd=str(tmp_path)), Command(shell="sh agent.sh", cwd=str(tmp_path))):
+        assert f"from {workspace}" in failure(Acp(command), at(workspace)).message
+
+
+def test_turns_are_one_session():
+    settings = acp(prompts=[[{"say": "first"}], [{"say": "{prompts} {asked}"}]])
+    one = request("a", turn=1)
+    talk = (Message("user", "a"), Message("assistant", "first"), Message("user", "b"))
+    two = request("a b", messages=talk, turn=2)
+
+    async def ask():
+        target = settings.connect(spec_of(settings), None)
+        first, second = await target.answer(one), await target.answer(two)
+        await target.end_session(two)
+        third = await target.answer(two)
+        await target.close()
+        return first, second, third
+
+    first, second, third = asyncio.run(ask())
+    assert second.output == "2 ['a', 'b']"
+    assert [one.text for one in second.trace.steps] == ["b", "2 ['a', 'b']"]
+    assert b"initialize" in first.trace.native
+    assert b"initialize" not in second.trace.native
+    assert (third.code, third.retryable) == ("no-session", False)
+
+
+def test_a_turn_that_fails_ends_the_session(tmp_path):
+    settings = acp(prompts=[[{"file": ["pids", "{}"]}, {"hang": "child"}]])
+    asked = at(tmp_path, turn=1, timeout_s=3)
+    assert failure(settings, asked).code == "agent-limit"
+    assert gone(tmp_path)
+
+
+def test_tool_calls_are_merged_by_their_id_even_if_only_updates_come():
+    update = {"sessionUpdate": "tool_call_update", "toolCallId": "x"}
+    steps = [
+        {"update": {**update, "title": "mcp__shop__get_order", "rawInput": {"order_id": "17"}}},
+        {
+            "update": {
+                **update,
+                "status": "failed",
+                "content": [{"type": "content", "content": {"type": "text", "text": "no"}}],
+            }
+        },
+        {"say": "sorry"},
+    ]
+    (one,) = said(acp(*steps)).trace.tool_calls
+    assert (one.name, one.native_name) == ("shop.get_order", "mcp__shop__get_order")
+    assert (one.arguments, one.status, one.error, one.result) == ({"order_id": "17"}, "failed", "no", None)
+
+
+def test_usage_and_cost_where_the_agent_gives_them():
+    counts = {"total_tokens": 30, "input_tokens": 20, "output_tokens": 10, "cached_read_tokens": 5, "thought_tokens": 1}
+    cost = {"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": {"amount": 0.25, "currency": "USD"}}
+    found = said(acp({"say": "yes"}, {"update": cost}, {"usage": counts}))
+    usage = found.token_usage
+    assert (usage.total, usage.input, usage.output, usage.cached, usage.reasoning) == (30, 20, 10, 5, 1)
+    assert found.cost_usd == 0.25
+    last = found.trace.steps[-1]
+    assert isinstance(last, UsageStep)
+    assert (last.tokens, last.cost_usd) == (usage, 0.25)
+
+
+def test_unknown_usage_is_unknown_and_another_currency_is_no_dollars():
+    cost = {"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": {"amount": 0.25, "currency": "EUR"}}
+    found = said(acp({"say": "yes"}, {"update": cost}))
+    assert (found.token_usage, found.cost_usd) == (None, None)
+
+
+def test_the_cost_of_a_turn_is_what_it_added():
+    def costs(amount):
+        return {
+            "update": {
+                "sessionUpdate": "usage_update",
+                "used": 1,
+                "size": 9,
+                "cost": {"amount": amount, "currency": "USD"},
+            }
+        }
+
+    settings = acp(prompts=[[{"say": "a"}, costs(0.25)], [{"say": "b"}, costs(1.0)]])
+
+    async def ask():
+        target = settings.connect(spec_of(settings), None)
+        found = [await target.answer(request(turn=turn)) for turn in (1, 2)]
+        await target.close()
+        return found
+
+    assert [one.cost_usd for one in asyncio.run(ask())] == [0.25, 0.75]
+
+
+def test_the_model_is_set_by_the_agents_option():
+    option = {
+        "type": "select",
+        "id": "m",
+        "name": "Model",
+        "category": "model",
+        "currentValue": "small",
+        "options": [{"value": "small", "name": "S"}, {"value": "large", "name": "L"}],
+    }
+    found = said(acp({"say": "{asked}"}, options=[option], model="large"))
+    assert found.output == "['m=large', 'hello']"
+    assert found.metadata["model"] == "large"
+    assert failure(acp({"say": "x"}, model="large")).code == "agent-protocol"
+
+
+def test_pictures_go_to_agents_that_take_them(tmp_path):
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    asked = request(messages=(Message("user", (TextBlock("look"), ImageBlock("a.png", str(picture)))),))
+    assert failure(acp({"say": "x"}), asked).code == "bad-picture"
+    assert "image" in said(acp({"say": "{asked}"}, begin={"image": True}), asked).output
+
+
+def test_an_agent_that_uses_the_package_of_the_protocol_is_understood_alike(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    picture = Message("user", (TextBlock("look"), ImageBlock("a.png", str(tmp_path / "a.png"))))
+    option = {
+        "type": "select",
+        "id": "m",
+        "name": "Model",
+        "category": "model",
+        "currentValue": "small",
+        "options": [{"value": "small", "name": "S"}, {"value": "large", "name": "L"}],
+    }
+    steps = [{"think": "hm"}, {"say": "I look."}, call(rawInput={"command": "ls"}, rawOutput="a.txt"), EDIT]
+    steps += [{"write": ["b.txt", "new"]}, {"read": "b.txt"}, {"read_lines": ["a.txt", 2, 1]}, {"read": "none"}]
+    steps += [{"terminal": {"command": "sh", "args": ["-c", "echo $MARK; exit 3"], "output_byte_limit": 9}}]
+    steps += [{"terminal": {"command": "touch", "args": ["x"], "cwd": "/"}}, {"say": "{asked} {agent.outcome}"}]
+    steps += [{"usage": {"total_tokens": 30, "input_tokens": 20, "output_tokens": 10, "cached_read_tokens": 5}}]
+    begin = {"image": True, "http": True, "auth_methods": [{"id": "login", "name": "Log in"}]}
+    servers = (McpServer("shop", command=("relay", "x"), env={"A": "b"}), McpServer("far", "http", url="http://x/"))
+
+    def done(sdk):
+        settings = acp(
+            *steps, sdk=sdk, begin=begin, options=[option], model="large", auth_method="login", on_denied="grade"
+        )
+        found = said(settings, at(tmp_path, messages=(picture,), mcp_servers=servers))
+        methods = [json.loads(line).get("method") for line in found.trace.native.splitlines()]
+        timeless = [replace(one, started_ms=0) for one in found.trace.steps]
+        timeless = [replace(one, duration_ms=0) if hasattr(one, "duration_ms") else one for one in timeless]
+        return found.output, found.token_usage, found.metadata, timeless, methods
+
+    by_package = done(sdk=True)
+    assert by_package[0].endswith("yes")
+    assert "3 None False here" in by_package[0]
+    assert by_package == done(sdk=False)
+
+
+# --- what would be green and wrong ---------------------------------------------------------------------------------
+
+
+def test_an_agent_that_exits_before_it_answers():
+    found = failure(acp({"say": "I have done it."}, {"exit": 0}))
+    assert found.code == "agent-stopped"
+    assert "exit status 0 before it answered" in found.message
+    assert "went away" in found.message
+    assert found.response.trace.steps[-1].text == "I have done it."
+    assert not found.retryable
+
+
+def test_an_agent_that_cannot_begin():
+    found = failure(acp(begin={"exit": 3}))
+    assert (found.code, "exit status 3 before its session began; stderr: cannot begin" in found.message) == (
+        "agent-stopped",
+        True,
+    )
+
+
+def test_a_program_that_is_not_there():
+    assert failure(Acp(Command(("no-such-agent",)))).code == "cannot-start"
+
+
+def test_an_empty_answer_is_left_empty():
+    found = said(acp(call()))
+    assert found.output == ""
+    assert len(found.trace.tool_calls) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"jsonrpc": "2.0", "method": "session/up', '{"jsonrpc":"2.0"}', 'log: {"jsonrpc":"2.0","method":"x"}', "{}"],
+)
+def test_a_malformed_message_breaks_the_answer(line):
+    found = failure(acp({"say": "done"}, {"print": line}, {"sleep": 0.2}))
+    assert found.code == "agent-protocol"
+    assert "malformed" in found.message
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"update": {"sessionUpdate": "tool_call", "title": "Bash"}},
+        {"update": {"title": "Bash"}},
+        {"update": {"sessionUpdate": "agent_message_chunk"}},
+        {},
+    ],
+)
+def test_an_update_that_says_too_little_breaks_the_answer(params):
+    line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params})
+    assert failure(acp({"say": "done"}, {"print": line})).code == "agent-protocol"
+
+
+def test_a_stream_that_ends_in_the_middle_of_a_message():
+    script = """import sys; sys.stdin.readline(); sys.stdout.write('{"jsonrpc": "2.0", "id": 0, "res')"""
+    found = failure(Acp(Command((sys.executable, "-c", script))))
+    assert (found.code, "in the middle of a message" in found.message) == ("agent-protocol", True)
+
+
+def test_noise_on_stdout_is_counted_and_kept():
+    found = said(acp({"print": "Loaded cached credentials."}, {"say": "yes"}, begin={"print": "hello there"}))
+    assert found.output == "yes"
+    assert found.metadata["noise_lines"] == 2
+    assert b"Loaded cached credentials." in found.trace.native
+
+
+def test_another_version_of_the_protocol():
+    assert "version 2" in failure(acp(begin={"version": 2})).message
+
+
+def test_an_error_of_the_agent_is_no_answer():
+    found = failure(acp({"say": "trying"}, {"error": [-32603, "Internal error"]}))
+    assert found.code == "agent-api"
+    assert "no route to the model" in found.message
+    assert found.response.output == "trying"
+
+
+def test_authentication_only_where_it_takes_nothing():
+    method = {"type": "env_var", "id": "key", "name": "Key", "vars": [{"name": "MODEL_KEY"}]}
+    begin = {"auth_methods": [{"id": "login", "name": "Log in"}, method]}
+    found = failure(acp({"say": "yes"}, begin=begin))
+    assert (found.code, "login, key" in found.message) == ("agent-api", True)
+    assert said(acp({"say": "{agent.authenticated}"}, begin=begin), request(env={"MODEL_KEY": "x"})).output == "key"
+    assert said(acp({"say": "{agent.authenticated}"}, begin=begin, auth_method="login")).output == "login"
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [("max_tokens", "agent-limit"), ("max_turn_requests", "agent-limit"), ("cancelled", "agent-stopped")],
+)
+def test_an_agent_that_stopped_has_no_answer(reason, code):
+    found = failure(acp({"say": "half of"}, {"stop": reason}))
+    assert found.code == code
+    assert found.response.output == "half of"
+    assert found.response.trace.stop_reason == reason
+
+
+def test_a_refusal_is_no_answer_whatever_the_agent_said_before():
+    for words in ("No.", ""):
+        refused = failure(acp({"say": words}, {"stop": "refusal"}))
+        assert (refused.code, refused.response.output) == ("refused", words)
+
+
+def test_the_text_of_another_session_is_no_answer_and_its_tool_calls_are_work():
+    words = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "refunded"}}
+    told = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Bash", "status": "completed"}
+    stray = [
+        {"print": json.dumps({"method": "session/update", "params": {"sessionId": "other", "update": one}})}
+        for one in (words, told)
+    ]
+    found = said(acp({"say": "Nothing was done."}, *stray))
+    assert found.output == "Nothing was done."
+    assert [one.name for one in found.trace.tool_calls] == ["shell"]
+
+
+# --- limits --------------------------------------------------------------------------------------------------------
+
+
+def test_too_many_tool_calls_end_it_and_keep_the_trace():
+    steps = [call(f"call-{number}") for number in range(3)]
+    found = failure(acp(*steps, {"hang": "until cancelled"}, max_tool_calls=2))
+    assert found.code == "agent-limit"
+    assert "max_tool_calls" in found.message
+    assert len(found.response.trace.tool_calls) == 3
+    assert len(said(acp(*steps, {"say": "x"}, max_tool_calls=3)).trace.tool_calls) == 3
+
+
+def test_too_many_model_calls():
+    steps = [{"say": "a"}, call("1"), {"say": "b"}, call("2"), {"say": "c"}]
+    assert "max_turns" in failure(acp(*steps, {"sleep": 5}, max_turns=2)).message
+    assert said(acp(*steps, max_turns=3)).output == "c"
+
+
+def test_a_limit_that_is_passed_just_before_the_answer_counts():
+    steps = [call(f"call-{number}") for number in range(3)]
+    assert failure(acp(*steps, {"say": "done"}, max_tool_calls=2)).code == "agent-limit"
+
+
+def test_time_is_over(tmp_path):
+    settings = acp({"say": "wait"}, {"hang": "child"})
+
+    async def ask():
+        target = settings.connect(spec_of(settings), None)
+        began = time.monotonic()
+        found = await target.answer(at(tmp_path, timeout_s=4))
+        took = time.monotonic() - began
+        await target.close()
+        return found, took
+
+    found, took = asyncio.run(ask())
+    assert took < 4
+    assert found.code == "agent-limit"
+    assert found.response.output == "wait"
+    assert gone(tmp_path)
+
+
+def test_one_that_never_begins():
+    assert failure(acp(begin={"hang": True}), request(timeout_s=2)).code == "agent-limit"
+
+
+def test_one_that_ignores_sigterm_is_killed(tmp_path):
+    found = failure(acp({"hang": "deaf"}), at(tmp_path, timeout_s=3))
+    assert found.code == "agent-limit"
+    assert all_gone((tmp_path / "pids").read_text().split())
+
+
+def test_a_cancelled_call_leaves_nothing(tmp_path):
+    settings = acp({"hang": "deaf"})
+
+    async def ask():
+        target = settings.connect(spec_of(settings), None)
+        task = asyncio.create_task(target.answer(at(tmp_path)))
+        await asyncio.to_thread(ids_in, tmp_path / "pids", 2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        gone = all_gone((tmp_path / "pids").read_text().split())
+        await target.close()
+        return gone
+
+    assert asyncio.run(ask())
+
+
+# --- permissions ---------------------------------------------------------------------------------------------------
+
+EDIT = {"ask": {"toolCallId": "1", "rawInput": {"path": "a.txt"}, "then": "a.txt"}}
+
+
+def test_permissions_are_answered_by_policy_and_recorded(tmp_path):
+    found = said(acp(EDIT, {"say": "{agent.outcome}"}), at(tmp_path))
+    assert found.output == "yes"
+    (step,) = [one for one in found.trace.steps if isinstance(one, PermissionStep)]
+    assert (step.tool, step.allowed, step.reason) == ("edit", True, "permissions: allow")
+
+
+def test_success_after_a_denial_without_any_work_is_an_error(tmp_path):
+    found = failure(acp(EDIT, {"say": "Done!"}, permissions="deny"), at(tmp_path))
+    assert found.code == "permission-denied"
+    assert "edit (permissions: deny)" in found.message
+    assert found.response.output == "Done!"
+    assert found.response.trace.tool_calls[0].status == "denied"
+
+
+def test_a_denial_is_graded_where_the_target_says_so_or_something_was_done(tmp_path):
+    found = said(acp(EDIT, {"say": "{agent.outcome}"}, permissions="deny", on_denied="grade"), at(tmp_path))
+    assert (found.output, len(found.trace.denials)) == ("no", 1)
+    assert said(acp(EDIT, {"file": ["b.txt", "x"]}, {"say": "ok"}, permissions="deny"), at(tmp_path)).output == "ok"
+    shop = call("2", title="mcp__shop__refund")
+    assert said(acp(EDIT, shop, {"say": "ok"}, permissions="deny"), at(tmp_path)).output == "ok"
+
+
+def test_rules_by_tool_kind_and_path(tmp_path):
+    rules = (PermissionRule("deny", path="tests/**"), PermissionRule("allow", kind="edit"))
+    settings = {"permissions": rules, "on_denied": "grade"}
+    tests = {"ask": {"toolCallId": "1", "rawInput": {"path": "tests/a.py"}}}
+    shell = {"ask": {"toolCallId": "2", "title": "Bash", "kind": "execute"}}
+    found = said(acp(tests, EDIT, shell, {"say": "ok"}, **settings), at(tmp_path))
+    steps = [one for one in found.trace.steps if isinstance(one, PermissionStep)]
+    assert [(one.allowed, one.reason) for one in steps] == [
+        (False, "rule 1: deny"),
+        (True, "rule 2: allow"),
+        (False, "no rule applies"),
+    ]
+
+
+def test_an_agent_that_offers_no_way_to_allow(tmp_path):
+    asked = {"ask": {"toolCallId": "1", "options": ["reject_once"]}}
+    found = said(acp(asked, {"say": "{agent.outcome}"}, on_denied="grade"), at(tmp_path))
+    assert found.output == "cancelled"
+    assert found.trace.denials[0].reason == "the agent offers no option that allows it"
+
+
+# --- files and commands --------------------------------------------------------------------------------------------
+
+
+def test_files_of_the_workspace_are_read_and_written(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    steps = [{"write": ["new/b.txt", "text"]}, {"read": "new/b.txt"}, {"read_lines": ["a.txt", 2, 1]}, {"read": "none"}]
+    found = said(acp(*steps, {"say": "{asked}"}), at(tmp_path))
+    assert found.output == str(
+        [
+            "hello",
+            "written",
+            "text",
+            "two\n",
+            "error: none: No such file or directory".replace("none", str(tmp_path / "none")),
+        ]
+    )
+
+
+def test_a_path_out_of_the_workspace_is_refused_and_recorded(tmp_path):
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    workspace.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    (workspace / "link").symlink_to(outside)
+    (workspace / "file").symlink_to(outside / "secret")
+    steps = [{"read": "../outside/secret"}, {"read": "link/secret"}, {"read": "file"}]
+    steps += [{"write": ["../outside/new", "x"]}, {"write": ["link/new", "x"]}, {"write": ["file", "x"]}]
+    steps += [{"terminal": {"command": "touch", "args": ["new"], "cwd": str(outside)}}]
+    found = said(acp(*steps, {"say": "{asked}"}, on_denied="grade"), at(workspace))
+    assert "secret'" not in found.output
+    assert found.output.count("outside the workspace") == 7
+    assert [one.tool for one in found.trace.denials] == [
+        *["fs/read_text_file"] * 3,
+        *["fs/write_text_file"] * 3,
+        "terminal/create",
+    ]
+    assert (outside / "secret").read_text() == "secret"
+    assert not (outside / "new").exists()
+
+
+def test_a_policy_holds_for_writes_that_nobody_asked_permission_for(tmp_path):
+    found = said(
+        acp({"write": ["a.txt", "x"]}, {"say": "{asked}"}, permissions="deny", on_denied="grade"), at(tmp_path)
+    )
+    assert "permission denied" in found.output
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_commands_run_confined_in_the_workspace(tmp_path):
+    sandbox = RecordingSandbox()
+    wanted = {"command": "sh", "args": ["-c", "echo $MARK $CONFINED $PWD; exit 3"]}
+    found = said(acp({"terminal": wanted}, {"say": "{asked[1]}"}), at(tmp_path, sandbox=sandbox))
+    assert found.output == f"3 None False here yes {tmp_path}\n"
+
+
+def test_the_output_of_a_command_is_bounded(tmp_path):
+    wanted = {"command": "seq 1 1000", "output_byte_limit": 9}
+    found = said(acp({"terminal": wanted}, {"say": "{asked[1]}"}), at(tmp_path))
+    assert found.output == "0 None True 999\n1000\n"
+
+
+# --- MCP servers ---------------------------------------------------------------------------------------------------
+
+
+def test_mcp_servers_of_the_case_and_the_target_are_handed_over_and_their_secrets_are_not_kept():
+    given = McpServer("shop", command=("relay", "x"), env={"TOKEN": "s3cret"})
+    own = {"docs": McpServerSettings(url="http://127.0.0.1:1/mcp", headers={"Authorization": "h1dden"})}
+    settings = acp({"say": "{agent.servers}"}, begin={"http": True}, mcp=own)
+    found = said(settings, request(mcp_servers=(given,)))
+    assert "s3cret" in found.output
+    assert "h1dden" in found.output
+    asked = found.trace.native.splitlines()[2]
+    assert b"session/new" in asked
+    assert b"s3cret" not in asked
+    assert b"h1dden" not in asked
+
+
+def test_an_agent_that_takes_no_servers_over_http():
+    servers = (McpServer("shop", "http", url="http://127.0.0.1:1/mcp"),)
+    found = failure(acp({"say": "x"}), request(mcp_servers=servers))
+    assert (found.code, "'shop'" in found.message) == ("no-tools", True)
+
+
+def test_a_flood_is_stopped():
+    script = "import sys\nwhile True: sys.stdout.write('x' * 1000000)"
+    assert failure(Acp(Command((sys.executable, "-c", script)))).code == "output-too-large"
+
+
+def test_messages_of_one_answer_are_told_apart_by_their_ids():
+    def chunk(identity, text):
+        content = {"type": "text", "text": text}
+        return {"update": {"sessionUpdate": "agent_message_chunk", "messageId": identity, "content": content}}
+
+    found = said(acp(chunk("1", "a"), chunk("1", "b"), chunk("2", "c")))
+    assert [one.text for one in found.trace.steps if isinstance(one, MessageStep)] == ["hello", "ab", "c"]

@@ -1,0 +1,175 @@
+"""Codex: what its recorded streams mean, and how it is started."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from agentv.extensions.agents.adapters.native.codex import Codex, toml
+from agentv.extensions.agents.adapters.native.recorder import Recording
+from agentv.extensions.agents.adapters.native.stream import Directories, Launch
+from agentv.extensions.agents.adapters.settings import McpServerSettings, PermissionRule
+from agentv.model.suite.gateway import GatewayAccess
+from agentv.model.suite.tools import McpServer
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import PermissionStep, ToolCallStep
+from agentv.model.values.usage import TokenUsage
+from agentv.registry.fields import Command
+from doubles.asking import request
+from doubles.native_agents import read, recorded, stream
+
+CODEX = Codex(command=Command(("codex",)), api_key="real-key", base_url="http://127.0.0.1:2/v1")
+CAREFUL = Codex(command=Command(("codex",)), permissions="deny")
+FRESH = Directories("/workspace", "/home/agent", "/home/agent")
+OF_HOST = Directories("/workspace", "/home/user", "/home/user/.agentv-agent-1")
+
+
+def launched(settings: Codex, directories: Directories = FRESH, session: str = "", **asked) -> Launch:
+    found = settings.agent().launch(request("Do the task.", **asked), directories, session)
+    assert isinstance(found, Launch)
+    return found
+
+
+def config_of(launch: Launch) -> dict:
+    return tomllib.loads(launch.files[".codex/config.toml"])
+
+
+def test_an_answer_is_the_last_message():
+    recording, ending = recorded(CODEX, "answer")
+    assert (recording.answer, ending.failure, ending.complete) == ("All done.", None, True)
+    assert recording.tokens == TokenUsage(10, 5, 15, 0, 0)
+    assert recording.cost_usd is None
+    assert ending.session_id
+
+
+def test_items_are_calls_of_tools():
+    recording, _ = recorded(CODEX, "edit")
+    edit, shell = (one for one in recording.steps() if isinstance(one, ToolCallStep))
+    assert (edit.name, edit.native_name, edit.status) == ("edit", "file_change", "completed")
+    assert (shell.name, shell.result) == ("shell", "hi\n")
+    assert recording.turns == 3
+
+
+def test_an_mcp_tool_has_the_name_of_its_server():
+    recording, _ = recorded(CODEX, "tool")
+    call = next(one for one in recording.steps() if isinstance(one, ToolCallStep))
+    assert (call.name, call.arguments, call.result) == ("shop.get_order", {"order_id": "7"}, {"status": "shipped"})
+
+
+def test_a_command_that_fails_is_a_failed_call():
+    call = next(one for one in recorded(CODEX, "failing-command")[0].steps() if isinstance(one, ToolCallStep))
+    assert (call.status, "No such file" in str(call.error)) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    ("situation", "tool"), [("denied", "edit"), ("denied-in-code", "edit"), ("denied-command", "shell")]
+)
+def test_what_its_sandbox_refuses_is_a_denial_once_in_a_session(situation, tool):
+    agent = CAREFUL.agent()
+    first, second = Recording("a"), Recording("b")
+    read(agent.reader(first), stream("codex", situation))
+    denials = [one for one in first.steps() if isinstance(one, PermissionStep)]
+    assert [(one.tool, one.allowed) for one in denials] == [(tool, False)]
+    recorded_lines = [one for one in stream("codex", situation).read_text().splitlines() if '"response_item"' in one]
+    reader = agent.reader(second)
+    for line in recorded_lines:
+        reader.read(json.loads(line))
+    assert not [one for one in second.steps() if isinstance(one, PermissionStep)]
+
+
+def test_with_all_allowed_a_read_only_file_system_is_no_denial():
+    recording, _ = recorded(CODEX, "denied-command")
+    assert not [one for one in recording.steps() if isinstance(one, PermissionStep)]
+
+
+@pytest.mark.parametrize(("situation", "complete"), [("api-error", True), ("api-retry", False)])
+def test_an_error_of_the_api_is_one(situation, complete):
+    _, ending = recorded(CODEX, situation)
+    assert ending.failure is not None
+    assert (ending.failure.code, ending.complete) == ("agent-api", complete)
+
+
+def test_a_stream_without_the_end_of_its_turn_is_not_complete():
+    _, ending = recorded(CODEX, "interrupted")
+    assert (ending.complete, ending.failure) == (False, None)
+
+
+def test_a_warning_is_no_error():
+    reader = CODEX.agent().reader(Recording("x"))
+    reader.read({"type": "item.completed", "item": {"type": "error", "message": "Model metadata not found"}})
+    assert reader.ending().failure is None
+
+
+def test_the_usage_of_a_later_turn_is_that_of_the_session_less_the_earlier_ones():
+    agent, found = CODEX.agent(), []
+    for situation in ("two-turns", "two-turns-2"):
+        recording = Recording("x")
+        read(agent.reader(recording), stream("codex", situation))
+        found.append(recording.tokens)
+    assert found == [TokenUsage(10, 5, 15, 0, 0)] * 2
+
+
+def test_its_configuration_is_a_file_in_a_home_of_its_own():
+    settings = Codex(
+        command=Command(("codex",)),
+        api_key="real-key",
+        base_url="http://127.0.0.1:2/v1",
+        model="gpt-5.1",
+        system_prompt="Be brief.",
+        append_system_prompt='Say "so".\n',
+        mcp={"docs": McpServerSettings(url="http://127.0.0.1:9/mcp", headers={"X-Key": "k"})},
+    )
+    launch = launched(settings, session="t-1", mcp_servers=(McpServer("shop", command=("relay", "a")),))
+    config = config_of(launch)
+    assert config["model_providers"]["agentv"]["base_url"] == "http://127.0.0.1:2/v1"
+    assert (config["model_provider"], config["sandbox_mode"], config["approval_policy"]) == (
+        *("agentv", "danger-full-access", "never"),
+    )
+    assert config["developer_instructions"] == 'Say "so".\n'
+    assert launch.files[config["model_instructions_file"].removeprefix("/home/agent/")] == "Be brief."
+    assert config["mcp_servers"] == {
+        "shop": {"command": "relay", "args": ["a"]},
+        "docs": {"url": "http://127.0.0.1:9/mcp", "http_headers": {"X-Key": "k"}},
+    }
+    assert config["otel"] == {"metrics_exporter": "none"}
+    assert launch.argv[:3] == ("exec", "resume", "t-1")
+    assert launch.env["CODEX_HOME"] == "/home/agent/.codex"
+    assert not launch.env["CODEX_HOME"].startswith(launch.env["TMPDIR"])
+    assert "real-key" not in repr((launch.argv, dict(launch.files)))
+
+
+def test_by_the_gateway_it_never_sees_the_key():
+    launch = launched(CODEX, gateway=GatewayAccess("http://127.0.0.1:1", "token"))
+    assert config_of(launch)["model_providers"]["agentv"]["base_url"] == "http://127.0.0.1:1/openai/v1"
+    assert launch.env["OPENAI_API_KEY"] == "token"
+
+
+def test_without_a_key_or_an_address_it_uses_its_own_login():
+    assert "model_provider" not in config_of(launched(Codex(command=Command(("codex",)))))
+
+
+def test_in_the_home_of_the_user_nothing_is_written():
+    launch = launched(CODEX, OF_HOST)
+    assert not launch.files
+    assert "CODEX_HOME" not in launch.env
+    assert 'model_provider="agentv"' in launch.argv
+    refused = CAREFUL.agent().launch(request(), OF_HOST, "")
+    assert isinstance(refused, Failure)
+
+
+@pytest.mark.parametrize(
+    ("settings", "path"),
+    [
+        ({"allowed_tools": ("a",)}, ("allowed_tools",)),
+        ({"permissions": (PermissionRule("allow"),)}, ("permissions",)),
+    ],
+)
+def test_a_setting_that_it_has_not_is_an_error(settings, path):
+    assert [one.path for one in Codex(command=Command(("codex",)), **settings).validate()] == [path]
+
+
+@pytest.mark.parametrize("value", [{"a b": ["x", 1, True]}, {'"': "\x7f\n\t\\ é"}])
+def test_values_are_toml(value):
+    assert tomllib.loads(f"key = {toml(value)}") == {"key": value}

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from agentv.extensions.agents.assertions.counts import PermissionDenials, ToolErrors, Turns
+from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
+from doubles.grading import grade
+
+TRACE = Trace(
+    (
+        MessageStep("user", "do it"),
+        UsageStep("m"),
+        ToolCallStep("shell", {}, status="failed"),
+        ToolCallStep("shell", {}, error="no such file", status="unknown"),
+        ToolCallStep("edit", {}, status="completed"),
+        PermissionStep("edit", allowed=True),
+        PermissionStep("shell", allowed=False),
+        UsageStep("m"),
+        UsageStep("small", parent="7"),
+        MessageStep("assistant", "done"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("assertion", "passed", "evidence"),
+    [
+        (ToolErrors(), False, "2 tool errors: shell 2×"),
+        (ToolErrors(2), True, "2 tool errors: shell 2×"),
+        (PermissionDenials(), False, "1 permission denial: shell"),
+        (PermissionDenials(1), True, "1 permission denial: shell"),
+        (Turns(1), False, "2 turns: m 2×"),
+        (Turns(2), True, "2 turns: m 2×"),
+    ],
+)
+def test_steps_are_counted(assertion, passed, evidence):
+    found = grade(assertion, agent_trace=TRACE)
+    assert (found.passed, found.checks[0].evidence) == (passed, evidence)
+
+
+def test_messages_are_turns_where_no_call_of_a_model_is_reported():
+    said = Trace((MessageStep("assistant", "a"), MessageStep("user", "b"), MessageStep("assistant", "c", parent="1")))
+    assert grade(Turns(1), agent_trace=said).checks[0].evidence == "1 turn: message"
+
+
+@pytest.mark.parametrize("assertion", [ToolErrors(), PermissionDenials(), Turns(9)])
+def test_without_a_trace_they_err(assertion):
+    assert grade(assertion).error.code == "no-data"

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from agentv.extensions.agents.assertions.files import FileContains, FileEquals, FileExists, FileJson
+from agentv.registry.fields import Document, LoadedJson
+from doubles.grading import grade
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    root = tmp_path / "workspace"
+    (root / "src/deep").mkdir(parents=True)
+    (root / "src/app.py").write_text("def total(a, b):\n    return a + b\n")
+    (root / "src/deep/old.py").write_text("print('old')\n")
+    (root / "config.json").write_text('{"name": "app", "limits": {"rows": 10}}')
+    (root / ".hidden").write_text("dot")
+    return root
+
+
+def graded(assertion, workspace):
+    return grade(assertion, workspace_path=str(workspace))
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        FileExists("a"),
+        FileContains("a", value="b"),
+        FileEquals("a", "b"),
+        FileJson("a"),
+    ],
+)
+def test_without_a_workspace_nothing_passes(assertion):
+    found = grade(assertion)
+    assert found.error is not None
+    assert found.error.code == "no-workspace"
+
+
+@pytest.mark.parametrize(
+    ("path", "exists"),
+    [
+        ("src/app.py", True),
+        ("./src/app.py", True),
+        ("src", True),
+        ("src/*.py", True),
+        ("**/old.py", True),
+        ("**/*.py", True),
+        ("src/**", True),
+        ("src/", True),
+        (".hidden", True),
+        ("*", True),
+        ("src/[ab]pp.py", True),
+        ("src/[!a]pp.py", False),
+        ("s*/old.py", False),
+        ("SRC/app.py", False),
+        ("app.py", False),
+        ("missing/", False),
+    ],
+)
+def test_a_path_or_a_glob_names_files(workspace, path, exists):
+    found = graded(FileExists(path), workspace)
+    assert (found.error, found.passed) == (None, exists), found.checks
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "~/x", " "])
+def test_a_path_outside_the_workspace_is_refused_when_it_is_loaded(path):
+    assert [issue.path for issue in FileExists(path).validate()] == [("path",)]
+
+
+def test_a_link_out_of_the_workspace_is_not_read(workspace, tmp_path):
+    (tmp_path / "secret").write_text("the password")
+    (workspace / "link").symlink_to(tmp_path / "secret")
+    (workspace / "directory").symlink_to(tmp_path)
+    found = graded(FileContains("link", value="password"), workspace)
+    assert not found.passed
+    assert found.checks[0].evidence == "is a link that leads out of the workspace"
+    assert not graded(FileContains("directory/secret", value="password"), workspace).passed
+    assert not graded(FileExists("directory/secret"), workspace).passed
+    assert graded(FileExists("link"), workspace).passed
+    assert not graded(FileContains("**/secret", value="password"), workspace).passed
+
+
+def test_a_link_inside_the_workspace_is_read(workspace):
+    (workspace / "latest").symlink_to("src/app.py")
+    assert graded(FileContains("latest", value="total"), workspace).passed
+
+
+def test_a_pipe_does_not_hang_the_grade(workspace):
+    os.mkfifo(workspace / "pipe")
+    found = graded(FileContains("pipe", value="x"), workspace)
+    assert found.checks[0].evidence == "is no regular file"
+
+
+def test_any_file_of_a_glob_may_contain_the_text(workspace):
+    assert graded(FileContains("**/*.py", value="old"), workspace).passed
+    assert graded(FileContains("src/*.py", pattern=r"return\s+a"), workspace).passed
+    assert not graded(FileContains("**/*.py", value="new"), workspace).passed
+    assert not graded(FileContains("*.txt", value="new"), workspace).passed
+
+
+def test_exactly_one_of_value_and_pattern_is_given():
+    assert list(FileContains("a").validate())
+    assert list(FileContains("a", value="x", pattern="x").validate())
+    assert [issue.code for issue in FileContains("a", pattern="(").validate()] == ["bad-regex"]
+    assert not list(FileContains("a", value="x").validate())
+
+
+def test_text_is_compared_line_by_line(workspace):
+    wanted = "def total(a, b):\n    return a + b"
+    assert graded(FileEquals("src/app.py", wanted), workspace).passed
+    assert not graded(FileEquals("src/app.py", wanted, trim=False), workspace).passed
+    found = graded(FileEquals("src/app.py", wanted.replace("+", "-")), workspace)
+    assert found.checks[0].evidence == "line 2: expected 'return a - b', found 'return a + b'"
+
+
+def test_bytes_that_are_no_text_do_not_equal_text(workspace):
+    (workspace / "binary").write_bytes(b"\xff\xfe\x00")
+    assert graded(FileEquals("binary", "x"), workspace).checks[0].evidence == "is not UTF-8 text"
+
+
+def test_json_is_compared_whole_or_in_part(workspace):
+    assert graded(FileJson("config.json"), workspace).passed
+    assert graded(FileJson("config.json", LoadedJson({"name": "app"})), workspace).passed
+    assert not graded(FileJson("config.json", LoadedJson({"name": "app"}), mode="equal"), workspace).passed
+    assert graded(FileJson("config.json", LoadedJson(10), at="$.limits.rows"), workspace).passed
+    found = graded(FileJson("config.json", LoadedJson(10), at="$.limits.columns"), workspace)
+    assert not found.passed
+    assert not graded(FileJson("src/app.py"), workspace).passed
+
+
+def test_a_file_of_many_megabytes_is_not_read(workspace, monkeypatch):
+    with (workspace / "large").open("wb") as file:
+        file.truncate(10_000_001)
+    assert graded(FileContains("large", value="x"), workspace).checks[0].evidence == "has more than 10 MB"
+
+
+def test_a_file_of_the_project_may_hold_the_text(workspace):
+    wanted = Document("def total(a, b):\n    return a + b\n", "/project/expected.py")
+    assert graded(FileEquals("src/app.py", file=wanted, trim=False), workspace).passed
+    assert [issue.code for issue in FileEquals("a").validate()] == ["missing-value"]
+    assert [issue.path for issue in FileEquals("a", file=Document("no path")).validate()] == [("file",)]

@@ -1,0 +1,179 @@
+"""What shows that an agent used a skill, for the calls of each agent as its trace has them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from agentv.extensions.agents.assertions.skills import EVIDENCE, skill_at, skills_of
+from agentv.extensions.agents.assertions.trajectory import SkillUsed
+from agentv.model.values.message import ToolCall
+from agentv.model.values.tool_names import TOOLS, canonical_name
+from agentv.model.values.trace import MessageStep, ToolCallStep, Trace
+from agentv.model.values.trace_messages import messages_of
+from doubles.nested_grading import answer, graded
+
+AT = "/work/.claude/skills/refund/SKILL.md"
+
+
+def steps(native, arguments, **given):
+    return (
+        MessageStep("user", "refund it"),
+        ToolCallStep(canonical_name(native), arguments, native, "call-1", **{"status": "completed", **given}),
+        MessageStep("assistant", "I used the skill 'refund' of skills/refund/SKILL.md."),
+    )
+
+
+def used(native, arguments, **given):
+    """Whether an agent whose trace holds one call used `refund`, and no other skill."""
+    trace = Trace(steps(native, arguments, **given), source="test")
+    context = answer("done", messages=messages_of(trace), agent_trace=trace)
+    assert not graded(SkillUsed("other"), context).passed
+    found = graded(SkillUsed("refund"), context)
+    assert found.error is None
+    return found.passed
+
+
+@pytest.mark.parametrize(
+    ("native", "arguments"),
+    [
+        ("Skill", {"skill": "refund"}),  # Claude Code
+        ("Skill", {"command": "shop:refund"}),
+        ("activate_skill", {"name": "refund"}),  # Gemini CLI
+        ("skill", {"name": "refund"}),  # OpenCode
+        ("skill", {"skill": "refund"}),  # Copilot CLI
+        ("Read", {"file_path": AT}),
+        ("read", {"filePath": AT}),
+        ("read", {"path": ".pi/skills/refund/SKILL.md", "limit": 20}),  # pi
+        ("view", {"path": "/w/.github/skills/refund/SKILL.md"}),
+        ("read_many_files", {"paths": ["a.md", AT]}),
+        ("read_file", {"absolute_path": AT}),
+        ("read", {"path": "/work/refund/SKILL.md"}),  # a skill that is no part of a directory of skills
+        ("read", {"path": ".claude/skills/refund/references/rules.md"}),
+        ("shell", {"command": ["bash", "-lc", f"cat {AT}"]}),  # Codex
+        ("exec_command", {"cmd": f"sed -n '1,200p' {AT}"}),
+        ("command_execution", {"command": f'/bin/bash -lc "cat {AT}"'}),
+        ("local_shell_call", {"action": {"command": ["cat", AT]}}),
+        ("Bash", {"command": f"cat '{AT}' 2>/dev/null | head -50"}),
+        ("Bash", {"command": "ls -la; cd .claude/skills/refund && cat SKILL.md"}),
+        ("bash", {"command": f"cat < {AT} 2>&1"}),
+        ("powershell", {"command": "Get-Content .github/skills/refund/SKILL.md"}),
+        ("run_shell_command", {"command": f"sudo env A=1 head -n 40 {AT}"}),
+    ],
+)
+def test_a_call_that_gave_the_agent_the_skill_is_a_use(native, arguments):
+    assert used(native, arguments)
+
+
+@pytest.mark.parametrize(
+    ("native", "arguments"),
+    [
+        ("Bash", {"command": "ls .claude/skills/refund"}),
+        ("Bash", {"command": f"ls -l {AT}"}),
+        ("Bash", {"command": "find . -name SKILL.md"}),
+        ("Bash", {"command": f"grep -rn refund .claude/skills {AT}"}),
+        ("Bash", {"command": "cat .claude/skills/*/SKILL.md"}),
+        ("Bash", {"command": f"echo see {AT}"}),
+        ("Bash", {"command": f"git add {AT}; git commit -m 'cat {AT}'"}),
+        ("Bash", {"command": f"sed -i s/a/b/ {AT}"}),
+        ("Bash", {"command": f"cat > {AT}"}),
+        ("Bash", {"command": f"cat a.md >> {AT}"}),
+        ("Bash", {"command": f"cat {AT} > copy.md"}),
+        ("Bash", {"command": f"cat > notes.md <<'EOF'\ncat {AT}\nEOF\n"}),
+        ("Bash", {"command": f"cp {AT} /tmp"}),
+        ("Bash", {"command": f"cat '{AT}"}),
+        ("Bash", {"command": "cat SKILL.md"}),
+        ("Bash", {"command": f"cat {AT}".rjust(3_000_000, "a")}),
+        ("Grep", {"pattern": "refund", "path": AT}),
+        ("Glob", {"pattern": "**/SKILL.md", "path": "skills/refund"}),
+        ("LS", {"path": "/work/.claude/skills/refund"}),
+        ("Edit", {"file_path": AT, "old_string": "a", "new_string": "b"}),
+        ("Write", {"file_path": AT, "content": "x"}),
+        ("apply_patch", {"input": f"*** Update File: {AT}"}),
+        ("Read", {"file_path": "/work/.claude/skills/refund"}),
+        ("Read", {"file_path": "/work/SKILLS.md"}),
+        ("Read", {"path": None, "file_path": 3, "files": [{}, 4]}),
+        ("Skill", {"skill": ["refund"]}),
+        ("Task", {"prompt": f"cat {AT}"}),
+        ("TodoWrite", {"todos": [{"content": f"read {AT}"}]}),
+        ("mcp__shop__read", {"path": AT}),
+    ],
+)
+def test_other_calls_that_name_it_are_none(native, arguments):
+    assert not used(native, arguments)
+
+
+@pytest.mark.parametrize(
+    "given", [{"status": "failed", "error": "no such file"}, {"status": "denied"}, {"status": "unknown"}]
+)
+@pytest.mark.parametrize(("native", "arguments"), [("Skill", {"skill": "refund"}), ("Bash", {"command": f"cat {AT}"})])
+def test_a_call_that_failed_was_denied_or_has_no_result_is_none(native, arguments, given):
+    assert not used(native, arguments, **given)
+
+
+def test_calls_without_results_count_where_no_results_are_reported():
+    read = ToolCallStep("read", {"path": AT}, "read", None, "text", status="completed")
+    for others, passed in (((), True), ((read,), True), ((replace(read, arguments={"path": "a"}),), False)):
+        trace = Trace((*steps("Skill", {"skill": "refund"}, status="unknown"), *others), source="transcript")
+        context = answer("done", messages=messages_of(trace), agent_trace=trace)
+        assert graded(SkillUsed("refund"), context).passed is passed
+
+
+def test_calls_without_ids_are_told_apart_by_their_arguments():
+    failed = ToolCallStep("skill", {"skill": "refund"}, "Skill", None, None, "unknown skill", "failed")
+    done = replace(failed, arguments={"skill": "refund", "args": "1"}, error=None, result="text", status="completed")
+    for calls, passed in (((failed,), False), ((failed, done), True)):
+        trace = Trace(calls, source="claude")
+        context = answer("done", messages=messages_of(trace), agent_trace=trace)
+        assert graded(SkillUsed("refund"), context).passed is passed
+
+
+def test_a_skill_that_is_only_spoken_of_is_not_used():
+    trace = Trace(steps("Read", {"file_path": "a.md"}))
+    assert not graded(SkillUsed("refund"), answer("refund", messages=messages_of(trace), agent_trace=trace)).passed
+
+
+def test_uses_are_counted_once_a_call():
+    call = ToolCall("shell", {"command": f"cat {AT} {AT}; cat {AT}"}, native_name="Bash")
+    assert list(skills_of(call)) == ["refund"]
+
+
+def test_a_tool_of_the_users_own_that_is_called_like_a_shell_is_none():
+    assert list(skills_of(ToolCall("shell", {"command": f"cat {AT}"}))) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "skill"),
+    [
+        ("skills/refund/SKILL.md", "refund"),
+        ("/home/skills/work/.claude/skills/refund/SKILL.md", "refund"),
+        ("/home/skills/work/.claude/skills/refund/rules.md", "refund"),
+        ("skills\\refund\\SKILL.md", "refund"),
+        ("skills/SKILL.md", "skills"),
+        ("skills/*/SKILL.md", None),
+        ("./SKILL.md", None),
+        ("SKILL.md", None),
+        ("skills/refund", None),
+        ("", None),
+    ],
+)
+def test_the_skill_of_a_path(path, skill):
+    assert skill_at(path) == skill
+
+
+def test_the_table_names_canonical_tools():
+    assert set(EVIDENCE) <= set(TOOLS)
+
+
+def test_hostile_arguments_are_survived():
+    deep = {"command": "cat skills/a/SKILL.md"}
+    for _ in range(50):
+        deep = {"action": deep}
+    for arguments in (
+        deep,
+        {"command": "bash -c " * 50 + "'cat skills/a/SKILL.md'"},
+        json.loads('{"path": [[["x"]]]}'),
+    ):
+        assert list(skills_of(ToolCall("shell", arguments, native_name="Bash"))) in ([], ["a"])

@@ -1,0 +1,179 @@
+import pytest
+
+from agentv.extensions.agents.assertions.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
+from agentv.model.values.message import Message, ToolCall
+from doubles.nested_grading import answer, graded
+
+
+def did(*calls):
+    made = tuple(call if isinstance(call, ToolCall) else ToolCall(call, {}) for call in calls)
+    return answer("done", messages=(Message("assistant", "", tool_calls=made), Message("assistant", "done")))
+
+
+def expects(*tools, mode="in_order", **options):
+    expected = tuple(tool if isinstance(tool, ExpectedCall) else ExpectedCall(tool) for tool in tools)
+    return ToolTrajectory(mode, expected=expected, **options)
+
+
+@pytest.mark.parametrize(
+    ("mode", "made", "score"),
+    [
+        ("in_order", "ab", 1.0),
+        ("in_order", "xaxbx", 1.0),
+        ("in_order", "ba", 0.5),
+        ("in_order", "", 0.0),
+        ("any_order", "ba", 1.0),
+        ("any_order", "bxa", 1.0),
+        ("any_order", "b", 0.5),
+        ("superset", "bxa", 1.0),
+        ("superset", "aa", 0.5),
+        ("exact", "ab", 1.0),
+        ("exact", "abx", 0.666666666667),
+        ("exact", "ba", 0.0),
+        ("exact", "", 0.0),
+        ("subset", "", 1.0),
+        ("subset", "aaab", 1.0),
+        ("subset", "abx", 0.666666666667),
+    ],
+)
+def test_modes(mode, made, score):
+    grade = graded(expects("a", "b", mode=mode), did(*made))
+    assert grade.score == score
+    assert grade.passed is (score == 1.0)
+
+
+def test_a_call_that_is_missing_does_not_take_those_behind_it_along():
+    assert graded(expects("missing", "a", "b"), did("a", "b")).score == pytest.approx(2 / 3)
+
+
+def test_minimums_count_calls():
+    assertion = ToolTrajectory("any_order", {"a": 2, "b": 1})
+    assert graded(assertion, did("a", "b", "a")).passed
+    grade = graded(assertion, did("a", "b"))
+    assert (grade.score, grade.passed) == (0.5, False)
+    assert grade.checks[0].text == "calls 'a' twice or more"
+    assert grade.checks[0].evidence == "called once"
+
+
+@pytest.mark.parametrize(
+    ("how", "wanted", "made", "passed"),
+    [
+        ("superset", {"q": 1}, {"q": 1, "n": 2}, True),
+        ("superset", {"q": 1}, {"q": 2}, False),
+        ("superset", {"q": {"a": 1}}, {"q": {"a": 1, "b": 2}}, False),
+        ("exact", {"q": 1}, {"q": 1.0}, True),
+        ("exact", {"q": 1}, {"q": True}, False),
+        ("exact", {"q": 1}, {"q": 1, "n": 2}, False),
+        ("exact", {}, {}, True),
+        ("exact", {}, {"q": 1}, False),
+        ("subset", {"q": 1, "n": 2}, {"q": 1}, True),
+        ("subset", {"q": 1}, {"q": 1, "n": 2}, False),
+        ("ignore", {"q": 1}, {}, True),
+        (("q",), {"q": 1, "n": 2}, {"q": 1, "n": 3}, True),
+        (("q.a",), {"q": {"a": 1}}, {"q": {"a": 2}}, False),
+        (("q.a",), {"q": {"a": 1}}, {}, False),
+        (("z",), {"q": 1}, {}, True),
+        ("superset", "any", {"q": 1}, True),
+        ("superset", None, {"q": 1}, True),
+    ],
+)
+def test_arguments(how, wanted, made, passed):
+    context = did(ToolCall("a", made))
+    assert graded(expects(ExpectedCall("a", wanted), args_match=how), context).passed is passed
+    assert graded(expects(ExpectedCall("a", wanted, how), args_match="ignore"), context).passed is passed
+
+
+def test_arguments_are_compared_exactly_unless_said_otherwise():
+    expected = expects(ExpectedCall("a", {"q": 1}))
+    assert graded(expected, did(ToolCall("a", {"q": 1}))).passed
+    assert not graded(expected, did(ToolCall("a", {"q": 1, "n": 2}))).passed
+
+
+def test_no_call_is_given_away_that_only_another_can_have():
+    made = did(ToolCall("a", {"q": 1}), ToolCall("a", {"q": 2}))
+    assert graded(expects("a", ExpectedCall("a", {"q": 1}), mode="superset"), made).passed
+
+
+def test_evidence_says_what_was_called_instead():
+    grade = graded(expects(ExpectedCall("a", {"q": 1})), did(ToolCall("a", {"q": "other"})))
+    assert grade.checks[0].text == "calls 'a' with 'q'"
+    assert grade.checks[0].evidence == "found a(q: 'other')"
+
+
+def test_the_time_of_a_call_is_a_check_of_its_own():
+    assertion = expects(ExpectedCall("a", max_duration_ms=10))
+    assert graded(assertion, did(ToolCall("a", {}, duration_ms=10))).passed
+    late = graded(assertion, did(ToolCall("a", {}, duration_ms=11)))
+    assert (late.score, late.passed) == (0.5, False)
+    assert late.checks[1].evidence == "11 ms"
+
+
+def test_a_time_that_nobody_knows_errs_the_grade():
+    grade = graded(expects(ExpectedCall("a", max_duration_ms=10)), did("a"))
+    assert grade.error is not None
+    assert grade.error.code == "no-data"
+
+
+@pytest.mark.parametrize("mode", ["exact", "subset"])
+def test_an_empty_list_forbids_every_call(mode):
+    assert graded(expects(mode=mode), did()).passed
+    assert not graded(expects(mode=mode), did("a")).passed
+
+
+@pytest.mark.parametrize("assertion", [expects("a", mode="subset"), ToolCallF1("a")])
+@pytest.mark.parametrize(
+    "context", [answer("plain text"), answer("x", messages=did("a").messages, has_transcript=False)]
+)
+def test_without_a_transcript_nothing_is_known(assertion, context):
+    grade = graded(assertion, context)
+    assert grade.error is not None
+    assert grade.error.code == "no-data"
+
+
+def test_an_agent_that_called_no_tool_fails():
+    grade = graded(expects("a"), did())
+    assert (grade.error, grade.passed, grade.checks[0].evidence) == (None, False, "no tool was called")
+
+
+@pytest.mark.parametrize(
+    ("assertion", "path"),
+    [
+        (ToolTrajectory("in_order", {"a": 1}, (ExpectedCall("a"),)), ("minimums",)),
+        (ToolTrajectory("any_order"), ()),
+        (ToolTrajectory("superset", expected=()), ("expected",)),
+        (ToolTrajectory("in_order", expected=(ExpectedCall("a"),), args_match=("a[",)), ("args_match", 0)),
+        (ExpectedCall("a", ["x"]), ("args",)),
+        (ExpectedCall("a", {}, ("a[",)), ("args_match", 0)),
+        (ExpectedCall("a", {"q": 1}, ("q", "qq")), ("args_match", 1)),
+        (
+            ToolTrajectory("in_order", expected=(ExpectedCall("a", {"q": 1}),), args_match=("qq",)),
+            ("args_match", 0),
+        ),
+        (ToolCallF1("a", 0.0), ("threshold",)),
+        (ToolCallF1(" , "), ("value",)),
+    ],
+)
+def test_faults(assertion, path):
+    assert [fault.path for fault in assertion.validate()] == [path]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "made", "score"),
+    [
+        ("a, b", "ab", 1.0),
+        ("a, b", "aab", 1.0),
+        (("a", "b"), "a", 2 / 3),
+        (("a", "b"), "abxy", 2 / 3),
+        (("a",), "x", 0.0),
+        (("a",), "", 0.0),
+    ],
+)
+def test_f1_over_the_sets_of_names(wanted, made, score):
+    grade = graded(ToolCallF1(wanted), did(*made))
+    assert grade.score == pytest.approx(score)
+    assert grade.passed is (score == 1.0)
+    assert graded(ToolCallF1(wanted, 0.6), did(*made)).passed is (score >= 0.6)
+
+
+def test_the_threshold_of_f1_is_its_own_mark():
+    assert graded(ToolCallF1(("a", "b"), 0.6), did("a")).counted == 1.0

@@ -1,0 +1,49 @@
+import pytest
+
+from agentv.extensions.agents.assertions.tool_state import ToolState
+from agentv.model.run.context import AssertionContext
+from agentv.registry.fields import LoadedJson
+
+STATE = {"shop": {"orders": {"17": {"status": "refunded", "amount": 5}}, "log": [1, 2]}}
+
+
+def grade(state, value, **options):
+    return ToolState(LoadedJson(value), **options).grade(AssertionContext((), "Done.", tool_state=state))
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "passed"),
+    [
+        ("refunded", {"path": "orders.17.status"}, True),
+        ("shipped", {"path": "orders.17.status"}, False),
+        ({"status": "refunded"}, {"path": "orders['17']"}, True),
+        ({"status": "refunded"}, {"path": "orders.17", "mode": "equal"}, False),
+        ({"orders": {"17": {"amount": 5}}}, {}, True),
+        ([1, 2], {"path": "$.log", "server": "shop"}, True),
+        ([1], {"path": "$.log"}, False),
+        ("x", {"path": "orders.18.status"}, False),
+        (None, {"path": "orders.18"}, False),
+    ],
+)
+def test_it_compares_what_the_functions_kept(value, options, passed):
+    assert grade(STATE, value, **options).passed is passed
+
+
+def test_without_scripted_tools_it_is_an_error():
+    for state, options in (({}, {}), ({"a": {}, "b": {}}, {}), ({"a": {}}, {"server": "b"})):
+        found = grade(state, "x", **options)
+        assert (found.error.code, found.passed) == ("no-tool-state", False)
+
+
+def test_an_empty_state_is_a_state():
+    assert grade({"shop": {}}, {}, mode="equal").passed
+    assert not grade({"shop": {"a": 1}}, {}, mode="equal").passed
+
+
+def test_what_is_wrong_with_the_options():
+    assert [one.code for one in ToolState(LoadedJson("x"), path="a..b").validate()] == ["bad-path"]
+    assert [one.path for one in ToolState(LoadedJson({})).validate()] == [("value",)]
+
+
+def test_labels_name_the_place():
+    assert ToolState(LoadedJson("x"), path="orders.17").label() == 'orders.17 is "x"'

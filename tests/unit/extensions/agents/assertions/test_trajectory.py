@@ -1,0 +1,184 @@
+import pytest
+
+from agentv.extensions.agents.assertions.trajectory import (
+    Arguments,
+    Counted,
+    NamedStep,
+    SkillUsed,
+    StepBounds,
+    StepCount,
+    Steps,
+    ToolArgsMatch,
+    ToolSequence,
+    ToolUsed,
+)
+from agentv.model.values.message import Message, ToolCall
+from doubles.nested_grading import answer, graded
+
+
+def did(*calls, **known):
+    made = tuple(call if isinstance(call, ToolCall) else ToolCall(call, {}) for call in calls)
+    return answer("done", messages=(Message("assistant", "", tool_calls=made), Message("assistant", "done")), **known)
+
+
+@pytest.mark.parametrize(
+    ("value", "made", "passed"),
+    [
+        ("search", ["search"], True),
+        ("Search*", ["search_web"], True),
+        ("search", [], False),
+        (("a", "b"), ["b", "a"], True),
+        (("a", "b"), ["a"], False),
+        (Counted("a"), ["a"], True),
+        (Counted("a", 2), ["a"], False),
+        (Counted("a", 2), ["a", "a", "a"], True),
+        (Counted("a", max=1), ["a", "a"], False),
+        (Counted("a", max=1), [], False),
+        (Counted("a", 0, 1), [], True),
+        (Counted("a", max=0), [], True),
+        (Counted("a", max=0), ["a"], False),
+    ],
+)
+def test_tools_that_were_used(value, made, passed):
+    assert graded(ToolUsed(value), did(*made)).passed is passed
+
+
+def test_any_of_a_list_is_enough_and_its_negation_forbids_all():
+    assertion = ToolUsed(("a", "b"), "any")
+    assert graded(assertion, did("b")).passed
+    assert not graded(assertion, did("c")).passed
+    assert not graded(assertion, did("b")).negated().passed
+    assert graded(assertion, did("c")).negated().passed
+
+
+@pytest.mark.parametrize(
+    ("value", "made", "passed"),
+    [
+        (("a", "b"), "xaxb", True),
+        (("a", NamedStep("b")), "ba", False),
+        (Steps(("a", "b")), "axb", True),
+        (Steps(("a", "b"), "exact"), "ab", True),
+        (Steps(("a", "b"), "exact"), "abx", False),
+        (Steps(("a", "b"), "exact"), "a", False),
+        (("a",), "", False),
+    ],
+)
+def test_sequences(value, made, passed):
+    grade = graded(ToolSequence(value), did(*made))
+    assert grade.passed is passed
+    assert grade.score == float(passed)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "made", "passed"),
+    [
+        (Arguments("a", {"q": {"x": 1}}), {"q": {"x": 1, "y": 2}, "n": 3}, True),
+        (Arguments("a", {"q": 1}), {"q": 2}, False),
+        (Arguments("a", {"q": [1]}), {"q": [1, 2]}, False),
+        (Arguments("a", {"q": 1}, "exact"), {"q": 1, "n": 2}, False),
+        (Arguments("a", {"q": 1}, "exact", {"n": 2}), {"q": 1, "n": 2}, True),
+        (Arguments("a", {"q": 1}, "exact", {"n": 2}), {"q": 1, "n": 3}, False),
+        (Arguments("a", {"q": 1}, "exact", ignore="n"), {"q": 1, "n": 3}, True),
+        (Arguments("a", {"q": 1, "x_id": 1}, "exact", ignore=("*_id",)), {"q": 1, "y_id": 3}, True),
+        (Arguments("a", {}, "exact"), {}, True),
+        (Arguments("b", {"q": 1}), {"q": 1}, False),
+    ],
+)
+def test_arguments(wanted, made, passed):
+    assert graded(ToolArgsMatch(wanted), did(ToolCall("a", made))).passed is passed
+
+
+def test_one_call_with_the_arguments_is_enough():
+    made = did(ToolCall("a", {"q": 1}), ToolCall("a", {"q": 2}))
+    assert graded(ToolArgsMatch(Arguments("a", {"q": 2})), made).checks[0].evidence == "call 2"
+    wrong = graded(ToolArgsMatch(Arguments("a", {"q": 3})), made)
+    assert wrong.checks[0].evidence == "call 1: $.q: expected 3, found 1"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "passed"),
+    [
+        (StepBounds(max=5), True),
+        (StepBounds(max=4), False),
+        (StepBounds(5), True),
+        (StepBounds(6), False),
+        (StepBounds(3, 3, "tool"), True),
+        (StepBounds(2, 2, "message"), True),
+        (StepBounds(2, 2, name="a"), True),
+        (StepBounds(max=1, name="a"), False),
+    ],
+)
+def test_steps_are_counted(bounds, passed):
+    assert graded(StepCount(bounds), did("a", "a", "b")).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("call", "skill"),
+    [
+        (ToolCall("Skill", {"skill": "pdf"}), "pdf"),
+        (ToolCall("skill", {"command": "/docs:pdf"}), "pdf"),
+        (ToolCall("Read", {"file_path": "/home/u/.claude/skills/pdf/SKILL.md"}), "pdf"),
+        (ToolCall("read_file", {"path": "skills\\pdf\\x\\forms.md"}), "pdf"),
+    ],
+)
+def test_skills_are_known_by_the_calls_that_load_them(call, skill):
+    assert graded(SkillUsed(skill), did(call)).passed
+    assert not graded(SkillUsed("other"), did(call)).passed
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ToolCall("Read", {"file_path": "skills/pdf"}),
+        ToolCall("Read", {"file_path": 3}),
+        ToolCall("Write", {"file_path": "skills/pdf/SKILL.md"}),
+        ToolCall("skill", {}),
+        ToolCall("Skill", {"skill": ["pdf"]}),
+    ],
+)
+def test_other_calls_load_no_skill(call):
+    assert not graded(SkillUsed("*"), did(call)).passed
+
+
+def test_skills_that_the_target_reports_are_believed():
+    rows = [{"name": "pdf"}, {"name": "xlsx", "is_error": True}, "odd", {"name": 3}]
+    context = answer("done", response_metadata={"skillCalls": rows})
+    assert graded(SkillUsed("pdf"), context).passed
+    assert not graded(SkillUsed("xlsx"), context).passed
+    assert graded(SkillUsed(Counted("*", 1, 1)), context).passed
+
+
+EACH = [
+    ToolUsed("a"),
+    ToolUsed(Counted("a", max=0)),
+    SkillUsed("a"),
+    ToolSequence(("a",)),
+    ToolArgsMatch(Arguments("a", {"q": 1})),
+    StepCount(StepBounds(max=3)),
+]
+
+
+@pytest.mark.parametrize("assertion", EACH)
+@pytest.mark.parametrize(
+    "context", [answer("plain text"), answer("x", messages=did("a").messages, has_transcript=False)]
+)
+def test_without_a_transcript_nothing_is_known(assertion, context):
+    grade = graded(assertion, context)
+    assert grade.error is not None
+    assert grade.error.code == "no-data"
+
+
+@pytest.mark.parametrize(
+    ("declared", "path"),
+    [
+        (Counted("a", 3, 2), ("max",)),
+        (Counted("a", 0), ("min",)),
+        (ToolUsed("a", "any"), ("match",)),
+        (StepBounds(), ()),
+        (StepBounds(2, 1), ("max",)),
+        (StepBounds(1, type="message", name="a"), ("name",)),
+        (ToolArgsMatch(Arguments("a", {})), ("value", "args")),
+    ],
+)
+def test_faults(declared, path):
+    assert [fault.path for fault in declared.validate()] == [path]

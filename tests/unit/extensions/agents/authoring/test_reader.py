@@ -1,0 +1,219 @@
+"""Workspaces of cases: the suite's with the case's over it, and what their hashes count."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agentv.app.registries import registries
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.errors import LoadError
+from agentv.extensions.agents.workspaces.capabilities import Capabilities
+from agentv.extensions.agents.workspaces.sandboxes.choice import chosen_sandbox
+from agentv.registry import extras
+
+SUITE = """\
+target: echo
+workspace:
+  template: ./repo
+  setup: [make]
+  protected: [tests/**]
+  hooks: {before_each: [one], after_each: [two]}
+  env: {A: "1"}
+variants: [{name: bare}, {name: skill, overlay: ./skill}]
+tests:
+  - {id: plain, input: hello, assert: [contains: hello]}
+  - id: own
+    input: hello
+    workspace: {setup: [], hooks: {before_each: [three]}, env: {B: "2"}, keep: all}
+    sandbox: none
+    assert: [contains: hello]
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    for name, text in {"a.eval.yaml": SUITE, "repo/a.py": "1", "skill/SKILL.md": "how", "repo/tests/t.py": "t"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def no_docker(monkeypatch):
+    monkeypatch.setattr(Capabilities, "docker", None)
+    monkeypatch.setattr(Capabilities, "docker_problem", "the daemon is gone")
+
+
+def loaded(**more):
+    known = replace(registries(), sandbox=None)
+    return load(LoadRequest(("a.eval.yaml",), **more), known).suites[0]
+
+
+def specs(**more):
+    return {case.id: case.workspace for case in loaded(**more).cases}
+
+
+def test_a_case_wins_key_by_key(project):
+    found = specs()
+    plain, own = found["plain"], found["own"]
+    assert [str(one) for one in plain.setup] == ["make"]
+    assert (own.setup, own.protected, own.keep, own.sandbox) == ((), ("tests/**",), "all", ("none",))
+    assert own.template == plain.template
+    assert [str(one) for one in (*own.hooks.before_each, *own.hooks.after_each)] == ["three", "two"]
+    assert own.env == {"A": "1", "B": "2"}
+
+
+@pytest.mark.parametrize(
+    ("more", "template"),
+    [
+        ("", "repo"),
+        ("workspace: {template: ./skill}", "skill"),
+        ("environment: {type: host, workdir: ./skill}", "skill"),
+    ],
+)
+def test_the_directory_of_agentvs_agents_is_the_template_of_a_suite_that_names_none(project, more, template):
+    target = "{name: c, provider: codex, command: [codex], cwd: ./repo}"
+    (project / ".agentv").mkdir()
+    (project / ".agentv/targets.yaml").write_text(f"targets: [{target}]\n")
+    case = "tests: [{id: a, input: hello, assert: [contains: hello]}]\n"
+    for named in (target, "c"):
+        (project / "a.eval.yaml").write_text(f"targets: [{named}]\n{more}\n{case}")
+        assert specs()["a"].template.source == str(project / template)
+
+
+def test_flags_win_over_files(project):
+    found = specs(sandbox="bwrap", keep_workspaces="none", workspace_path="/shared")
+    assert {(one.sandbox, one.keep, one.existing) for one in found.values()} == {(("bwrap",), "none", "/shared")}
+
+
+@pytest.mark.parametrize("place", ["repo/a.py", "repo/new.py", "skill/SKILL.md"])
+def test_files_count_by_what_they_hold(project, place):
+    before = loaded()
+    (project / place).write_text("other")
+    after = loaded()
+    changed = [old.sha256 != new.sha256 for old, new in zip(before.cases, after.cases, strict=True)]
+    variants = [old.sha256 != new.sha256 for old, new in zip(before.variants, after.variants, strict=True)]
+    in_template = place.startswith("repo")
+    assert (changed, variants) == ([in_template] * 2, [False, not in_template])
+
+
+def test_a_file_that_may_be_executed_is_another(project):
+    before = specs()["plain"].sha256
+    (project / "repo/a.py").chmod(0o755)
+    assert specs()["plain"].sha256 != before
+
+
+def test_how_a_workspace_is_confined_and_kept_has_no_part_in_its_hash(project):
+    assert specs()["plain"].sha256 == specs(sandbox="none", keep_workspaces="all")["plain"].sha256
+
+
+def test_the_same_files_elsewhere_have_the_same_hash(project, tmp_path_factory, monkeypatch):
+    before = [case.sha256 for case in loaded().cases]
+    other = tmp_path_factory.mktemp("other")
+    (other / ".git").mkdir()
+    for path in (path for path in project.rglob("*") if path.is_file()):
+        (other / path.relative_to(project)).parent.mkdir(parents=True, exist_ok=True)
+        (other / path.relative_to(project)).write_bytes(path.read_bytes())
+    monkeypatch.chdir(other)
+    assert [case.sha256 for case in loaded().cases] == before
+
+
+def test_a_check_of_files_hashes_nothing(project):
+    assert {one.template.sha256 for one in specs(for_run=False).values()} == {""}
+
+
+NOWHERE = Capabilities(bwrap=None, bwrap_problem="Install bubblewrap.", user_namespaces=False)
+DOCKER = "workspace: {docker: {image: python}}\n"
+
+
+def on_machine(can, written, **flags):
+    """The codes and messages on a machine that can do this, or the sandboxes that a case asks for."""
+    Path("a.eval.yaml").write_text(
+        f"target: echo\n{written}tests: [{{id: a, input: hello, assert: [contains: hello]}}]\n"
+    )
+    known = replace(registries(), sandbox=lambda wanted, network: chosen_sandbox(wanted, network, can))
+    try:
+        return next(iter(load(LoadRequest(("a.eval.yaml",), **flags), known).suites[0].cases)).workspace.sandbox
+    except LoadError as refused:
+        return [(one.code, one.span.line, one.message) for one in refused.diagnostics]
+
+
+@pytest.mark.parametrize("written", ["sandbox: bwrap\n", "sandbox: [bwrap]\n", "sandbox: [docker, bwrap]\n" + DOCKER])
+def test_a_sandbox_that_is_missing_is_an_error_wherever_it_is_asked_for(project, written, no_docker):
+    """The same by a flag, over a suite that asks for none."""
+    asked = on_machine(NOWHERE, written)
+    flag = on_machine(NOWHERE, "workspace: {template: ./repo}\nsandbox: none\n", sandbox="bwrap")
+    for (code, line, message), at in ((asked[0], 2), (flag[0], 3)):
+        assert (code, line) == ("sandbox-unavailable", at)
+        assert "nothing was run: " in message
+        assert "bwrap is not available. Install bubblewrap" in message
+    assert flag[0][2].startswith("--sandbox bwrap: ")
+
+
+def test_of_a_list_the_first_that_works_is_used(project, no_docker):
+    assert on_machine(NOWHERE, "sandbox: [bwrap, none]\n") == ("bwrap", "none")
+    assert chosen_sandbox(("bwrap", "none"), "host", NOWHERE) == "none"
+    assert chosen_sandbox(("bwrap", "none"), "host", dataclasses.replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
+    assert chosen_sandbox(("docker", "bwrap"), "host", dataclasses.replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
+
+
+def test_a_network_that_is_to_be_closed_is_never_the_hosts(project):
+    written = "workspace: {template: ./repo, network: none}\n"
+    assert on_machine(dataclasses.replace(NOWHERE, bwrap="/bin/bwrap"), written) == ("bwrap", "none")
+    for more in ("", "sandbox: none\n"):
+        [(code, _, message)] = on_machine(NOWHERE, written + more)
+        assert code == "sandbox-unavailable"
+        assert "`network: none` needs `sandbox: bwrap`" in message
+
+
+def test_containers_need_docker(project, no_docker, monkeypatch):
+    assert on_machine(NOWHERE, DOCKER) == [
+        ("no-docker", 2, "nothing was run: docker is not available. the daemon is gone")
+    ]
+    monkeypatch.setattr(Capabilities, "docker", "/bin/docker")
+    assert on_machine(NOWHERE, DOCKER) == ("docker",)
+    [(code, _, message)] = on_machine(NOWHERE, "workspace: {docker: {image: python}, network: loopback}\n")
+    assert code == "sandbox-unavailable"
+    assert "`network: loopback` is not available in docker" in message
+
+
+def test_what_is_not_run_needs_no_sandbox(project):
+    assert on_machine(NOWHERE, "sandbox: bwrap\n", for_run=False) == ("bwrap",)
+    assert on_machine(NOWHERE, "sandbox: bwrap\n", asks_targets=False) == ("bwrap",)
+
+
+def test_a_variable_of_a_case_fills_in_its_workspace(project):
+    (project / "a.eval.yaml").write_text(
+        "target: echo\n"
+        "workspace: {repos: [{repo: acme/shop, commit: '{{ commit }}'}]}\n"
+        "tests:\n"
+        "  - {id: a, input: hello, vars: {commit: c1}, assert: [contains: hello]}\n"
+        "  - {id: b, input: hello, vars: {commit: c2}, assert: [contains: hello]}\n"
+    )
+    assert [one.repositories[0].commit for one in specs().values()] == ["c1", "c2"]
+
+
+def test_a_link_counts_by_where_it_leads(project):
+    Path("repo/link").symlink_to("a.py")
+    before = specs()["plain"].sha256
+    Path("repo/link").unlink()
+    Path("repo/link").symlink_to("b.py")
+    assert specs()["plain"].sha256 != before
+
+
+def test_without_the_library_of_scripted_tools_nothing_runs(project, monkeypatch):
+    tools = "tools: {shop: {refund: {returns: done}}}\n"
+    case = "  - {id: more, input: hello, tools: {shop: {other: {returns: x}}}, assert: [contains: hello]}\n"
+    (project / "a.eval.yaml").write_text(tools + SUITE + case)
+    monkeypatch.setattr(extras, "_is_installed", lambda module: module != "mcp")
+    with pytest.raises(LoadError) as raised:
+        loaded()
+    found = [(one.code, one.span.line, one.hint) for one in raised.value.diagnostics]
+    assert ("missing-extra", 1, "pip install 'agentv[agents]'") in found
+    assert [code for code, *_ in found].count("missing-extra") == 1

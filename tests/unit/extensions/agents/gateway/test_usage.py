@@ -1,0 +1,200 @@
+"""Usage out of streams, in chunks of any size."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.extensions.agents.gateway.events import EventSplitter, TooLongEventError, data_of
+from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader
+
+CHAT = [
+    {
+        "model": "gpt-4o-2024",
+        "choices": [{"delta": {"content": '{"usage": {"prompt_tokens": 1}}'}, "finish_reason": None}],
+    },
+    {"model": "gpt-4o-2024", "choices": [{"delta": {}, "finish_reason": "stop"}]},
+    {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}},
+]
+MESSAGES = [
+    {"type": "message_start", "message": {"model": "claude-x", "usage": {"input_tokens": 9, "output_tokens": 1}}},
+    {"type": "content_block_delta", "delta": {"type": "text_delta", "text": 'data: {"usage":1}\n\n'}},
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "end_turn"},
+        "usage": {"output_tokens": 42, "input_tokens": None},
+    },
+    {"type": "message_stop"},
+]
+RESPONSES = [
+    {"type": "response.created", "response": {"model": "gpt-5", "usage": None, "error": None}},
+    {"type": "response.output_text.delta", "delta": "hi"},
+    {"type": "response.completed", "response": {"model": "gpt-5", "usage": {"input_tokens": 3, "output_tokens": 4}}},
+]
+GEMINI = [
+    {"candidates": [{"content": {}}], "usageMetadata": {"promptTokenCount": 7}, "modelVersion": "gemini-x"},
+    {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 2}},
+]
+
+
+def stream(events, end="\n\n", last=b""):
+    return b"".join(f"event: x{end[0]}data: {json.dumps(one)}{end}".encode() for one in events) + last
+
+
+EXPECTED = {
+    "chat": (stream(CHAT, last=b"data: [DONE]\n\n"), {"prompt_tokens": 10, "completion_tokens": 5}, "gpt-4o-2024"),
+    "messages": (stream(MESSAGES, "\r\n\r\n"), {"input_tokens": 9, "output_tokens": 42}, "claude-x"),
+    "responses": (stream(RESPONSES), {"input_tokens": 3, "output_tokens": 4}, "gpt-5"),
+    "gemini": (stream(GEMINI), {"promptTokenCount": 7, "candidatesTokenCount": 2}, "gemini-x"),
+}
+
+
+@pytest.mark.parametrize("api", EXPECTED)
+@settings(max_examples=30)
+@given(cuts=st.lists(st.integers(0, 900), max_size=12))
+def test_a_stream_is_passed_on_unchanged_and_counted_wherever_it_is_cut(api, cuts):
+    whole, usage, model = EXPECTED[api]
+    reader = ReplyReader(api)
+    read, places = StreamReader(reader), [0, *sorted(cuts), len(whole)]
+    shown = b"".join(read.feed(whole[begin:end]) for begin, end in pairwise(places)) + read.end()
+    assert shown == whole
+    assert (reader.usage, reader.model, reader.complete, reader.error) == (usage, model, True, None)
+
+
+@settings(max_examples=30)
+@given(cuts=st.lists(st.integers(0, 900), max_size=12))
+def test_usage_that_was_not_asked_for_is_hidden(cuts):
+    whole = EXPECTED["chat"][0]
+    reader = ReplyReader("chat")
+    read, places = StreamReader(reader, hides_usage=True), [0, *sorted(cuts), len(whole)]
+    shown = b"".join(read.feed(whole[begin:end]) for begin, end in pairwise(places)) + read.end()
+    assert shown == stream(CHAT[:2], last=b"data: [DONE]\n\n")
+    assert reader.usage == {"prompt_tokens": 10, "completion_tokens": 5}
+
+
+@pytest.mark.parametrize("api", EXPECTED)
+def test_a_stream_that_ends_early_is_not_complete(api):
+    whole = EXPECTED[api][0]
+    reader = ReplyReader(api)
+    read = StreamReader(reader)
+    read.feed(whole[: whole.index(b"\n", 20)])
+    read.end()
+    assert not reader.complete
+
+
+@pytest.mark.parametrize(
+    ("api", "event", "words"),
+    [
+        ("messages", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "Overloaded"),
+        ("chat", {"error": {"message": "lost the server"}}, "lost the server"),
+        ("responses", {"type": "response.failed", "response": {"error": {"message": "no"}}}, "no"),
+        ("responses", {"type": "error", "message": "bad"}, "bad"),
+        ("gemini", {"error": {"code": 503, "message": "overloaded"}}, "overloaded"),
+    ],
+)
+def test_an_error_within_a_stream_is_found(api, event, words):
+    reader = ReplyReader(api)
+    StreamReader(reader).feed(stream([event]))
+    assert reader.error == words
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"", b"null", b"[]", b'{"usage": 3}', b'{"usage": {"prompt_tokens": "many"}}']
+)
+def test_a_reply_that_is_none_raises_nothing(body):
+    for api in EXPECTED:
+        ReplyReader(api).read_whole(body)
+
+
+def test_an_array_of_gemini_is_read_to_its_end():
+    reader = ReplyReader("gemini")
+    reader.read_whole(json.dumps(GEMINI).encode())
+    assert reader.usage == {"promptTokenCount": 7, "candidatesTokenCount": 2}
+
+
+def test_an_event_without_an_end_is_given_up(monkeypatch):
+    monkeypatch.setattr("agentv.extensions.agents.gateway.events.LONGEST_EVENT", 1000)
+    splitter = EventSplitter()
+    with pytest.raises(TooLongEventError):
+        splitter.feed(b"data: " + b"x" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        (b"data: a\n\n", b"a"),
+        (b"data:a\n\n", b"a"),
+        (b"event: x\r\ndata: a\r\n\r\n", b"a"),
+        (b"data: a\ndata: b\n\n", b"a\nb"),
+        (b": ping\n\n", b""),
+    ],
+)
+def test_data_of_an_event(event, data):
+    assert data_of(event) == data
+
+
+@pytest.mark.parametrize(
+    ("api", "reply", "surcharged"),
+    [
+        ("chat", {"choices": [], "service_tier": "priority"}, True),
+        ("chat", {"choices": [], "service_tier": "default"}, False),
+        ("responses", {"type": "response.completed", "response": {"service_tier": "priority"}}, True),
+        ("responses", {"type": "response.output_item.done", "item": {"type": "web_search_call"}}, True),
+        ("responses", {"output": [{"type": "function_call"}, {"type": "code_interpreter_call"}]}, True),
+        ("responses", {"output": [{"type": "message", "content": "web_search_call"}]}, False),
+        ("messages", {"usage": {"input_tokens": 1, "server_tool_use": {"web_search_requests": 1}}}, True),
+        ("messages", {"usage": {"input_tokens": 1, "server_tool_use": {"web_search_requests": 0}}}, False),
+        ("messages", {"type": "message_start", "message": {"usage": {"input_tokens": 1, "speed": "fast"}}}, True),
+        ("messages", {"usage": {"input_tokens": 1, "service_tier": "priority"}}, False),  # capacity that is paid for
+        ("gemini", {"candidates": [{"groundingMetadata": {"webSearchQueries": ["a"]}}]}, True),
+        ("gemini", {"candidates": [{"groundingMetadata": {}, "finishReason": "STOP"}]}, False),
+    ],
+)
+def test_what_is_billed_beside_the_tokens_is_seen(api, reply, surcharged):
+    reader = ReplyReader(api)
+    reader.read_event(json.dumps(reply).encode())
+    assert reader.surcharged is surcharged
+
+
+KEYS = [
+    "type",
+    "response",
+    "message",
+    "item",
+    "usage",
+    "output",
+    "candidates",
+    "choices",
+    "finish_reason",
+    "finishReason",
+    "stop_reason",
+    "delta",
+    "error",
+    "model",
+    "incomplete_details",
+    "reason",
+    "server_tool_use",
+    "groundingMetadata",
+    "promptFeedback",
+    "blockReason",
+    "speed",
+    "service_tier",
+]
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["fast", "priority", "length", "error"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=100)
+@given(ANYTHING)
+def test_whatever_a_server_replies_is_read(reply):
+    for api in (*EXPECTED, "embeddings"):
+        reader, body = ReplyReader(api), json.dumps(reply).encode()
+        reader.read_event(body)
+        reader.read_whole(body)

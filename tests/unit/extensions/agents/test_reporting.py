@@ -1,0 +1,139 @@
+"""The lines of agents that are working: what they say, how wide they are, and what no agent can do to a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.extensions.agents.reporting import AgentsView, cut, elapsed, tokens
+from agentv.model.run.events import AgentProgress
+from agentv.model.values.activity import AgentActivity
+from agentv.reports.text.escaping import cells
+
+BUSY = AgentActivity("shop.get_order", 12, 30, 1_234_567, 0.0412)
+HOSTILE = "\x1b[2J\x1b[31m\u202eevil\u2066\r\nPASSED \u200b\x07" + "漢" * 10_000
+
+
+def view(*given, now=65.0):
+    """A view of agents that began at 0, looked at a while later."""
+    times = iter([0.0] * len(given))
+    made = AgentsView(lambda: next(times, now))
+    for number, (case, activity, names) in enumerate(given):
+        made.take(AgentProgress(f"{number}", case, **{"target": "agent", **names}, activity=activity))
+    return made
+
+
+def test_a_line_says_who_does_what_and_what_it_took():
+    (line,) = view(("tax", BUSY, {"variant": "bare"})).lines(100, 5)
+    assert line.split() == [
+        "tax",
+        "as",
+        "bare",
+        "shop.get_order",
+        "turn",
+        "12",
+        "$0.0412",
+        "1.2M",
+        "tokens",
+        "1",
+        "min",
+        "05",
+        "s",
+    ]
+
+
+def test_before_its_first_tool_an_agent_is_working():
+    (line,) = view(("tax", AgentActivity(), {})).lines(80, 5)
+    assert line.split() == ["tax", "working", "1", "min", "05", "s"]
+
+
+@pytest.mark.parametrize("width", [1, 5, 20, 40, 60, 80, 120, 200])
+def test_no_line_is_wider_than_the_terminal_or_steers_it(width):
+    names = {"variant": HOSTILE, "target": HOSTILE, "prompt_id": HOSTILE, "sample": 2, "repeat": 3}
+    hostile = (HOSTILE, AgentActivity(HOSTILE, 10**30, 1, 10**30, 10.0**30), names)
+    shown = view(hostile, ("tax", BUSY, {}), hostile)
+    for line in shown.lines(width, 10):
+        assert cells(line) <= width
+        assert "\u202e" not in line
+        assert line.isprintable()
+    assert shown.log_line().isprintable()
+    assert len(shown.log_line()) < 500
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_columns_stay_where_they_are_while_agents_work(width):
+    shown = view(("tax", BUSY, {}), ("a longer name of a case", AgentActivity("edit", 1), {}))
+    before = shown.lines(width, 10)
+    shown.take(AgentProgress("1", "a longer name of a case", "agent", activity=AgentActivity("grep", 2)))
+    after = shown.lines(width, 10)
+    assert before[0] == after[0]
+    assert [line.index("shop") for line in before[:1]] == [after[1].index("grep")]
+
+
+def test_numbers_give_way_on_a_narrow_terminal_and_the_time_stays():
+    shown = view(("tax", BUSY, {}))
+    assert [
+        ("$" in line, "tokens" in line, "turn" in line)
+        for line in (shown.lines(width, 1)[0] for width in (100, 80, 70, 60))
+    ] == [
+        (True, True, True),
+        (True, False, True),
+        (False, False, True),
+        (False, False, False),
+    ]
+    assert shown.lines(40, 1)[0].endswith("1 min 05 s")
+
+
+def test_what_tells_trials_of_one_long_case_apart_stays_visible():
+    long = "a case with a name that no terminal has room for " * 3
+    shown = view((long, BUSY, {"variant": "bare"}), (long, BUSY, {"variant": "with-skill"}))
+    first, second = shown.lines(80, 5)
+    assert "… as bare " in first
+    assert "… as with-skill " in second
+
+
+def test_targets_are_named_where_there_are_several():
+    assert " on " not in view(("tax", BUSY, {})).lines(80, 5)[0]
+    assert "tax on two" in view(("tax", BUSY, {"target": "one"}), ("tax", BUSY, {"target": "two"})).lines(80, 5)[1]
+
+
+def test_only_so_many_lines_and_the_rest_is_counted():
+    shown = view(*((f"c{number}", BUSY, {}) for number in range(5)))
+    assert len(shown.lines(80, 5)) == 5
+    assert [line.split()[0] for line in shown.lines(80, 3)] == ["c0", "c1", "and"]
+    assert shown.lines(80, 3)[-1] == "  and 3 more agents"
+    assert shown.lines(80, 0) == []
+    assert shown.lines(80, -2) == []
+
+
+def test_an_agent_that_has_ended_is_gone_and_one_that_goes_on_keeps_its_time():
+    shown = view(("tax", BUSY, {}), now=10.0)
+    shown.take(AgentProgress("0", "tax", "agent", activity=None))
+    assert (len(shown), shown.lines(80, 5), shown.log_line()) == (0, [], "")
+    shown.take(AgentProgress("0", "tax", "agent", activity=BUSY))
+    assert shown.lines(80, 5)[0].endswith(" 10 s")
+
+
+def test_a_log_names_the_first_of_them():
+    shown = view(*((f"c{number}", AgentActivity("edit", 2), {}) for number in range(5)))
+    assert shown.log_line() == (
+        "c0: edit, turn 2, 1 min 05 s; c1: edit, turn 2, 1 min 05 s; c2: edit, turn 2, 1 min 05 s; and 2 more agents"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1 token"), (999, "999 tokens"), (1000, "1.0k tokens"), (999_949, "999.9k tokens"), (999_950, "1.0M tokens")],
+)
+def test_tokens(number, text):
+    assert tokens(number) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(-1, "0 s"), (59.9, "59 s"), (60, "1 min 00 s"), (3720, "1 h 02 min")])
+def test_elapsed(seconds, text):
+    assert elapsed(seconds) == text
+
+
+def test_wide_letters_are_not_cut_in_halves():
+    assert cut("漢字漢字", 5) == "漢字…"
+    assert cut("漢字漢字", 4) == "漢…"
+    assert cut("漢", 0) == ""

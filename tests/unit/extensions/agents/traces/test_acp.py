@@ -1,0 +1,266 @@
+"""Streams of the Agent Client Protocol as traces."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.extensions.agents.traces.acp import read_acp
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
+from agentv.model.values.usage import TokenUsage
+from doubles.traces import mutations
+
+
+def update(at=None, **told):
+    row = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": told}}
+    return row if at is None else {"at_ms": at, **row}
+
+
+def chunk(kind, text, **more):
+    return update(sessionUpdate=kind, content={"type": "text", "text": text}, **more)
+
+
+def lines(*records) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def read(*records) -> Trace:
+    found = read_acp(lines(*records))
+    assert isinstance(found, Trace), found
+    return found
+
+
+CLAUDE = (
+    {"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1, "agentInfo": {"name": "claude-agent-acp", "version": "0.9"}}},
+    {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s1"}},
+    {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": {"sessionId": "s1", "prompt": [{"type": "text", "text": "mend it"}]}},
+    chunk("agent_thought_chunk", "let me "),
+    chunk("agent_thought_chunk", "look"),
+    chunk("agent_message_chunk", "I re"),
+    chunk("agent_message_chunk", "ad it"),
+    update(sessionUpdate="plan", entries=[{"content": "read", "status": "pending", "priority": "high"}]),
+    update(100, sessionUpdate="tool_call", toolCallId="t1", title="Read a.py", kind="read", status="pending",
+           _meta={"claudeCode": {"toolName": "Read"}}, rawInput={"file_path": "a.py"}),
+    update(150, sessionUpdate="tool_call_update", toolCallId="t1", status="completed",
+           content=[{"type": "content", "content": {"type": "text", "text": "x = 1"}}]),
+    update(160, sessionUpdate="tool_call", toolCallId="t2", title="mcp__shop__refund", kind="other", rawInput={"id": 7},
+           _meta={"claudeCode": {"parentToolUseId": "t1"}}),
+    {"jsonrpc": "2.0", "id": 5, "method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": {"toolCallId": "t2"},
+     "options": [{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]}},
+    {"jsonrpc": "2.0", "id": 5, "result": {"outcome": {"outcome": "selected", "optionId": "no"}}},
+    update(200, sessionUpdate="tool_call_update", toolCallId="t2", status="failed", rawOutput={"why": "denied"}),
+    update(sessionUpdate="usage_update", used=10, size=100, cost={"amount": 0.25, "currency": "USD"}),
+    chunk("agent_message_chunk", "done"),
+    {"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn", "usage": {"inputTokens": 10, "outputTokens": 4, "cachedReadTokens": 3, "totalTokens": 14}}},
+)  # fmt: skip
+
+
+def test_a_session():
+    trace = read(*CLAUDE)
+    assert trace.steps == (
+        MessageStep("user", "mend it"),
+        MessageStep("assistant", "I read it", "let me look"),
+        ToolCallStep("read", {"file_path": "a.py"}, "Read", "t1", "x = 1", None, "completed", 0.0, 50.0),
+        ToolCallStep(
+            "shop.refund", {"id": 7}, "mcp__shop__refund", "t2", None, '{"why":"denied"}', "denied", 60.0, 40.0, "t1"
+        ),
+        PermissionStep("shop.refund", False, "no", 60.0),
+        MessageStep("assistant", "done", None, 100.0),
+        UsageStep(None, TokenUsage(10, 4, 14, 3), None, 100.0),
+    )
+    assert (trace.agent, trace.agent_version, trace.session_id, trace.stop_reason) == (
+        "claude-agent-acp",
+        "0.9",
+        "s1",
+        "end_turn",
+    )
+    assert (trace.source, trace.partial, trace.duration_ms) == ("acp", "", 100.0)
+    assert (trace.cost_usd, trace.unanswered) == (0.25, "")
+    assert trace.metadata["plan"][0]["content"] == "read"
+    assert (trace.native, trace.native_name) == (lines(*CLAUDE), "acp.jsonl")
+
+
+def test_gemini_sends_updates_without_a_call():
+    trace = read(
+        update(sessionUpdate="tool_call_update", toolCallId="read_file-1712345678901", title="a.txt", kind="read", status="completed",
+               content=[{"type": "content", "content": {"type": "text", "text": "hi"}}], locations=[{"path": "/w/a.txt"}]),
+        update(sessionUpdate="tool_call", toolCallId="get_order-1712345678902", title="get_order (shop MCP Server)", status="in_progress"),
+    )  # fmt: skip
+    assert trace.tool_calls[0] == ToolCallStep(
+        "read", {"path": "/w/a.txt"}, "read_file", "read_file-1712345678901", "hi", status="completed"
+    )
+    assert (trace.tool_calls[1].name, trace.tool_calls[1].status) == ("shop.get_order", "unknown")
+
+
+def test_codex_names_a_tool_in_its_title_or_by_its_kind():
+    trace = read(
+        update(sessionUpdate="tool_call", toolCallId="c1", title="ls -la", kind="execute", status="completed", rawInput={"command": ["ls"]}),
+        update(sessionUpdate="tool_call", toolCallId="c2", title="Tool: shop/get_order", kind="other", rawInput={"server": "shop", "tool": "get_order"}),
+        update(sessionUpdate="tool_call", toolCallId="c3", title="Edit a.py", kind="edit", content=[{"type": "diff", "path": "/w/a.py", "newText": "x"}]),
+        update(sessionUpdate="tool_call", toolCallId="c4", title="ls", kind="execute"),
+    )  # fmt: skip
+    assert [call.name for call in trace.tool_calls] == ["shell", "shop.get_order", "edit", "shell"]
+    assert trace.tool_calls[2].arguments == {"path": "/w/a.py"}
+
+
+def test_version_2_tells_messages_as_a_whole_and_its_end_as_a_state():
+    trace = read(
+        {"id": 1, "method": "session/prompt", "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]}},
+        update(sessionUpdate="user_message", content=[{"type": "text", "text": "go"}]),
+        update(sessionUpdate="agent_message", content=[{"type": "text", "text": "one"}]),
+        update(sessionUpdate="agent_message", content=[{"type": "text", "text": "two"}]),
+        update(
+            sessionUpdate="tool_call_update",
+            toolCallId="x",
+            name="read_file",
+            title="Reading",
+            kind="read",
+            status="completed",
+        ),
+        update(sessionUpdate="state_update", state="idle", stopReason="end_turn"),
+    )
+    assert [step.text for step in trace.steps if isinstance(step, MessageStep)] == ["go", "one", "two"]
+    assert (trace.tool_calls[0].name, trace.tool_calls[0].native_name) == ("read", "read_file")
+    assert (trace.stop_reason, trace.partial) == ("end_turn", "")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "allowed"),
+    [
+        ({"outcome": "selected", "optionId": "yes"}, True),
+        ({"outcome": "selected", "optionId": "no"}, False),
+        ({"outcome": "cancelled"}, False),
+        ("cancelled", False),
+        ({"outcome": "selected", "optionId": "reject"}, False),
+    ],
+)
+def test_permissions_with_their_outcome_in_one_record(outcome, allowed):
+    asked = {
+        "toolCall": {"toolCallId": "t", "title": "Bash"},
+        "options": [{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}],
+    }
+    trace = read({"id": 1, "method": "session/request_permission", "params": asked, "outcome": outcome})
+    assert [(step.tool, step.allowed) for step in trace.steps if isinstance(step, PermissionStep)] == [
+        ("shell", allowed)
+    ]
+
+
+def test_all_forms_of_a_record():
+    told = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "a"}}
+    wrapped = {"timestamp": "2026-01-01T00:00:01Z", "message": {"method": "session/update", "params": {"update": told}}}
+    for data in (
+        lines(told, {"sessionId": "s", "update": told}, wrapped),
+        json.dumps([told, {"update": told}, wrapped], indent=2).encode(),
+        b"\xef\xbb\xbf" + lines(told, told, told).replace(b"\n", b"\r\n"),
+    ):
+        assert read_acp(data).steps[0].text == "aaa"
+
+
+def test_a_cancelled_call():
+    trace = read(
+        update(sessionUpdate="tool_call", toolCallId="t", title="Bash"),
+        {"id": 1, "result": {"stopReason": "cancelled"}},
+    )
+    assert trace.tool_calls[0].status == "cancelled"
+
+
+def test_an_error_instead_of_an_answer():
+    trace = read(
+        chunk("agent_message_chunk", "x"), {"id": 1, "error": {"code": -32000, "message": "no route to the model"}}
+    )
+    assert trace.steps[1] == UsageStep(error="no route to the model")
+    assert (trace.stop_reason, trace.error_count) == ("error", 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (lines(*CLAUDE[:-1]), "the stream ends before the agent has answered"),
+        (lines(*CLAUDE)[:-40], "line 17: the stream ends in the middle of a record; the stream ends before the agent has answered"),
+        (lines(chunk("agent_message_chunk", "x")) + b"{oops}\n" + lines(CLAUDE[-1]), "line 2: "),
+        (lines(chunk("agent_message_chunk", "x"), 7), "line 2 is no message of the protocol"),
+        (lines(chunk("agent_message_chunk", "x"), update(sessionUpdate="tool_call")), "line 2: a tool call has no 'toolCallId'"),
+        (lines(chunk("agent_message_chunk", "x"), update(sessionUpdate="agent_message_chunk", content=9)), "line 2: a chunk has no 'content'"),
+        (lines(chunk("agent_message_chunk", "x"), update(a=1)), "line 2: the update has no 'sessionUpdate'"),
+        (lines(chunk("agent_message_chunk", "x")) + b'{"a":' + b"[" * 100_000 + b"\n", "line 2: it is nested more than 100 levels deep"),
+        (lines(chunk("agent_message_chunk", "x")) + b"\xff\xfe\n", "line 2: "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_makes_the_trace_partial(data, said):
+    trace = read_acp(data)
+    assert isinstance(trace, Trace)
+    assert trace.partial.startswith(said)
+    assert trace.steps
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n\n", b"[]", b"{}", b"null", b"7", b'"x"', b"[" * 100_000, b"\xff", lines({"a": 1}), b"PK\x03\x04"]
+)
+def test_nothing_to_read_is_a_failure(data):
+    found = read_acp(data)
+    assert isinstance(found, Failure)
+    assert (found.code, found.message[:31]) == ("bad-trace", "the stream has no session update"[:31])
+
+
+@pytest.mark.parametrize("junk", [None, True, 7, -1, 1e308, "x", "\ud800", [], {}, [[]], {"a": None}, 10**30])
+def test_no_value_of_a_wrong_type_raises(junk):
+    for record in CLAUDE:
+        for mutated in mutations(record, junk):
+            found = read_acp(lines(*CLAUDE[:3], mutated, *CLAUDE[3:]))
+            assert isinstance(found, Trace)
+            assert len(found.steps) >= 7
+
+
+def test_half_of_a_surrogate_pair_and_a_huge_number():
+    trace = read_acp(
+        b'{"sessionUpdate": "agent_message_chunk", "at_ms": 1e999, "content": {"type": "text", "text": "a\\ud83d"}}'
+    )
+    assert trace.steps == (MessageStep("assistant", "a\ufffd"),)
+
+
+def test_calls_within_themselves_are_told():
+    calls = [
+        update(sessionUpdate="tool_call", toolCallId=one, title="Bash", _meta={"parentToolUseId": other})
+        for one, other in (("a", "b"), ("b", "a"), ("c", "c"), ("d", "gone"))
+    ]
+    trace = read(*calls)
+    assert [call.parent for call in trace.tool_calls] == [None, None, None, None]
+    assert trace.partial.startswith("the parent 'b' of a step is no call that leads to the agent; ")
+
+
+def prompted(number, text="go"):
+    return {"id": number, "method": "session/prompt", "params": {"sessionId": "s", "prompt": [{"type": "text", "text": text}]}}  # fmt: skip
+
+
+READ_FAILS = (
+    {"id": 1, "method": "fs/read_text_file", "params": {"path": "/gone"}},
+    {"id": 1, "error": {"code": -32002, "message": "no such file"}},
+)
+
+
+def test_a_refused_request_of_the_agent_is_no_end_of_its_turn():
+    saying = update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "I look."})
+    cut = read(prompted(1), saying, *READ_FAILS)
+    assert (cut.error, cut.unanswered) == ("", "the stream ends before the agent has answered")
+    whole = read(prompted(1), saying, *READ_FAILS, {"id": 1, "result": {"stopReason": "end_turn"}})
+    assert (whole.error_count, whole.unanswered) == (0, "")
+
+
+def test_the_last_turn_decides_whether_a_session_ended_in_an_error():
+    saying = update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "I look."})
+    failed = {"id": 1, "error": {"code": -32603, "message": "model is overloaded"}}
+    assert read(prompted(1), saying, failed).unanswered == "the session ended in an error: model is overloaded"
+    again = (prompted(2), saying, {"id": 2, "result": {"stopReason": "end_turn"}})
+    assert read(prompted(1), saying, failed, *again).unanswered == ""
+
+
+def test_the_usage_of_the_last_model_call_is_not_that_of_a_turn():
+    about = {"id": 0, "result": {"protocolVersion": 1, "agentInfo": {"name": "OpenCode", "version": "1"}}}
+    call = update(sessionUpdate="tool_call", toolCallId="c", title="bash", kind="execute", status="completed")
+    cost = update(sessionUpdate="usage_update", used=330, size=1000, cost={"amount": 0, "currency": "USD"})
+    ended = {"id": 1, "result": {"stopReason": "end_turn", "usage": {"inputTokens": 300, "outputTokens": 30}}}
+    trace = read(about, prompted(1), call, cost, ended)
+    assert (trace.tokens, trace.cost_usd) == (None, None)
+    assert read(about, prompted(1), cost, ended).tokens.input == 300

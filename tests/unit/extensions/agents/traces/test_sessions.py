@@ -1,0 +1,455 @@
+"""Session files of coding agents: what the programs wrote against our model server, and what they wrote earlier."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from agentv.extensions.agents.stored_traces.sessions import SessionFilter, list_sessions, read_session
+from agentv.extensions.agents.traces.files import document, parse
+from agentv.extensions.agents.traces.sessions.claude import read_claude
+from agentv.extensions.agents.traces.sessions.codex import read_codex
+from agentv.extensions.agents.traces.sessions.copilot import read_copilot
+from agentv.extensions.agents.traces.sessions.gemini import read_gemini
+from agentv.extensions.agents.traces.sessions.pi import read_pi
+from agentv.extensions.agents.traces.sessions.recorder import UNFINISHED, SessionFile
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import MessageStep, UsageStep
+
+HOME = Path(__file__).parents[4] / "doubles" / "sessions"
+PLACES = {
+    "claude": "claude/projects",
+    "codex": "codex/sessions",
+    "copilot": "copilot/session-state",
+    "gemini": "gemini/tmp",
+    "pi": "pi/sessions",
+}
+READ = {"claude": read_claude, "codex": read_codex, "copilot": read_copilot, "gemini": read_gemini, "pi": read_pi}
+
+
+def sessions(program):
+    return {one.identity: one.trace for one in list_sessions(program, SessionFilter(directory=HOME / PLACES[program]))}
+
+
+def lines(*rows):
+    return SessionFile("".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def said(trace, parent=None):
+    return [(step.role, step.text) for step in trace.steps if isinstance(step, MessageStep) and step.parent == parent]
+
+
+SAMPLES = {
+    "claude": ("435ef572-6264-492f-a4c3-a25e218d0945", ["read", "write", "subagent", "shell"]),
+    "codex": ("01a2089f-44bb-7820-8fac-b580f8627916", ["shell", "edit", "subagent", "shell"]),
+    "copilot": ("8e61b1df-5fdb-4048-8eba-ff82d703ddcb", ["read", "write", "subagent", "shell"]),
+    "gemini": ("3cc29937-4e38-472d-974e-f03fee3008a9", ["read", "write", "subagent", "shell"]),
+    "pi": ("01a2089f-dcab-7788-b4f3-295b63b5d939", ["read", "write"]),
+}
+GIVEN = {"claude": (680, 83, 520), "pi": (380, 59, 280)}
+"""Tokens that our server gave to the agent itself, and those from the cache: Claude Code answered once more."""
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+def test_a_session_of_today(program):
+    identity, names = SAMPLES[program]
+    trace = sessions(program)[identity]
+    assert [call.name for call in trace.tool_calls] == names
+    assert (trace.agent, trace.session_id, trace.metadata["project"]) == (program, identity, "/home/user/shop")
+    assert said(trace)[0] == ("user", "Write the notes.")
+    assert said(trace)[-1] == ("assistant", "The notes have two lines.")
+    thoughts = [step.reasoning for step in trace.steps if isinstance(step, MessageStep) and step.reasoning]
+    assert [thought.split() for thought in thoughts] == [["The", "notes", "may", "exist."]]
+    missing = trace.tool_calls[0]
+    assert missing.failed
+    assert missing.error
+    own = [step for step in trace.usages if step.parent is None]
+    counts = tuple(sum(getattr(step.tokens, name) for step in own) for name in ("input", "output", "cached"))
+    assert counts == GIVEN.get(program, (520, 74, 380))
+
+
+@pytest.mark.parametrize("program", ["claude", "copilot", "gemini", "codex"])
+def test_a_subagent_is_nested_in_its_call(program):
+    trace = sessions(program)[SAMPLES[program][0]]
+    call = next(call for call in trace.tool_calls if call.name == "subagent")
+    inner = [step for step in trace.steps if step.parent == call.id]
+    assert said(trace, call.id)[0] == ("user", "Count the lines of notes.txt")
+    assert [step.name for step in trace.tool_calls if step.parent == call.id] == ["shell"]
+    if program != "codex":  # which had ended before its sub-agent did
+        assert [step.tokens.input for step in inner if isinstance(step, UsageStep)][:2] == [50, 60]
+
+
+@pytest.mark.parametrize("program", ["claude", "copilot"])
+def test_a_denied_permission(program):
+    (trace,) = [trace for trace in sessions(program).values() if trace.denials]
+    (call,) = trace.tool_calls
+    assert (call.name, call.status, len(trace.denials)) == ("shell", "denied", 1)
+    assert trace.denials[0].tool == call.native_name
+
+
+def test_the_cost_is_that_of_the_whole_session():
+    trace = sessions("claude")[SAMPLES["claude"][0]]
+    assert 0.001 < trace.cost_usd < 0.01
+    assert trace.agent_version == "2.1.330"
+    assert sessions("pi")[SAMPLES["pi"][0]].cost_usd == pytest.approx(0.000218)
+
+
+def test_codex_that_runs_tools_from_javascript():
+    trace = sessions("codex")["01a208a0-9cc9-7252-a978-18c2607c593f"]
+    assert [(call.name, call.status) for call in trace.tool_calls] == [
+        ("exec", "completed"), ("shell", "failed"), ("exec", "completed"), ("edit", "completed"),
+    ]  # fmt: skip
+    assert "No such file" in trace.tool_calls[1].error
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+def test_what_is_damaged_is_named_by_its_line_and_the_rest_is_read(program, tmp_path):
+    identity, names = SAMPLES[program]
+    path = next(one.path for one in list_sessions(program, SessionFilter(directory=HOME / PLACES[program])) if one.identity == identity)  # fmt: skip
+    rows = path.read_bytes().splitlines(keepends=True)
+    rows.insert(3, b'{"type": "half\n')
+    trace = READ[program](SessionFile(b"".join(rows)))
+    assert trace.partial.startswith("line 4: ")
+    assert set(names[:2]) <= {call.name for call in trace.tool_calls}
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+def test_every_beginning_of_a_session_is_read_and_is_partial_before_its_end(program):
+    identity, _ = SAMPLES[program]
+    path = next(one.path for one in list_sessions(program, SessionFilter(directory=HOME / PLACES[program])) if one.identity == identity)  # fmt: skip
+    data = path.read_bytes()
+    for end in range(0, len(data), 997):
+        trace = READ[program](SessionFile(data[:end]))
+        assert isinstance(trace, Failure) or trace.partial, end
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"null\n", b"\xff\xfe\n", b'{"type": 1, "message": 2, "data": [], "payload": {"type": []}}\n']
+)
+def test_what_is_no_session(program, data):
+    assert isinstance(READ[program](SessionFile(data)), Failure)
+
+
+WRONG = [None, 1, -1, 1e308, "", [], {}, "x", [[[]]], {"a": {"b": [1]}}, True, "\ud800", 2.0**60]
+
+
+def mutated(rng, value):
+    """The value with some parts of the wrong type, and some missing."""
+    if rng.random() < 0.03:
+        return rng.choice(WRONG)
+    if isinstance(value, dict):
+        return {key: mutated(rng, one) for key, one in value.items() if rng.random() > 0.01}
+    return [mutated(rng, one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+def test_values_of_the_wrong_type_never_raise(program):
+    rng = random.Random(program)
+    paths = sorted((HOME / program).rglob("*.jsonl"))
+
+    def content(path):
+        rows = [mutated(rng, json.loads(line)) for line in path.read_text().splitlines()]
+        return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+    read = 0
+    for _ in range(40):
+        main = rng.choice(paths)
+        trace = READ[program](SessionFile(content(main), {one.name: content(one) for one in paths if one != main}))
+        if not isinstance(trace, Failure):
+            assert parse(document(trace)).steps == trace.steps or trace.partial
+            read += 1
+    assert read > 20
+
+
+def test_claude_with_its_subagents_in_the_same_file():
+    def row(uuid, parent, kind, content, *, side=False, **more):
+        message = {"role": kind, "content": content, **more}
+        return {"type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": side, "message": message,
+                "sessionId": "s", "timestamp": f"2025-08-01T10:00:0{uuid}.000Z"}  # fmt: skip
+
+    usage = {"input_tokens": 1, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 4, "output_tokens": 1}
+    task = {"type": "tool_use", "id": "t1", "name": "Task", "input": {"prompt": "Look", "description": "d"}}
+    trace = read_claude(
+        lines(
+            {"type": "summary", "summary": "A title", "leafUuid": "7"},
+            row("0", None, "user", "<command-name>/clear</command-name>"),
+            row("1", None, "user", [{"type": "text", "text": "Go<system-reminder>secret rules</system-reminder>"}]),
+            row("2", "1", "assistant", [{"type": "text", "text": "I go."}], id="m1", model="c", usage=usage),
+            row("3", "2", "assistant", [task], id="m1", model="c", usage={**usage, "output_tokens": 30}),
+            row("4", None, "user", "Look", side=True),
+            row("5", "4", "assistant", [{"type": "text", "text": "Seen."}], side=True, id="m2", model="c", usage=usage),
+            row("6", "3", "user", [{"type": "tool_result", "tool_use_id": "t1", "content": "Seen."}]),
+            row("7", "6", "assistant", "Done.", id="m3", model="c", usage=usage),
+        )
+    )
+    assert trace.partial == ""
+    assert said(trace) == [("user", "Go"), ("assistant", "I go."), ("assistant", "Done.")]
+    assert said(trace, "t1") == [("user", "Look"), ("assistant", "Seen.")]
+    assert [step.tokens.output for step in trace.usages] == [30, 1, 1]
+    assert (trace.usages[0].tokens.input, trace.usages[0].tokens.cached) == (10, 5)
+
+
+def test_claude_that_was_interrupted_and_one_that_was_refused():
+    refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "rm -r ."}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": refused}
+    trace = read_claude(
+        lines(
+            {"type": "user", "uuid": "1", "message": {"content": "Go"}},
+            {"type": "assistant", "uuid": "2", "message": {"id": "m", "content": [call]}},
+            {"type": "user", "uuid": "3", "message": {"content": [result]}},
+            {"type": "user", "uuid": "4", "message": {"content": "[Request interrupted by user for tool use]"}},
+        )
+    )
+    assert (trace.tool_calls[0].status, trace.stop_reason, trace.partial) == ("denied", "aborted", "")
+    assert said(trace) == [("user", "Go")]
+
+
+def test_an_error_of_the_provider():
+    error = {"type": "assistant", "uuid": "2", "isApiErrorMessage": True, "message": {"model": "<synthetic>", "content": [{"type": "text", "text": "API Error: 500"}]}}  # fmt: skip
+    trace = read_claude(lines({"type": "user", "uuid": "1", "message": {"content": "Go"}}, error))
+    assert (trace.usages[0].error, trace.error_count, trace.stop_reason) == ("API Error: 500", 1, "error")
+    assert trace.error == "API Error: 500"
+
+
+LOOK, ON, WHY = "I look it up.", "Order 7 is refunded.", "the model is overloaded"
+
+
+def codex_row(kind, **payload):
+    return {"timestamp": "2025-10-29T00:59:38.317Z", "type": kind, "payload": payload}
+
+
+def claude_message(text, **more):
+    block = [{"type": "text", "text": text}]
+    return {"type": "assistant", "uuid": text, "message": {"id": text, "stop_reason": "end_turn", "content": block}} | more  # fmt: skip
+
+
+def codex_message(text):
+    return codex_row("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": text}])
+
+
+def pi_message(text, reason="stop", **more):
+    usage = {"input": 10, "output": 5, "cost": {"total": 0}}
+    content = [{"type": "text", "text": text}] if text else []
+    return {"type": "message", "message": {"role": "assistant", "content": content, "stopReason": reason, "usage": usage, **more}}  # fmt: skip
+
+
+BEGUN = {
+    "claude": [{"type": "user", "uuid": "1", "message": {"content": "Go"}}, claude_message(LOOK)],
+    "codex": [codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]), codex_message(LOOK)],
+    "copilot": [{"type": "user.message", "data": {"content": "Go"}}, {"type": "assistant.message", "data": {"content": LOOK}}],
+    "gemini": [{"sessionId": "s"}, {"id": "1", "type": "user", "content": "Go"}, {"id": "2", "type": "gemini", "content": LOOK}],
+    "pi": [{"type": "message", "message": {"role": "user", "content": "Go"}}, pi_message(LOOK)],
+}  # fmt: skip
+ENDINGS = {
+    "claude": {"error": [claude_message(WHY, isApiErrorMessage=True)], "aborted": [{"type": "user", "uuid": "9", "message": {"content": "[Request interrupted by user]"}}]},
+    "codex": {"error": [codex_row("event_msg", type="error", message=WHY), codex_row("event_msg", type="task_complete")], "aborted": [codex_row("event_msg", type="turn_aborted")]},
+    "copilot": {"error": [{"type": "session.error", "data": {"message": WHY}}], "aborted": [{"type": "abort", "data": {}}]},
+    "gemini": {"error": [{"id": "3", "type": "error", "content": WHY}], "aborted": [{"id": "3", "type": "info", "content": "Request cancelled."}]},
+    "pi": {"error": [pi_message("", "error", errorMessage=WHY)], "aborted": [pi_message("", "aborted")]},
+}  # fmt: skip
+WENT_ON = {
+    "claude": [{"type": "user", "uuid": "10", "message": {"content": "Again"}}, claude_message(ON)],
+    "codex": [codex_message(ON), codex_row("event_msg", type="task_complete")],
+    "copilot": [{"type": "user.message", "data": {"content": "Again"}}, {"type": "assistant.message", "data": {"content": ON}}],
+    "gemini": [{"id": "4", "type": "user", "content": "Again"}, {"id": "5", "type": "gemini", "content": ON}],
+    "pi": [{"type": "message", "message": {"role": "user", "content": "Again"}}, pi_message(ON)],
+}  # fmt: skip
+SAID = {"error": f"the session ended in an error: {WHY}", "aborted": "the session ended without an answer: aborted"}
+
+
+@pytest.mark.parametrize("program", BEGUN)
+@pytest.mark.parametrize("ending", SAID)
+def test_a_session_that_ended_in_an_error_or_was_aborted_has_no_answer_unless_it_went_on(program, ending):
+    assert READ[program](lines(*BEGUN[program])).unanswered == ""
+    ended = [*BEGUN[program], *ENDINGS[program][ending]]
+    assert READ[program](lines(*ended)).unanswered == SAID[ending]
+    whole = READ[program](lines(*ended, *WENT_ON[program]))
+    assert (whole.unanswered, said(whole)[-1]) == ("", ("assistant", ON))
+
+
+def test_pi_knows_no_price():
+    trace = READ["pi"](lines(*BEGUN["pi"]))
+    assert (trace.tokens.total, trace.cost_usd) == (15, None)
+
+
+def test_codex_edits_by_a_patch_in_a_shell_command():
+    patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch\nEOF\n"
+    call = {"name": "shell", "arguments": json.dumps({"command": ["bash", "-lc", patch]}), "call_id": "c"}
+    output = codex_row("response_item", type="function_call_output", call_id="c", output="Success.")
+    trace = read_codex(lines(codex_row("response_item", type="function_call", **call), output))
+    assert [(one.name, one.native_name, one.status) for one in trace.tool_calls] == [("edit", "apply_patch", "completed")]  # fmt: skip
+
+
+def test_codex_of_a_year_ago():
+    def counted(total, last):
+        usage = {"input_tokens": last, "cached_input_tokens": 2, "output_tokens": 3, "total_tokens": last + 3}
+        return codex_row(
+            "event_msg",
+            type="token_count",
+            info={"total_token_usage": {"total_tokens": total}, "last_token_usage": usage},
+        )
+
+    output = json.dumps({"output": "no such file\n", "metadata": {"exit_code": 1, "duration_seconds": 0.1}})
+    trace = read_codex(
+        lines(
+            codex_row("session_meta", id="s1", cwd="/p", cli_version="0.46.0"),
+            codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "<environment_context>x"}]),
+            codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]),
+            codex_row("event_msg", type="user_message", message="Go"),
+            codex_row("turn_context", model="gpt-5-codex"),
+            codex_row("event_msg", type="agent_reasoning", text="Hm"),
+            codex_row("response_item", type="reasoning", summary=[{"type": "summary_text", "text": "Hm"}]),
+            codex_row("response_item", type="function_call", name="shell", arguments='{"command":["cat","x"]}', call_id="c1"),
+            counted(13, 10),
+            counted(13, 10),
+            codex_row("response_item", type="function_call_output", call_id="c1", output=output),
+            codex_row("response_item", type="function_call", name="shop__get", arguments="{not json", call_id="c2"),
+            codex_row("response_item", type="function_call_output", call_id="c2", output="exec command rejected by user"),
+            codex_row("event_msg", type="agent_message", message="Done."),
+            codex_row("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "Done."}]),
+            counted(28, 12),
+        )
+    )  # fmt: skip
+    assert trace.partial == ""
+    assert said(trace) == [("user", "Go"), ("assistant", ""), ("assistant", "Done.")]
+    assert [(call.name, call.status) for call in trace.tool_calls] == [("shell", "failed"), ("shop__get", "denied")]
+    assert trace.tool_calls[0].error == "no such file\n"
+    assert (trace.tokens.input, trace.tokens.output, trace.usages[0].model) == (22, 6, "gpt-5-codex")
+
+
+def test_codex_of_the_first_versions():
+    trace = read_codex(
+        lines(
+            {"id": "s0", "timestamp": "2025-06-01T10:00:00Z", "instructions": None, "git": {}},
+            {"record_type": "state"},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go"}]},
+            {"type": "local_shell_call", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}},
+            {"type": "function_call_output", "call_id": "c", "output": {"content": "a\n", "success": True}},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+        )
+    )
+    assert (trace.session_id, trace.tool_calls[0].name, trace.tool_calls[0].result) == ("s0", "shell", "a\n")
+    assert said(trace) == [("user", "Go"), ("assistant", "Done.")]
+
+
+def test_gemini_of_a_year_ago_is_one_object():
+    call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "status": "cancelled", "timestamp": "2025-09-01T10:00:02Z",
+            "result": [{"functionResponse": {"response": {"error": "[Operation Cancelled] Reason: User did not allow tool call"}}}]}  # fmt: skip
+    document = {
+        "sessionId": "g1",
+        "messages": [
+            {"id": "1", "timestamp": "2025-09-01T10:00:00Z", "type": "user", "content": "Go"},
+            {"id": "2", "timestamp": "2025-09-01T10:00:01Z", "type": "gemini", "content": "Done.", "toolCalls": [call],
+             "thoughts": [{"subject": "Plan", "description": "I list."}], "model": "gemini-2.5-pro",
+             "tokens": {"input": 9, "output": 4, "cached": 1, "thoughts": 2, "tool": 0, "total": 15}},
+            {"id": "3", "timestamp": "2025-09-01T10:00:03Z", "type": "error", "content": "quota"},
+        ],
+    }  # fmt: skip
+    trace = read_gemini(SessionFile(json.dumps(document, indent=2).encode()))
+    assert (trace.session_id, trace.tool_calls[0].status, len(trace.denials)) == ("g1", "denied", 1)
+    assert trace.steps[1].reasoning == "Plan: I list."
+    assert (trace.usages[0].tokens.output, trace.usages[1].error) == (6, "quota")
+
+
+def test_gemini_that_was_rewound():
+    def row(identity, kind, text):
+        return {"id": identity, "type": kind, "content": text, "timestamp": "2026-01-01T00:00:00Z"}
+
+    first = [{"sessionId": "g"}, row("1", "user", "a"), row("2", "gemini", "b"), row("3", "user", "c")]
+    trace = read_gemini(lines(*first, {"$rewindTo": "3"}, row("4", "user", "d"), row("5", "gemini", "e")))
+    assert [text for _, text in said(trace)] == ["a", "b", "d", "e"]
+
+
+def test_copilot_without_records_of_single_calls():
+    metrics = {"gpt-5": {"usage": {"inputTokens": 9, "outputTokens": 4, "cacheReadTokens": 3}}}
+    call = {"toolCallId": "c", "name": "bash", "arguments": '{"command": "false"}'}
+    trace = read_copilot(
+        lines(
+            {"type": "session.start", "data": {"sessionId": "c1", "copilotVersion": "0.0.369"}},
+            {"type": "user.message", "data": {"content": "Go"}},
+            {"type": "assistant.message", "data": {"content": "", "toolRequests": [call]}},
+            {"type": "tool.execution_start", "data": {"toolCallId": "c", "toolName": "bash", "arguments": {}}},
+            {"type": "tool.execution_complete", "data": {"toolCallId": "c", "success": True, "result": {"content": "x"}, "shellExecution": {"exitCode": 1}}},
+            {"type": "assistant.message", "data": {"content": "Done.", "toolRequests": []}},
+            {"type": "session.shutdown", "data": {"modelMetrics": metrics}},
+        )
+    )  # fmt: skip
+    assert [(one.name, one.arguments, one.status) for one in trace.tool_calls] == [("shell", {"command": "false"}, "failed")]  # fmt: skip
+    assert (trace.tokens.input, trace.tokens.cached, trace.partial) == (9, 3, "")
+
+
+def test_pi_follows_the_branch_that_the_user_went_on_with():
+    def row(identity, parent, role, text):
+        return {"type": "message", "id": identity, "parentId": parent, "message": {"role": role, "content": text}}
+
+    tree = [row("1", None, "user", "a"), row("2", "1", "assistant", "b"), row("3", "1", "assistant", "c")]
+    assert [text for _, text in said(read_pi(lines({"type": "session", "id": "p"}, *tree)))] == ["a", "c"]
+    flat = [{key: value for key, value in one.items() if key not in ("id", "parentId")} for one in tree]
+    assert [text for _, text in said(read_pi(lines({"type": "session", "id": "p"}, *flat)))] == ["a", "b", "c"]
+
+
+def test_a_session_that_is_still_being_written():
+    call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "sleep 9"}}
+    trace = read_claude(
+        lines(
+            {"type": "user", "uuid": "1", "message": {"content": "Go"}},
+            {"type": "assistant", "uuid": "2", "message": {"id": "m", "content": [call]}},
+        )
+    )
+    assert (trace.partial, trace.tool_calls[0].status) == (f"the session {UNFINISHED}", "unknown")
+
+
+def test_a_result_without_its_call_and_a_subagent_without_its_call():
+    result = {"type": "tool_result", "tool_use_id": "gone", "content": "x"}
+    session = lines(
+        {"type": "user", "uuid": "1", "message": {"content": "Go"}},
+        {"type": "user", "uuid": "2", "message": {"content": [result]}},
+        {"type": "assistant", "uuid": "3", "message": {"id": "m", "content": "Done."}},
+    )
+    other = lines({"type": "user", "uuid": "9", "agentId": "a9", "message": {"content": "Look"}}).data
+    trace = read_claude(SessionFile(session.data, {"agent-a9.jsonl": other}))
+    assert trace.partial == ("a result belongs to no call: 'gone'; the file of the sub-agent 'a9' belongs to no call")
+
+
+def test_a_directory_of_sessions_that_has_none(tmp_path):
+    assert list(list_sessions("claude", SessionFilter(directory=tmp_path))) == []
+    with pytest.raises(OSError, match="No such file"):
+        read_session("claude", tmp_path / "gone.jsonl")
+
+
+def test_ids_that_come_again_in_a_later_turn():
+    def turn(number, text):
+        call = {"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": text}}
+        usage = {"input_tokens": 1, "output_tokens": number}
+        return [
+            {"type": "user", "uuid": f"{number}a", "message": {"content": text}},
+            {"type": "assistant", "uuid": f"{number}b", "message": {"id": "m", "content": [call], "usage": usage}},
+            {"type": "user", "uuid": f"{number}c", "message": {"content": [{"type": "tool_result", "tool_use_id": "call_0", "content": f"result {number}"}]}},
+            {"type": "assistant", "uuid": f"{number}d", "message": {"id": "n", "content": f"answer {number}", "usage": usage}},
+        ]  # fmt: skip
+
+    trace = read_claude(lines(*turn(1, "one"), *turn(2, "two")))
+    assert [(call.arguments["command"], call.result) for call in trace.tool_calls] == [("one", "result 1"), ("two", "result 2")]  # fmt: skip
+    assert [text for _, text in said(trace)] == ["one", "answer 1", "two", "answer 2"]
+    assert (trace.tokens.output, trace.partial) == (6, "")
+
+
+def test_the_parts_of_a_message_are_joined_until_the_user_speaks():
+    def said_by(role, text, **message):
+        return {"type": role, "message": {"role": role, "content": [{"type": "text", "text": text}], **message}}
+
+    rows = [said_by("user", "go"), *(said_by("assistant", f"part {n}", id="m") for n in range(3))]
+    thought = {"type": "assistant", "message": {"id": "m", "content": [{"type": "thinking", "thinking": "hm"}]}}
+    trace = read_claude(lines(*rows, thought, said_by("user", "on"), said_by("assistant", "again", id="m")))
+    assert said(trace) == [
+        ("user", "go"),
+        ("assistant", "part 0\n\npart 1\n\npart 2"),
+        ("user", "on"),
+        ("assistant", "again"),
+    ]
+    assert [step.reasoning for step in trace.steps if isinstance(step, MessageStep)] == [None, "hm", None, None]
