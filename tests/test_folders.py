@@ -43,7 +43,7 @@ NOT_IN_FOLDERS = {
         ["bad-plugin", "shadowed-plugin"], "it needs an installed package; see tests/unit/app/plugins and tests/e2e"
     ),
     "other-sheets": "it needs a workbook; see tests/unit/authoring/cases/data_files/test_workbook.py",
-    "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/authoring/convert/promptfoo/test_configuration.py",
+    "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/extensions/promptfoo/translation/test_configuration.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/authoring/source/test_git_files.py",
 }
 """Codes that no folder can show → why."""

@@ -104,8 +104,8 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
 
 
 def _convert_dataset(source: Path, form: str, options: dict[str, Any]) -> int:
-    from agentv.app.authored.from_dataset import DatasetRequest, SampleFormat, from_dataset
-    from agentv.authoring.convert.datasets.checks import CHECKS
+    from agentv.extensions.datasets.checks import CHECKS
+    from agentv.extensions.datasets.converting import DatasetRequest, SampleFormat, from_dataset
 
     if options["to"] not in (None, "yaml", "jsonl"):
         raise UsageError(f"a dataset is converted to yaml or jsonl, not to {options['to']}")
@@ -125,8 +125,8 @@ def _convert_dataset(source: Path, form: str, options: dict[str, Any]) -> int:
 
 
 def _convert_promptfoo(source: Path, options: dict[str, Any]) -> int:
-    from agentv.app.authored.from_promptfoo import from_promptfoo
-    from agentv.cli.promptfoo_findings import report_converted
+    from agentv.extensions.promptfoo.converting import from_promptfoo
+    from agentv.extensions.promptfoo.findings import report_converted
 
     allow_outside, to = options["allow_outside"], options["to"]
     if to not in (None, "yaml"):

@@ -5,12 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from agentv.app.authored.from_promptfoo import configuration_in
-from agentv.authoring.convert.datasets.detection import CHECKED, TITLES, formats_of
-from agentv.authoring.convert.datasets.records import LISTS, SUFFIXES, first_record, json_root
-from agentv.authoring.convert.datasets.registry import is_registry
-from agentv.authoring.convert.datasets.sample import Findings
-from agentv.authoring.convert.promptfoo.configuration import is_promptfoo
 from agentv.authoring.exams.detection import holds_skill_tests
 from agentv.authoring.loading.other_tools import refuse_javascript
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
@@ -18,6 +12,12 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import LoadError, UsageError
+from agentv.extensions.datasets.detection import CHECKED, TITLES, formats_of
+from agentv.extensions.datasets.records import LISTS, SUFFIXES, first_record, json_root
+from agentv.extensions.datasets.registry import is_registry
+from agentv.extensions.datasets.sample import Findings
+from agentv.extensions.promptfoo.converting import configuration_in
+from agentv.extensions.promptfoo.translation.configuration import is_promptfoo
 
 PROMPTFOO: Final = "promptfoo"
 AGENTV: Final = "agentv"

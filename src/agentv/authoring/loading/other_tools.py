@@ -39,8 +39,8 @@ def configuration(path: str, data: bytes) -> Diagnostic | None:
     """Diagnostic for an invalid suite whose keys are those of a promptfoo configuration."""
     if b"prompts" not in data or not (b"providers" in data or b"targets" in data):
         return None
-    from agentv.authoring.convert.promptfoo.configuration import is_promptfoo  # only for a file that is wrong
     from agentv.authoring.source.yaml import read_yaml
+    from agentv.extensions.promptfoo.translation.configuration import is_promptfoo  # only for a file that is wrong
 
     root = read_yaml(path, data, Report()).value  # as a whole, with its tests
     return _other(path, "this looks like a promptfoo configuration") if is_promptfoo(Path(path), root) else None
@@ -60,8 +60,8 @@ def samples_of_stream(path: str) -> Diagnostic | None:
     has_sidecar = any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml"))
     if has_sidecar or path.endswith(TABLES) or not is_file(path):  # a pipe can be read only once
         return None
-    from agentv.authoring.convert.datasets.records import first_record
-    from agentv.authoring.convert.datasets.sample import Findings
+    from agentv.extensions.datasets.records import first_record
+    from agentv.extensions.datasets.sample import Findings
 
     try:
         record = first_record(path, Findings())
@@ -71,7 +71,7 @@ def samples_of_stream(path: str) -> Diagnostic | None:
 
 
 def _samples(path: str, record: MapNode) -> Diagnostic | None:
-    from agentv.authoring.convert.datasets.detection import TITLES, formats_of
+    from agentv.extensions.datasets.detection import TITLES, formats_of
 
     found = formats_of(record.items)
     return _other(path, f"this file contains {TITLES[found[0]]}") if len(found) == 1 else None

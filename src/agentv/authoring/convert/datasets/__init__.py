@@ -1,1 +1,0 @@
-"""Samples of other evaluation tools as cases: deepeval's goldens, OpenAI evals' and Inspect's samples."""

@@ -1,0 +1,1 @@
+"""Samples of deepeval, OpenAI evals and Inspect: recognized, and converted to eval files."""

@@ -1,0 +1,204 @@
+"""`agentv convert` of samples of deepeval, OpenAI evals and Inspect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal, TextIO
+
+from agentv.app.registries import registries
+from agentv.authoring.convert.emit import jsonl_text, yaml_text
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, node_of
+from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.extensions.datasets.cases import cases
+from agentv.extensions.datasets.checks import CHECKS, DatasetCheck
+from agentv.extensions.datasets.detection import OPENAI_EVALS, TITLES
+from agentv.extensions.datasets.registry import RegisteredEval, registered
+from agentv.extensions.datasets.sample import Findings
+from agentv.model.values.formatting import plural
+
+SampleFormat = Literal["yaml", "jsonl"]
+
+_TOGETHER = 200
+"""Cases that are written at once."""
+
+_YAML = ".eval.yaml"
+_LINES = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedDataset:
+    """Result of converting a file of samples.
+
+    Attributes:
+        paths: the files that were written.
+        count: of cases.
+        checks: what each case is checked with, and who decided it.
+        left: what was left out.
+    """
+
+    paths: tuple[Path, ...]
+    count: int
+    checks: str
+    left: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRequest:
+    """What to convert, and the output.
+
+    Attributes:
+        source: the file of samples.
+        form: its format.
+        checks: names of `--assert`; empty: those of the registry of OpenAI evals.
+        to: the format of the cases.
+        out: the file to write.
+    """
+
+    source: Path
+    form: str
+    checks: Sequence[str]
+    to: SampleFormat
+    out: Path | None
+
+
+def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> ConvertedDataset:
+    """Write samples as a suite. Overwrites nothing; removes incomplete output after an error.
+
+    Raises:
+        LoadError: a sample is invalid, or cannot be checked in the requested way.
+        UsageError: no check is given, or an output file exists.
+        OSError: a file cannot be read or written.
+    """
+    checks, decided = _checks(request)
+    findings = Findings()
+    path, lines = _places(request)
+    head = _head(request, checks)
+    with ExitStack() as undo:
+        count = _written(path, lines, head, cases(str(request.source), request.form, checks, findings), undo)
+        if not findings.failed and not count:
+            raise UsageError(f"{request.source} contains no samples")
+        if findings.failed:
+            raise LoadError(findings.diagnostics)
+        _refuse_invalid(lines or path, process_env)
+        undo.pop_all()
+    names = " and ".join(check.name for check in checks)
+    return ConvertedDataset((path, *([lines] if lines else [])), count, f"{names}{decided}", findings.diagnostics)
+
+
+def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
+    """The checks, and who decided them.
+
+    Raises:
+        UsageError: nobody did.
+    """
+    if request.checks:
+        return tuple(CHECKS[name] for name in dict.fromkeys(request.checks)), ""
+    found = registered(request.source) if request.form == OPENAI_EVALS else ()
+    checks = {one.check.name for one in found if one.check is not None}
+    first = found[0] if found else None
+    if first is not None and first.check is not None and len(checks) == 1 and all(one.check for one in found):
+        return (first.check,), f", as {first.kind} of '{first.name}' in {shown(first.path)}"
+    raise UsageError(*_undecided(request, found))
+
+
+def _undecided(request: DatasetRequest, found: Sequence[RegisteredEval]) -> tuple[str, str]:
+    """The message and the hint where nobody says how answers are checked."""
+    choices = f"add --assert TYPE (repeatable): {', '.join(CHECKS)}"
+    if not found:
+        return f"{request.source} contains {TITLES[request.form]}, which do not say how answers are checked", choices
+    listed = ", ".join(f"'{one.name}' by {one.kind}{_with(one)}" for one in found)
+    if all(one.check for one in found):
+        return f"several evals check {request.source}, each in its own way: {listed}", choices
+    return f"{request.source} is checked in a way that has no equivalent: {listed}", choices
+
+
+def _with(one: RegisteredEval) -> str:
+    return f" with {', '.join(one.options)}" if one.options else ""
+
+
+def _places(request: DatasetRequest) -> tuple[Path, Path | None]:
+    """Where the suite's keys are written, and where the cases are, if elsewhere.
+
+    Raises:
+        UsageError: a file stands in the way, or has the wrong suffix.
+    """
+    source = request.source
+    stem = source.name.removesuffix(source.suffix).removesuffix(".eval")
+    if request.to == "yaml":
+        path, lines = request.out or source.with_name(f"{stem}{_YAML}"), None
+        if path.suffix not in (".yaml", ".yml"):
+            raise UsageError(f"{path} must end in .yaml", f"for {_LINES}, add --to jsonl")
+    else:
+        lines = request.out or source.with_name(f"{stem}.cases{_LINES}")
+        if lines.suffix != _LINES:
+            raise UsageError(f"{lines} must end in {_LINES}")
+        path = lines.with_suffix(".yaml")
+    existing = [str(one) for one in (path, lines) if one is not None and (one.exists() or one.is_symlink())]
+    if existing:
+        names = " and ".join(existing)
+        raise UsageError(f"{names} would be overwritten", "choose another file with --out, or move the existing one")
+    return path, lines
+
+
+def _head(request: DatasetRequest, checks: Iterable[DatasetCheck]) -> dict[str, Node]:
+    """The suite's keys but the cases."""
+    name = request.source.name.removesuffix(request.source.suffix)
+    shared = [check.shared for check in checks if check.shared is not None]
+    head: dict[str, Node] = {"name": Scalar(name, name, NOWHERE)}
+    return {**head, "assert": node_of(shared, NOWHERE)} if shared else head
+
+
+def _written(path: Path, lines: Path | None, head: Mapping[str, Node], made: Iterator[MapNode], undo: ExitStack) -> int:
+    """Write the files, a few cases at a time, so that memory does not grow with them; the number of cases."""
+    text = jsonl_text if lines is not None else _items
+    count = 0
+    out = _opened(path, undo)
+    out.write(yaml_text(head) if lines is not None else f"{yaml_text(head)}tests:\n")
+    into = _opened(lines, undo) if lines is not None else out
+    while some := list(islice(made, _TOGETHER)):
+        count += len(some)
+        into.write(text(some))
+    out.close()
+    into.close()
+    return count
+
+
+def _opened(path: Path, undo: ExitStack) -> TextIO:
+    file = path.open("x", encoding="utf-8", newline="\n")
+    undo.callback(_remove, path)
+    undo.callback(file.close)
+    return file
+
+
+def _remove(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        path.unlink()
+
+
+def _items(some: Iterable[MapNode]) -> str:
+    """Items of a list, as they stand under its key."""
+    whole = yaml_text({"tests": ListNode(list(some), NOWHERE)})
+    return whole.removeprefix("tests:\n")
+
+
+def _refuse_invalid(path: Path, process_env: Mapping[str, str]) -> None:
+    """Refuse what agentv itself could not read.
+
+    Raises:
+        UsageError: a case is wrong.
+    """
+    try:
+        load(LoadRequest((str(path),), process_env=process_env, for_run=False), registries())
+    except LoadError as error:
+        first = next(one for one in error.diagnostics if one.severity == "error")
+        more = sum(one.severity == "error" for one in error.diagnostics) - 1
+        others = f", and {plural(more, 'further error')}" if more else ""
+        raise UsageError(
+            f"the suite would be invalid, so it is not written: {first.message}{others}", first.hint
+        ) from None

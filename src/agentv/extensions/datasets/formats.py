@@ -1,0 +1,156 @@
+"""Records of each format as samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from agentv.authoring.source.json_text import parse_json
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
+from agentv.authoring.source.report import Report
+from agentv.extensions.datasets.detection import DEEPEVAL, INSPECT, OPENAI_EVALS
+from agentv.extensions.datasets.messages import input_of
+from agentv.extensions.datasets.sample import DatasetSample, Findings, text_of, texts
+
+ReadSample = Callable[[MapNode, Findings], "DatasetSample | None"]
+
+_CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
+_PLACE = re.compile(r"\[DEEPEVAL:(?:IMAGE|PDF):")
+_RETRIEVED = re.compile(r"deepeval_source=.*?,deepeval_context=(?P<text>.*)", re.DOTALL)
+_BETWEEN = "|"
+"""What deepeval puts between the texts of a list in a cell."""
+
+
+def _golden(record: MapNode, findings: Findings) -> DatasetSample | None:
+    """One golden of deepeval (https://deepeval.com/docs/evaluation-datasets)."""
+    items = {_CAMEL.sub(lambda letter: f"_{letter[1].lower()}", key): node for key, node in record.items.items()}
+    if "scenario" in items and "input" not in items:
+        message = "conversational goldens ('scenario') need a simulated user, which agentv does not have"
+        findings.error("no-equivalent", record, message, "write the conversation as a case with 'turns'")
+        return None
+    question = items.pop("input", None)
+    if isinstance(question, ListNode):
+        findings.error("bad-value", question, f"'input' of a golden must be text, found {kind_of(question)}")
+        return None
+    found = input_of(question, record, findings)
+    if found is None:
+        return None
+    if _PLACE.search(text_of(found) or ""):
+        findings.error("no-equivalent", record, "pictures and PDFs of deepeval ([DEEPEVAL:…]) are not converted")
+        return None
+    expected = text_of(items.pop("expected_output", None))
+    identity, name = text_of(items.pop("id", None)), text_of(items.pop("name", None))
+    retrieved = _texts_of(items.pop("retrieval_context", None))
+    if "context" in items:
+        items["context"] = _listed(items["context"])
+    return DatasetSample(
+        input=found,
+        references=(expected,) if expected is not None else (),
+        at=record.at,
+        id=identity,
+        name=name,
+        description=text_of(items.pop("comments", None)) or (name if identity else None),
+        variables={"context": texts(retrieved, record.at)} if retrieved else {},
+        metadata=_merged(items, ("additional_metadata", "custom_column_key_values")),
+    )
+
+
+def _texts_of(node: Node | None) -> list[str]:
+    """Retrieved texts; deepeval writes where one came from in front of it."""
+    found = _listed(node) if node is not None else None
+    values = [text_of(item) or "" for item in found.items] if isinstance(found, ListNode) else []
+    bare = (match["text"] if (match := _RETRIEVED.fullmatch(one)) else one for one in values)
+    return [one for one in bare if one.strip()]
+
+
+def _listed(node: Node) -> Node:
+    """A list that deepeval has joined into one cell."""
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
+        return texts(node.value.split(_BETWEEN), span_of(node.at))
+    return node
+
+
+def _of_openai(record: MapNode, findings: Findings) -> DatasetSample | None:
+    """One sample of OpenAI evals (https://github.com/openai/evals, docs/build-eval.md)."""
+    items = dict(record.items)
+    found = input_of(items.pop("input", None), record, findings)
+    references = _references(items.pop("ideal", None), "ideal", findings)
+    identity = text_of(items.pop("id", None))
+    if found is None or references is None:
+        return None
+    return DatasetSample(found, references, record.at, identity, metadata=_merged(items, ("metadata",)))
+
+
+def _of_inspect(record: MapNode, findings: Findings) -> DatasetSample | None:
+    """One sample of Inspect (https://inspect.aisi.org.uk/datasets.html)."""
+    items = dict(record.items)
+    found = input_of(_decoded(items.pop("input", None), "[{"), record, findings)
+    references = _references(_decoded(items.pop("target", None), "["), "target", findings)
+    choices = _choices(items.pop("choices", None))
+    identity = text_of(items.pop("id", None))
+    for key in ("files", "setup", "sandbox"):
+        node = items.pop(key, None)
+        if node is not None and not is_empty(node):
+            findings.error("not-yet", node, f"'{key}' of a sample needs a sandbox, which is not supported yet")
+            return None
+    if found is None or references is None:
+        return None
+    return DatasetSample(
+        found, references, record.at, identity, metadata=_merged(items, ("metadata",)), choices=choices
+    )
+
+
+def _references(node: Node | None, key: str, findings: Findings) -> tuple[str, ...] | None:
+    """The right answers; None where they are wrong, which is reported."""
+    if node is None or is_empty(node):
+        return ()
+    if isinstance(node, Scalar):
+        return (text_of(node) or "",)
+    values = [text_of(item) for item in node.items] if isinstance(node, ListNode) else [None]
+    found = tuple(dict.fromkeys(one for one in values if one is not None))
+    if None in values:
+        findings.error("bad-value", node, f"'{key}' must be text or a list of texts that are not empty")
+        return None
+    return found
+
+
+def _choices(node: Node | None) -> tuple[str, ...]:
+    """Answers to choose from. A text is split at commas, else at white space, as Inspect does."""
+    if isinstance(node, ListNode):
+        return tuple(text_of(item) or str(plain(item)) for item in node.items)
+    text = text_of(node)
+    if text is None:
+        return ()
+    parts = text.split(",")
+    return tuple(part.strip() for part in (parts if len(parts) > 1 else text.split()))
+
+
+def _decoded(node: Node | None, start: str) -> Node | None:
+    """What a cell holds as JSON, where it begins so; a cell of CSV can only hold text."""
+    text = text_of(node)
+    if node is None or text is None or not re.sub(r"\s", "", text[:20]).startswith(start):
+        return node
+    found = _json(text, node)
+    return found if isinstance(found, ListNode) else node
+
+
+def _json(text: str, node: Node) -> Node | None:
+    return parse_json(text, span_of(node.at), Report())
+
+
+def _merged(items: Mapping[str, Node], inner: tuple[str, ...]) -> dict[str, Node]:
+    """Metadata: the keys that mean nothing else, and those of mappings among them, unless two have one name."""
+    made = {key: node for key, node in items.items() if not is_empty(node)}
+    for key in inner:
+        text = text_of(made.get(key))
+        if text is not None and text.lstrip().startswith("{"):
+            made[key] = _json(text, made[key]) or made[key]
+        values = made.get(key)
+        if isinstance(values, MapNode) and not values.items.keys() & (made.keys() - {key}):
+            del made[key]
+            made |= values.items
+    return made
+
+
+READERS: Mapping[str, ReadSample] = {DEEPEVAL: _golden, OPENAI_EVALS: _of_openai, INSPECT: _of_inspect}
+"""Format → what reads a record of it."""

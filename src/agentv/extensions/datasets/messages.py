@@ -1,0 +1,123 @@
+"""Messages of other tools, which are OpenAI's or close to them, as messages of agentv (SPEC section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, plain
+from agentv.extensions.datasets.sample import Findings, mapping, text, text_of
+from agentv.model.values.message import ROLES
+
+_KEPT = frozenset({"role", "content", "name", "tool_calls"})
+_WITHOUT_MEANING = frozenset({"id", "source", "model", "internal", "metadata", "tool_call_id", "function"})
+"""Keys of messages that identify or describe them, and that no model is sent as text."""
+_REMOTE = ("http://", "https://", "data:")
+
+
+def input_of(node: Node | None, record: MapNode, findings: Findings) -> Node | None:
+    """The input of a sample: text, or messages; None where it is wrong, which is reported."""
+    if node is None or is_empty(node):
+        findings.error("missing-input", record, "this sample has no 'input'")
+        return None
+    if isinstance(node, Scalar):
+        return text(text_of(node) or "", node)
+    if isinstance(node, MapNode):
+        findings.error("bad-message", node, f"'input' must be text or a list of messages, found {kind_of(node)}")
+        return None
+    messages = [_message(item, findings) for item in node.items]
+    found = [one for one in messages if one is not None]
+    if len(found) < len(messages):
+        return None
+    single = found[0].items if len(found) == 1 else {}
+    if (
+        single.keys() == {"role", "content"}
+        and text_of(single["role"]) == "user"
+        and isinstance(single["content"], Scalar)
+    ):
+        return single["content"]
+    return ListNode(list(found), node.at)
+
+
+def _message(node: Node, findings: Findings) -> MapNode | None:
+    if not isinstance(node, MapNode):
+        findings.error("bad-message", node, f"a message must be an object with 'role', found {kind_of(node)}")
+        return None
+    role = text_of(node.get("role"))
+    if role not in ROLES:
+        found = f"the role '{role}'" if role else "a message without a role"
+        findings.error("bad-message", node, f"{found} has no equivalent", f"roles are {', '.join(ROLES)}")
+        return None
+    for key in node.items.keys() - _KEPT - _WITHOUT_MEANING:
+        if not is_empty(node.items[key]):
+            findings.omitted(node, f"'{key}' of a message is omitted")
+    calls = _tool_calls(node.get("tool_calls"), findings)
+    content = _content(node.get("content"), node, findings, may_be_empty=role != "user")
+    if calls is None or content is None:
+        return None
+    made: dict[str, Node] = {"role": text(role, node), "content": content}
+    name = text_of(node.get("name"))
+    if name is not None:
+        made["name"] = text(name, node)
+    if calls:
+        made["tool_calls"] = ListNode(calls, node.at)
+    return mapping(made, node.at)
+
+
+def _content(node: Node | None, message: MapNode, findings: Findings, *, may_be_empty: bool) -> Node | None:
+    if node is None or is_empty(node):
+        if may_be_empty:
+            return text("", message)
+        findings.error("missing-value", message, "a user message has no 'content'")
+        return None
+    if isinstance(node, Scalar):
+        return text(text_of(node) or "", node)
+    if isinstance(node, MapNode):
+        findings.error("bad-message", node, f"'content' must be text or a list of parts, found {kind_of(node)}")
+        return None
+    blocks = [_block(item, findings) for item in node.items]
+    found = [one for one in blocks if one is not None]
+    return ListNode(list(found), node.at) if len(found) == len(blocks) else None
+
+
+def _block(node: Node, findings: Findings) -> Node | None:
+    """A part of content: text, or a picture by its address."""
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        return _typed("text", node, node)
+    items: Mapping[str, Node] = node.items if isinstance(node, MapNode) else {}
+    kind = text_of(items.get("type"))
+    if kind in ("text", "input_text") and isinstance(items.get("text"), Scalar):
+        return _typed("text", items["text"], node)
+    picture = items.get("image_url", items.get("image"))
+    if isinstance(picture, MapNode):
+        picture = picture.get("url")
+    address = text_of(picture)
+    if kind in ("image", "image_url", "input_image") and picture is not None and address is not None:
+        if address.startswith(_REMOTE):
+            return _typed("image", picture, node)
+        message = f"the picture '{address[:60]}' is a file, which is not converted"
+        findings.error("no-equivalent", node, message, "use an address that starts with https: or data:")
+        return None
+    findings.error("no-equivalent", node, f"content of type '{kind}' has no equivalent" if kind else "bad content")
+    return None
+
+
+def _typed(kind: str, value: Node, at: Node) -> MapNode:
+    return mapping({"type": text(kind, at), "value": value}, at.at)
+
+
+def _tool_calls(node: Node | None, findings: Findings) -> list[Node] | None:
+    """Tool calls as `{name, arguments, id}`; None where one is wrong, which is reported."""
+    if node is None or is_empty(node):
+        return []
+    made: list[Node] = []
+    for item in node.items if isinstance(node, ListNode) else [node]:
+        call = plain(item)
+        inner = call.get("function") if isinstance(call, dict) else None
+        function = inner if isinstance(inner, dict) else call
+        name = inner if isinstance(inner, str) else function.get("name") if isinstance(function, dict) else None
+        if not isinstance(name, str) or not name:
+            findings.error("bad-message", item, "a tool call has no name")
+            return None
+        one = {"id": call.get("id"), "name": name, "arguments": function.get("arguments")}
+        made.append(node_of({key: value for key, value in one.items() if value is not None}, item.at))
+    return made

@@ -1,0 +1,120 @@
+"""Records of a file of samples: lines of JSON Lines, rows of CSV, or the entries of a JSON list.
+
+JSON Lines and CSV are read record by record, so that memory does not grow with the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from agentv.authoring.cases.data_files.csv_rows import CsvRow, read_rows
+from agentv.authoring.cases.data_files.jsonl import JsonLines
+from agentv.authoring.source.json_text import parse_json, read_json
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic
+from agentv.extensions.datasets.sample import Findings, mapping, text
+from agentv.model.values.span import Span
+
+SUFFIXES = (".jsonl", ".json", ".csv")
+_LOCATED = 2_000_000
+"""Characters of JSON up to which every part gets its own position; a longer text is read in one piece."""
+LISTS = ("goldens", "samples", "data")
+"""Keys under which a JSON object may hold the list of samples."""
+
+
+def records(path: str, findings: Findings) -> Iterator[MapNode]:
+    """The records of a file, in its order; what is no record is reported.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    for node in _READERS[Path(path).suffix](path, findings):
+        if isinstance(node, MapNode):
+            yield node
+        else:
+            findings.error("bad-case", node, f"a sample must be an object, found {kind_of(node)}")
+
+
+def first_record(path: str, findings: Findings) -> MapNode | None:
+    """The first record of a file; None where there is none, or where it cannot be read, which is reported.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return next(islice(records(path, findings), 1), None)
+
+
+def _lines(path: str, findings: Findings) -> Iterator[Node]:
+    source = JsonLines(path)
+    for number, line in source.records(Report()):
+        report = Report()
+        node = source.node(number, line, report)
+        findings.add(report.diagnostics)
+        if node is not None:
+            yield node
+
+
+def _list(path: str, findings: Findings) -> Iterator[Node]:
+    root = json_root(path, findings)
+    if isinstance(root, MapNode):
+        lists = [node for key in LISTS if isinstance(node := root.get(key), ListNode)]
+        root = lists[0] if len(lists) == 1 else root
+    if isinstance(root, ListNode):
+        yield from root.items
+    elif root is not None:
+        findings.error("bad-value", root, f"the file must be a list of samples, found {kind_of(root)}")
+
+
+def json_root(path: str, findings: Findings) -> Node | None:
+    """The outermost value of a JSON file; None where it cannot be read, which is reported.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    report, top = Report(), Span(path, 1, 1, 1, 2)
+    try:
+        content = Path(path).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        findings.error("not-utf-8", top, f"not UTF-8 (byte {error.start + 1})", "save the file as UTF-8")
+        return None
+    small = len(content) <= _LOCATED
+    root = read_json(path, content, report).value if small else parse_json(content, top, report)
+    findings.add(report.diagnostics)
+    return root
+
+
+def _rows(path: str, findings: Findings) -> Iterator[Node]:
+    report = Report()
+    rows = read_rows(path, report)
+    header = next(rows, None)
+    names = [name.strip() for name in header.texts] if header is not None and header.problem is None else []
+    if header is not None and header.problem is not None:
+        findings.add([header.problem])
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        findings.error("duplicate-key", Span(path, 1, 1, 1, 2), f"two columns are named '{twice}'")
+        names = []
+    for row in rows if names else ():
+        problem = row.problem or _wrong_width(row, len(names), path)
+        if problem is not None:
+            findings.add([problem])
+        elif row.raw.strip(", "):
+            at = Span(path, row.line, 1, row.line, 2)
+            cells = zip(names, row.texts, strict=True)
+            yield mapping({name: text(cell, at) for name, cell in cells if name}, at)
+    findings.add(report.diagnostics)
+
+
+def _wrong_width(row: CsvRow, columns: int, path: str) -> Diagnostic | None:
+    cells = len(row.texts)
+    if cells == columns:
+        return None
+    at = Span(path, row.line, 1, row.line, 2)
+    message = f"this row has {cells} cells, but the header has {columns}"
+    return Diagnostic("bad-csv", message, at, hint="quote a cell that contains a comma")
+
+
+_READERS: dict[str, Callable[[str, Findings], Iterator[Node]]] = {".jsonl": _lines, ".json": _list, ".csv": _rows}

@@ -1,0 +1,1 @@
+"""promptfoo's configurations: recognized, and converted to eval files."""

@@ -1,0 +1,388 @@
+"""promptfoo's assertions as ours. What has no equivalent stays as it was written, so that it is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from agentv.authoring.cases.data_files.csv_expected import LIST_TYPES
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.promptfoo.translation.code_scores import may_score
+from agentv.extensions.promptfoo.translation.options import judge_prompt_of
+from agentv.extensions.promptfoo.translation.providers.targets import embedder_of, named_judge_of
+from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, number_node, text_node, whole_number
+from agentv.extensions.promptfoo.translation.tables import (
+    ABSENT,
+    ASSERTION_KEYS,
+    CODE,
+    CONFIGURED,
+    EMPTY_MARK,
+    GRADED,
+    JUDGED,
+    MEASURES,
+    OWN_THRESHOLD,
+    RENAMED,
+    RUBRICS,
+    SAME,
+    SCHEMAS,
+    THRESHOLDS,
+    TRIMMED,
+    USED,
+)
+from agentv.extensions.promptfoo.translation.tool_calls import checked_calls
+from agentv.extensions.promptfoo.translation.transforms import transform_of
+from agentv.templating import has_placeholder
+
+UNCONVERTED = "unconverted"
+"""The key under which stands what would be read as something else here, were it left alone."""
+
+_MEMBER = re.compile(r"output(?:\.[A-Za-z_]\w*)+")
+_ITEM = re.compile(r'\s*(?:"(?P<quoted>(?:\\["\\]|""|[^"])*)"\s*(?=,|$)|(?P<plain>[^,\s][^,]*))')
+_ESCAPED = re.compile(r'[\\"](["\\])')
+_RETURNS = re.compile(r"\breturn\b|\bthrow\b")
+_REDTEAM = "promptfoo:redteam:"
+
+
+def assertions(node: Node, source: Source) -> Node:
+    """The entries of an `assert:` list, with those of lists in it, and of the files that it names."""
+    if not isinstance(node, ListNode):
+        source.tell(node, "'assert' is not a list")
+        return node
+    return ListNode([entry for item in node.items for entry in _entries(item, source)], node.at)
+
+
+def _entries(node: Node, source: Source) -> list[Node]:
+    if isinstance(node, ListNode):
+        return [entry for item in node.items for entry in _entries(item, source)]
+    if isinstance(node, Scalar) and node.text.startswith(FILE) and not source.is_code(node.text):
+        found = source.document(node.text, node)
+        if isinstance(found, ListNode | MapNode):
+            return _entries(found, source.inside(node.text))
+    return [_entry(node, source)]
+
+
+def _entry(node: Node, source: Source) -> Node:
+    if not isinstance(node, MapNode):
+        source.tell(node, "an assertion in promptfoo is a mapping", "write it as a mapping with 'type'")
+        return node if not isinstance(node, Scalar) else mapping(node, {UNCONVERTED: node})
+    kind = node.get("type")
+    if not isinstance(kind, Scalar) or not isinstance(kind.value, str):
+        source.tell(node, "this assertion has no type")
+        return mapping(node, {UNCONVERTED: node})
+    inverted = kind.value.startswith("not-")
+    name = kind.value.removeprefix("not-")
+    if name == "assert-set":
+        return _set(node, source)
+    ours = name if name in SAME else RENAMED.get(name)
+    calls = checked_calls(kind, node, source) if ours is None else None
+    if calls is not None:
+        kept = {key: item for key, item in node.items.items() if key not in ("type", "value")}
+        made = _converted(mapping(node, {**kept, "type": calls["type"]}), kind, "is-json", source)
+        return mapping(node, {**(made.items if isinstance(made, MapNode) else {}), **calls})
+    if ours is None:
+        if name.startswith(_REDTEAM):
+            hint = "agentv does not grade attacks; judge the answer with llm-rubric"
+        else:
+            hint = ABSENT.get(name, "promptfoo has no such type either: write it as an agentv assertion")
+        source.tell(kind, f"'{name}' has no equivalent", hint)
+        return node  # its type is none here, and is refused
+    return _converted(node, text_node(f"not-{ours}" if inverted else ours, kind.at), ours, source)
+
+
+def _set(node: MapNode, source: Source) -> Node:
+    items: dict[str, Node] = {}
+    for key, item in node.items.items():
+        if key == "assert":
+            items[key] = assertions(item, source)
+        elif key in ("metric", "type", "weight", "threshold"):
+            items[ASSERTION_KEYS.get(key, key)] = item
+        elif key == "config" and is_empty(item):
+            continue
+        else:
+            source.note(node.keys[key], f"'{key}' of an assert-set is omitted: promptfoo does not read it")
+    if "threshold" in items:
+        return mapping(node, items)
+    inner = items.get("assert")  # without one, every assertion of a set must pass
+    if isinstance(inner, ListNode) and is_graded(inner):
+        items["assert"] = required(inner)
+        items["threshold"] = Scalar(0, "0", node.at)
+    else:
+        items["threshold"] = Scalar(1, "1", node.at)
+    return mapping(node, items)
+
+
+def is_graded(node: Node | None) -> bool:
+    """Whether an assertion of a list may pass with a score below 1."""
+    entries = node.items if isinstance(node, ListNode) else []
+    return any(_is_graded(one) for one in entries)
+
+
+def _is_graded(entry: Node) -> bool:
+    if not isinstance(entry, MapNode):
+        return False
+    kind, mark = entry.get("type"), entry.get("min_score")
+    name = kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
+    return name in GRADED or mark is not None
+
+
+def weighed(entries: ListNode) -> ListNode:
+    """The entries of a case with a threshold, with those of its sets in their place.
+
+    There a set counts its mean score in promptfoo, and 1 or 0 in agentv; by their shares of its weight, its entries
+    give that mean.
+    """
+    return ListNode([one for entry in entries.items for one in _weighed(entry)], entries.at)
+
+
+def _weighed(entry: Node) -> list[Node]:
+    inner = entry.get("assert") if isinstance(entry, MapNode) else None
+    if not isinstance(entry, MapNode) or not isinstance(inner, ListNode) or not inner.items:
+        return [entry]
+    whole = _weight(entry)
+    weights = [_weight(one) for one in inner.items]
+    if not sum(weights):
+        return [entry]
+    made: list[Node] = []
+    for one, weight in zip(inner.items, weights, strict=True):
+        share = round(whole * weight / sum(weights), 9)
+        items = dict(one.items) if isinstance(one, MapNode) else {}
+        items.pop("required", None)
+        made.append(mapping(one, {**items, "weight": number_node(share, one.at)} if share != 1 else items))
+    return made
+
+
+def _weight(entry: Node) -> float:
+    said = entry.get("weight") if isinstance(entry, MapNode) else None
+    return float(said.value) if isinstance(said, Scalar) and isinstance(said.value, int | float) else 1.0
+
+
+def required(entries: ListNode) -> ListNode:
+    """The entries as gates."""
+    return ListNode([_gate(one) for one in entries.items], entries.at)
+
+
+def _gate(entry: Node) -> Node:
+    """The entry as a gate. One that weighs nothing passes always in promptfoo."""
+    if not isinstance(entry, MapNode):
+        return entry
+    weight = entry.get("weight")
+    if "type" not in entry.items or (isinstance(weight, Scalar) and weight.value == 0):
+        return entry
+    return mapping(entry, {**entry.items, "required": Scalar(True, "true", entry.at)})
+
+
+def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
+    items: dict[str, Node] = {}
+    for key, item in node.items.items():
+        items |= _key(key, item, node, ours, source)
+    items["type"] = kind
+    _as_promptfoo_measures(items, node, kind, ours)
+    value = items.get("value")
+    if value is not None:
+        written = _value(value, ours, source)
+        if written is None:
+            return mapping(node, {UNCONVERTED: node})
+        items["value"] = _failing(written, value, kind, source) if ours == "javascript" else written
+    _as_promptfoo_compares(items, kind, ours)
+    if ours in CODE and "threshold" not in items and may_score(value, source):
+        items["threshold"] = Scalar(EMPTY_MARK, f"{EMPTY_MARK:f}", node.at)
+    return mapping(node, items)
+
+
+def _failing(written: Node, node: Node, kind: Scalar, source: Source) -> Node:
+    """The code; where it has several lines and returns nothing, it fails by what it returns, as in promptfoo."""
+    text = written.value if isinstance(written, Scalar) and isinstance(written.value, str) else ""
+    code = node.text if isinstance(node, Scalar) else ""
+    if code.startswith(FILE) or "\n" not in text.rstrip() or _RETURNS.search(text):
+        return written
+    message = "JavaScript of several lines returns nothing without 'return', and always fails, here as in promptfoo"
+    source.note(node, message, "write 'return' before the last expression")
+    fails = "true" if kind.text.startswith("not-") else "false"
+    return text_node(f"{text.rstrip()}\nreturn {fails};\n", written.at)
+
+
+def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict[str, Node]:
+    """What one key of an assertion becomes."""
+    if key in ASSERTION_KEYS:
+        return {ASSERTION_KEYS[key]: item}
+    if key == "threshold":
+        return {"threshold" if ours in OWN_THRESHOLD | CODE else "min_score": item}
+    convert = _SPECIAL.get(key)
+    if convert is not None:
+        return convert(item, ours, source)
+    source.note(node.keys[key], f"'{key}' of an assertion is omitted: promptfoo does not read it")
+    return {}
+
+
+def _transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    del ours
+    made = transform_of(node, source)
+    return {f"{UNCONVERTED}_transform": node} if made is None else {"transform": made}
+
+
+def _config(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    if is_empty(node):
+        return {}
+    if ours in CONFIGURED:
+        return {"config": node}
+    source.tell(node, f"'config' of '{ours}' has no equivalent", "javascript and python take 'config'")
+    return {f"{UNCONVERTED}_config": node}
+
+
+def _provider(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    if ours not in JUDGED and ours != "similar":
+        source.note(node, f"'provider' of '{ours}' is omitted: promptfoo does not read it there")
+        return {}
+    if ours == "similar":
+        found = embedder_of(node, source)
+        return {"provider": node} if found is None else {"embedder": found}
+    return named_judge_of(node, source) or {"provider": node}
+
+
+def _context_transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    del ours
+    if isinstance(node, Scalar) and _MEMBER.fullmatch(node.text):
+        return {"context_transform": text_node(f"${node.text.removeprefix('output')}", node.at)}
+    made = transform_of(node, source)
+    return {f"{UNCONVERTED}_contextTransform": node} if made is None else {"context_transform": made}
+
+
+def _rubric_prompt(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    made = judge_prompt_of(node, source) if ours in RUBRICS else None
+    if made is not None:
+        return {"prompt": made}
+    if ours not in RUBRICS:
+        source.tell(node, f"'rubricPrompt' of '{ours}' has no equivalent", "write it as llm-rubric with a 'prompt'")
+    return {f"{UNCONVERTED}_rubricPrompt": node}
+
+
+_SPECIAL: Mapping[str, Callable[[Node, str, Source], dict[str, Node]]] = {
+    "provider": _provider,
+    "transform": _transform,
+    "contextTransform": _context_transform,
+    "rubricPrompt": _rubric_prompt,
+    "config": _config,
+}
+"""Keys of an assertion → what they become, given their value and our name of the type."""
+
+
+def _as_promptfoo_measures(items: dict[str, Node], node: MapNode, kind: Scalar, ours: str) -> None:
+    """What is another there where nothing is said: the threshold, and how embeddings are compared."""
+    if ours in THRESHOLDS:
+        items.setdefault("threshold", Scalar(THRESHOLDS[ours], str(THRESHOLDS[ours]), node.at))
+    measure = MEASURES.get(_name(node))
+    if measure is not None:
+        items["measure"] = text_node(measure, kind.at)
+
+
+def _name(node: MapNode) -> str:
+    """Its type as promptfoo names it, without what inverts it."""
+    kind = node.get("type")
+    return kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
+
+
+def _as_promptfoo_compares(items: dict[str, Node], kind: Scalar, ours: str) -> None:
+    """What is meant there and not here: white space counts, a negated list forbids each of its names, and others."""
+    if ours in TRIMMED and isinstance(items.get("value"), Scalar):
+        items["trim"] = Scalar(False, "false", kind.at)
+    if ours in USED:
+        _as_promptfoo_counts(items, kind, ours)
+
+
+def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:
+    """A negated list forbids each of its names, and a skill's `max` allows none."""
+    value = items.get("value")
+    if isinstance(value, ListNode) and kind.text != ours:
+        items["match"] = text_node("any", kind.at)
+    if isinstance(value, MapNode) and ours == "skill-used" and "max" in value.items and "min" not in value.items:
+        items["value"] = mapping(value, {**value.items, "min": Scalar(0, "0", value.at)})
+
+
+def _value(node: Node, ours: str, source: Source) -> Node | None:
+    """The value as it is written here; None where that is impossible, which is reported."""
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        if ours in CODE:
+            return _code(node, ours, source)
+        if source.is_code(node.value):
+            hint = "write an assertion of type python that names a function"
+            source.tell(node, f"the computed value '{node.text}' has no equivalent", hint)
+            return None
+        if node.value.startswith(FILE) and ours not in SCHEMAS:
+            content = source.content(node)
+            if content is None:
+                return None
+            node = content
+        if ours in SCHEMAS and not node.text.startswith(FILE):
+            return _checked(_schema(node), source)
+        return _text(node, ours, source)
+    return source.template(_checked(node, source) if ours in SCHEMAS else whole_number(node))
+
+
+def _text(node: Scalar, ours: str, source: Source) -> Node | None:
+    """The value that a text means; None where it has no equivalent, which is reported."""
+    if ours in LIST_TYPES:
+        return _listed(node, ours, source)
+    return _pattern(node, source) if ours == "regex" else source.template(node)
+
+
+def _schema(node: Scalar) -> Node:
+    """A JSON Schema that is written as text, in YAML or JSON."""
+    own = Report()
+    found = read_yaml(span_of(node.at).file, node.text.encode(), own).value
+    return found if isinstance(found, MapNode) and not own.failed else node
+
+
+def _checked(schema: Node, source: Source) -> Node:
+    """The schema; a `format` in it, which promptfoo checks and agentv does not, is reported."""
+    if isinstance(schema, ListNode):
+        for one in schema.items:
+            _checked(one, source)
+    elif isinstance(schema, MapNode):
+        for key, one in schema.items.items():
+            if key == "format" and isinstance(one, Scalar):
+                source.tell(one, f"agentv does not check the format '{one.text}' of a JSON Schema", "write a 'pattern'")
+            _checked(one, source)
+    return schema
+
+
+def _split(text: str) -> list[str]:
+    """The items of a text with commas; those in double quotes may hold some."""
+    found = (one.group("quoted", "plain") for one in _ITEM.finditer(text))
+    return [plain.strip() if quoted is None else _ESCAPED.sub(r"\1", quoted) for quoted, plain in found]
+
+
+def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
+    """The texts that a text with commas means; None where promptfoo reads it otherwise, which is reported."""
+    if has_placeholder(node.text):
+        message = f"promptfoo renders the value of '{ours}' before it splits it at its commas"
+        source.tell(node, message, "write a list, with a placeholder for one text in each item")
+        return None
+    found = _split(node.text)
+    if any(one.startswith('"') for one in found):
+        source.tell(node, f"a quotation mark in the value of '{ours}' is not closed", "write a list")
+        return None
+    return ListNode([text_node(item, node.at) for item in found], node.at)
+
+
+def _pattern(node: Scalar, source: Source) -> Node | None:
+    try:
+        re.compile(node.text)
+    except re.error as error:
+        source.tell(
+            node,
+            f"the pattern is a JavaScript regex that Python cannot compile: {error}",
+            "write it in Python's syntax",
+        )
+        return None
+    return source.template(node)
+
+
+def _code(node: Scalar, ours: str, source: Source) -> Node:
+    if not node.value.startswith(FILE):
+        return node if ours == "python" else source.template(node)
+    path = node.value.removeprefix(FILE)
+    if ours == "python" and ".py:" not in path:
+        return text_node(f"{path}:get_assert", node.at)
+    return text_node(path, node.at)

@@ -1,0 +1,137 @@
+"""promptfoo's tests as cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import chain, count
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
+from agentv.extensions.promptfoo.translation.assertions import assertions
+from agentv.extensions.promptfoo.translation.options import AROUND, options_of
+from agentv.extensions.promptfoo.translation.prompts import Prompts
+from agentv.extensions.promptfoo.translation.providers.targets import targets
+from agentv.extensions.promptfoo.translation.source import Source, mapping, ordered, text_node
+from agentv.extensions.promptfoo.translation.tables import REFUSED
+from agentv.extensions.promptfoo.translation.variables import variables
+
+_WORD = re.compile(r"[a-z0-9]+")
+_LONGEST = 60
+_KEPT = frozenset({"description", "threshold", "metadata"})
+
+
+class CaseConverter:
+    """Makes cases, and gives each an id of its own.
+
+    Args:
+        source: gets what has no equivalent.
+        prompts: what is asked.
+        targets: targets by the ids and labels of providers.
+        defaults: the variables of `defaultTest`.
+
+    Attributes:
+        made: the cases so far.
+        prompts: what they are asked.
+    """
+
+    def __init__(
+        self, source: Source, prompts: Prompts, targets: Mapping[str, Node], defaults: Mapping[str, Node]
+    ) -> None:
+        self.made: list[Node] = []
+        self.prompts = prompts
+        self._source = source
+        self._targets = targets
+        self._defaults = defaults
+        self._ids: set[str] = set()
+        self._number = 0
+
+    def take(self, node: Node) -> None:
+        """One test."""
+        self._number += 1
+        if not isinstance(node, MapNode):
+            self._source.tell(node, "this test is not a mapping")
+            self.made.append(node)
+            return
+        items: dict[str, Node] = {"id": text_node(self._id(node), node.at)}
+        for key, item in node.items.items():
+            made = self._key(key, item, node)
+            if "expand" in items and "expand" in made:  # what `options` says of lists wins
+                made["expand"] = items["expand"] if key == "vars" else made["expand"]
+            items |= made
+        if self.prompts.asked is not None:
+            items["input"] = self._asked(self.prompts.asked, node.get("options"))
+        identity, description = items.pop("id"), items.pop("description", None)
+        first = {"id": identity} if description is None else {"id": identity, "description": description}
+        self.made.append(mapping(node, {**first, **ordered(items)}))
+
+    def _id(self, node: MapNode) -> str:
+        said = node.get("id") or node.get("description")
+        slug = "-".join(_WORD.findall(said.text.lower()))[:_LONGEST].strip("-") if isinstance(said, Scalar) else ""
+        slug = slug or f"test-{self._number}"
+        numbered = (f"{slug}-{number}" for number in count(2))
+        name = next(one for one in chain([slug], numbered) if one not in self._ids)
+        self._ids.add(name)
+        return name
+
+    def _key(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        if key == "id" or is_empty(item) or (key == "prompts" and self._asks_all(item)):
+            return {}
+        if key in _KEPT:
+            return {key: item}
+        if key in ("provider", "providers"):
+            return self._target(key, item, node)
+        if key in ("assert", "vars", "options"):
+            return self._converted(key, item, node)
+        if key in REFUSED:
+            self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
+            return {key: item}
+        self._source.note(node.keys[key], f"'{key}' of a test is omitted: promptfoo does not read it")
+        return {}
+
+    def _converted(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        if key == "assert":
+            return {key: assertions(item, self._source)}
+        if key == "vars":
+            options = node.get("options")
+            off = options.get("disableVarExpansion") if isinstance(options, MapNode) else None
+            expands = not (isinstance(off, Scalar) and off.value is True)
+            return variables(item, self._source, self._defaults, expands=expands)
+        around = AROUND if isinstance(self.prompts.asked, Scalar) else frozenset()
+        return options_of(item, self._source, around)
+
+    def _target(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        """The one target of a case. Where it is all that the suite has, nothing needs to be said."""
+        if isinstance(item, MapNode):
+            return {"target": targets(item, self._source)}
+        named = item.items if isinstance(item, ListNode) else [item]
+        if key == "provider" and isinstance(item, Scalar) and item.text not in self._targets:
+            return {"target": targets(item, self._source)}
+        found = [self._targets.get(one.text) for one in named if isinstance(one, Scalar)]
+        known = [one for one in found if one is not None]
+        if len(known) == len(named):
+            if {plain_name(one) for one in known} == {plain_name(one) for one in self._targets.values()}:
+                return {}
+            if len(known) == 1:
+                return {"target": known[0]}
+        self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
+        return {key: item}
+
+    def _asks_all(self, item: Node) -> bool:
+        """Whether a test names all prompts that there are."""
+        named = [one.text for one in (item.items if isinstance(item, ListNode) else [item]) if isinstance(one, Scalar)]
+        labels = {one.label.text for one in self.prompts.found if one.label is not None}
+        return "*" in named or (len(labels) == len(self.prompts.found) > 0 and labels <= set(named))
+
+    @staticmethod
+    def _asked(asked: Node, options: Node | None) -> Node:
+        if not isinstance(asked, Scalar) or not isinstance(options, MapNode) or not AROUND & options.items.keys():
+            return asked
+        before, after = (options.get(key) for key in ("prefix", "suffix"))
+        first, last = (one.text if isinstance(one, Scalar) else "" for one in (before, after))
+        return text_node(f"{first}{asked.text}{last}", asked.at)
+
+
+def plain_name(node: Node) -> str:
+    """What tells one target from another."""
+    name = node.get("name") or node.get("provider") if isinstance(node, MapNode) else node
+    return name.text if isinstance(name, Scalar) else str(plain(node))

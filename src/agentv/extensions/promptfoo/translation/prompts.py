@@ -1,0 +1,218 @@
+"""promptfoo's prompts: what every case is asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from glob import has_magic
+from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from agentv.authoring.source.files import is_file
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
+from agentv.authoring.source.patterns import climbs, literal_part
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.promptfoo.translation.contents import messages_in
+from agentv.extensions.promptfoo.translation.generated import names_code
+from agentv.extensions.promptfoo.translation.source import FILE, Source, chat, mapping, text_node
+
+_SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
+_DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*(?:dump|tojson)(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")
+"""A value of JSON that is a variable, as Nunjucks writes it."""
+
+_KEPT = (".txt", ".md", ".j2")
+_DATA = (".json", ".yaml", ".yml")
+_SERVICES = ("langfuse://", "portkey://", "helicone://")
+_TEXT_KEYS = ("raw", "prompt", "file", "id")
+_UNCONVERTED = "unconverted"
+
+
+class Prompt(Struct, frozen=True):
+    """One prompt.
+
+    Attributes:
+        content: a text or messages, with placeholders; a mapping where it could not be converted.
+        label: its name; None where it has none.
+        file: the path or the function that gives it, where it can stay there; a part of a file has none.
+    """
+
+    content: Node
+    label: Scalar | None = None
+    file: Scalar | None = None
+
+
+class Prompts(Struct, frozen=True):
+    """What is asked.
+
+    Attributes:
+        asked: the one prompt that there is, if it stands in the configuration; None where there are several, or none.
+        head: keys of the suite that say what is asked otherwise.
+        found: all of them.
+    """
+
+    asked: Node | None = None
+    head: Mapping[str, Node] = field(default_factory=dict)
+    found: tuple[Prompt, ...] = ()
+
+
+def prompts_of(
+    node: Node | None, source: Source, root: MapNode, form: Literal["inline", "listed"] | None = None
+) -> Prompts:
+    """What `prompts` says.
+
+    Args:
+        node: the value of `prompts`.
+        source: reads files, and gets what has no equivalent.
+        root: the configuration.
+        form: `inline`: write the texts of files too, since tests put something around them; `listed`: under `prompts`,
+            also where there is only one.
+    """
+    found = tuple(_prompts(node, source)) if node is not None else ()
+    if not found:
+        source.tell(node or root, "there are no prompts", "add 'input' to every case")
+        return Prompts()
+    first = found[0]
+    if (
+        len(found) == 1
+        and first.label is None
+        and form != "listed"
+        and (first.file is None or (form == "inline" and not _is_function(first)))
+    ):
+        return Prompts(first.content, found=found)
+    entries = [_entry(one) for one in _named_once(found)]
+    return Prompts(head={"prompts": ListNode(entries, (node or root).at)}, found=found)
+
+
+def _is_function(prompt: Prompt) -> bool:
+    return prompt.file is not None and names_code(prompt.file.text)
+
+
+def _named_once(found: tuple[Prompt, ...]) -> Iterator[Prompt]:
+    """The prompts with labels that are unique, as ids must be."""
+    taken: dict[str, int] = {}
+    for one in found:
+        if one.label is None:
+            yield one
+            continue
+        number = taken[one.label.text] = taken.get(one.label.text, 0) + 1
+        yield one if number == 1 else replace(one, label=text_node(f"{one.label.text}-{number}", one.label.at))
+
+
+def _entry(prompt: Prompt) -> Node:
+    content = prompt.file or prompt.content
+    if prompt.label is None:
+        return content
+    return mapping(content, {"label": prompt.label, "prompt": content})
+
+
+def _prompts(node: Node, source: Source, label: Scalar | None = None) -> Iterator[Prompt]:
+    if isinstance(node, ListNode):
+        for item in node.items:
+            yield from _prompts(item, source)
+    elif isinstance(node, MapNode):
+        yield from _labelled(node, source)
+    elif node.text.startswith((*_SERVICES, "exec:")):
+        kind = node.text.partition(":")[0]
+        source.tell(node, f"a prompt of '{kind}' has no equivalent", "write its text, with placeholders")
+        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+    elif _names_file(node, source):
+        yield from _in_files(node, source, label)
+    else:
+        yield Prompt(content_of(node, source), label)
+
+
+def _labelled(node: MapNode, source: Source) -> Iterator[Prompt]:
+    key = next((key for key in _TEXT_KEYS if isinstance(node.get(key), Scalar)), None)
+    text = node.get(key) if key is not None else None
+    if not isinstance(text, Scalar):  # {path: label}
+        for path, said in node.items.items():
+            yield from _prompts(text_node(path, node.keys[path]), source, said if isinstance(said, Scalar) else None)
+        return
+    label = node.get("label") or node.get("display") or (node.get("id") if key != "id" else None)
+    for other in node.items.keys() - {*_TEXT_KEYS, "label", "display"}:
+        source.tell(node.keys[other], f"'{other}' of a prompt has no equivalent", _INSTEAD.get(other))
+    yield from _prompts(text, source, label if isinstance(label, Scalar) else None)
+
+
+_INSTEAD = {
+    "config": "write the settings in the target",
+    "provider": "write a suite for each prompt",
+    "function": "write its text, with placeholders",
+}
+
+
+def _names_file(node: Scalar, source: Source) -> bool:
+    text = node.text.strip()
+    if text.startswith(FILE) or ("\n" not in text and is_file(str(source.directory / text))):
+        return True
+    if not has_magic(text) or "{{" in text or " " in text:
+        return False
+    if source.leaves(text):
+        return bool(literal_part(text)) or climbs(text)  # `/help?` is asked, `../*.txt` is refused
+    return bool(source.matched(node))
+
+
+def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
+    text = node.text.strip()
+    if names_code(text):
+        path, _, function = text.removeprefix(FILE).partition(":")
+        if path.endswith(".py") and not function:
+            source.tell(
+                node, f"'{path}' prints its prompt", "write a function that returns it, and name it: file.py:name"
+            )
+            yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+        elif source.admits(path, node):
+            yield Prompt(node, label, text_node(text.removeprefix(FILE), node.at))
+        return
+    paths = source.matched(node)
+    for path in [text.removeprefix(FILE)] if paths == [] else paths or []:
+        yield from _in_file(path, node, source, label)
+
+
+def _in_file(path: str, node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
+    content = source.content(text_node(path, node.at))
+    if content is None:
+        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+        return
+    parts = _SEPARATOR.split(content.text) if path.endswith(".txt") else [content.text]
+    texts = [part.strip() for part in parts if part.strip()] or [""]
+    whole = len(texts) == 1 and source.boundary.holds(str(source.directory / path))
+    for text in texts:
+        written = _as_json(text, content.at) if path.endswith(_DATA) else text_node(text, content.at)
+        made = content_of(written, source)
+        kept = whole and _stays(path, text, made)
+        yield Prompt(made, label, text_node(f"{FILE}{path}", node.at) if kept else None)
+
+
+def _stays(path: str, text: str, made: Node) -> bool:
+    """Whether our own reader makes the same prompt of the file."""
+    if path.endswith(_KEPT):
+        return isinstance(made, Scalar) and made.text == text
+    if not path.endswith(_DATA) or not isinstance(made, ListNode):
+        return False
+    own = Report()
+    found = read_yaml("", text.encode(), own).value
+    return not own.failed and found is not None and plain(found) == plain(made)
+
+
+def _as_json(text: str, at: Place) -> Scalar:
+    """What promptfoo makes of a YAML or JSON file: its data as JSON, where it is valid."""
+    own = Report()
+    found = read_yaml("", text.encode(), own).value
+    if own.failed or found is None or isinstance(found, Scalar):
+        return text_node(text, at)
+    return text_node(json.dumps(plain(found), ensure_ascii=False, default=str), at)
+
+
+def content_of(node: Node, source: Source) -> Node:
+    """A prompt as an input: a text, or messages where it is written as JSON."""
+    if not isinstance(node, Scalar):
+        return node
+    found = chat(_DUMPED.sub(r'"{{ \1 }}"', node.text), node.at)
+    if found is None:
+        return source.template(text_node(node.text, node.at))
+    return source.template(messages_in(found, source))

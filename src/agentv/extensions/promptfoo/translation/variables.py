@@ -1,0 +1,169 @@
+"""Variables of promptfoo's tests, with the files and the other variables that they name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from glob import has_magic
+from pathlib import Path, PurePosixPath
+
+from msgspec.structs import replace
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, text_node, whole_number
+from agentv.templating import has_placeholder
+
+_NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_BINARY = frozenset(
+    [
+        ".jpg",
+        ".jpeg",
+        ".png",
+        ".gif",
+        ".bmp",
+        ".webp",
+        ".svg",
+        ".mp4",
+        ".webm",
+        ".ogg",
+        ".mov",
+        ".avi",
+        ".wmv",
+        ".mkv",
+        ".m4v",
+        ".mp3",
+        ".wav",
+        ".pdf",
+    ]
+)
+_DEEPEST = 5
+"""How often promptfoo fills variables into each other."""
+
+
+def variables(node: Node, source: Source, defaults: Mapping[str, Node], *, expands: bool = True) -> dict[str, Node]:
+    """The keys `vars` and, where a list stands for as many cases, `expand`.
+
+    Args:
+        node: the value of `vars`.
+        source: reads files, and gets what has no equivalent.
+        defaults: the variables of `defaultTest`, which others may name.
+        expands: a list of texts stands for as many cases.
+    """
+    if isinstance(node, Scalar | ListNode) and not is_empty(node):
+        node = _merged(node, source) or node
+    if is_empty(node):
+        return {}
+    if not isinstance(node, MapNode):
+        source.tell(node, "'vars' is not a mapping", "write the variables here")
+        return {"vars": node}
+    known = {**defaults, **node.items}
+    read = {key: _variable(key, item, known, source) for key, item in node.items.items()}
+    found = {key: item for key, item in read.items() if item is not None}
+    expanded = any(map(_is_expanded, found.values()))
+    if expands and (expanded or any(isinstance(item, ListNode) for item in defaults.values())):
+        found = {key: _kept_whole(item) for key, item in found.items()}
+    made: dict[str, Node] = {"vars": mapping(node, found)}
+    if expanded:
+        made["expand"] = Scalar(True, "true", node.at)
+    return made
+
+
+def _is_expanded(node: Node) -> bool:
+    """Whether a list stands for as many cases: promptfoo looks whether its first item is a text."""
+    first = node.items[0] if isinstance(node, ListNode) and node.items else None
+    return isinstance(first, Scalar) and isinstance(first.value, str)
+
+
+def _kept_whole(node: Node) -> Node:
+    """A list that is a value, where lists stand for as many cases: the one item of a list."""
+    return ListNode([node], node.at) if isinstance(node, ListNode) and not _is_expanded(node) else node
+
+
+def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
+    """The variables of the files that are named."""
+    made = MapNode({}, {}, node.at)
+    beside = span_of(node.at).file  # these paths begin beside the file that names them
+    source = replace(source, directory=Path(beside).parent) if beside else source
+    for one in node.items if isinstance(node, ListNode) else [node]:
+        if not isinstance(one, Scalar):
+            return None
+        paths = source.matched(one) or [one.text] if has_magic(one.text) else [one.text]
+        for path in paths:
+            found = source.document(path, one)
+            if not isinstance(found, MapNode):
+                return None
+            made = MapNode({**made.items, **found.items}, {**made.keys, **found.keys}, node.at)
+    return made
+
+
+def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -> Node | None:
+    """A variable's value; None where there is none: its placeholder is undefined then, and is refused."""
+    if isinstance(node, ListNode) and not _is_expanded(node):
+        return node
+    if isinstance(node, ListNode):
+        items = [_variable(key, item, known, source) for item in node.items]
+        flat = [one for item in items for one in (item.items if isinstance(item, ListNode) else [item])]
+        return ListNode([item for item in flat if item is not None], node.at)
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        unset = isinstance(node, Scalar) and node.value is None  # promptfoo shows it as empty text
+        return text_node("", node.at) if unset else whole_number(node)
+    if source.is_code(node.value) or node.value.startswith("package:"):
+        source.tell(node, f"the variable '{key}' is computed by '{node.text}'", "write its value")
+        return None
+    if node.value.startswith(FILE):
+        return _path_of(node, source) if key in source.pictures else _of_file(node, source)
+    return _filled(key, node, known, source) if has_placeholder(node.value) else node
+
+
+def _path_of(node: Scalar, source: Source) -> Node | None:
+    """The path of a picture, which a block of the prompt names."""
+    path = node.value.removeprefix(FILE).strip()
+    return text_node(path, node.at) if source.admits(path, node) else None
+
+
+def _of_file(node: Scalar, source: Source) -> Node | None:
+    path = node.value.removeprefix(FILE).strip()
+    if has_magic(path) and "\n" not in path:
+        items = [_of_file(text_node(f"{FILE}{one}", node.at), source) for one in source.matched(node) or ()]
+        return ListNode([item for item in items if item is not None], node.at)
+    suffix = PurePosixPath(path).suffix.lower()
+    if suffix in _BINARY:
+        hint = "name the file in the prompt: a block {type: image, value: PATH} or {type: file, value: PATH}"
+        source.tell(node, f"a variable cannot hold the file '{path}'", hint)
+        return None
+    content = source.content(node)
+    if content is None:
+        return None
+    if suffix in (".yaml", ".yml"):
+        own = Report()
+        found = read_yaml("", content.text.encode(), own).value
+        if found is not None and not own.failed:
+            return text_node(json.dumps(plain(found), ensure_ascii=False, separators=(",", ":")), content.at)
+    return text_node(content.text.strip(), content.at)
+
+
+def _filled(key: str, node: Scalar, known: Mapping[str, Node], source: Source) -> Node:
+    """The text with the other variables that it names, which promptfoo fills in before it renders."""
+    text = node.value
+    for _ in range(_DEEPEST):
+        filled = _NAME.sub(lambda found: _value(found, known), text)
+        if filled == text:
+            break
+        text = filled
+    if source.always_set is not None:
+        text = _NAME.sub("", text)  # promptfoo renders what is left, where no test sets these
+    if has_placeholder(text):
+        hint = "write the resulting value; --missing-vars empty leaves out variables that no test sets"
+        source.tell(node, f"the variable '{key}' contains a placeholder, but agentv does not render variables", hint)
+        return node
+    return text_node(text, node.at)
+
+
+def _value(found: re.Match[str], known: Mapping[str, Node]) -> str:
+    other = known.get(found[1])
+    if not isinstance(other, Scalar) or other.text.startswith(FILE):
+        return found[0]
+    return other.text

@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentv import sdk
+from agentv.app.authored.source_format import format_of
+from agentv.app.registries import registries
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.errors import LoadError, UsageError
+from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, from_dataset
+from agentv.model.suite.suite import Suite
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / ".git").mkdir()
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def lines(path: Path, *rows: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def converted(source: Path, *checks: str, to: Any = "yaml") -> ConvertedDataset:
+    return from_dataset(DatasetRequest(source, format_of(source), checks, to, None), {})
+
+
+def loaded(path: Path) -> Suite:
+    (suite,) = load(LoadRequest((str(path),), for_run=False), registries()).suites
+    return suite
+
+
+def problems(source: Path, *checks: str, form: str | None = None) -> list[tuple[int, str, str]]:
+    with pytest.raises(LoadError) as caught:
+        from_dataset(DatasetRequest(source, form or format_of(source), checks, "yaml", None), {})
+    assert not list(source.parent.glob("*.eval.yaml"))
+    return [(one.span.line if one.span else 0, one.code, one.message) for one in caught.value.diagnostics]
+
+
+GOLDENS = [
+    {
+        "input": "What is {{ this }}?",
+        "actual_output": None,
+        "expected_output": "A cup",
+        "retrieval_context": ["Cups hold tea.", "deepeval_source=wiki,deepeval_context=Tea is hot."],
+        "context": ["Cups."],
+        "name": "cups",
+        "comments": "from the shop",
+        "source_file": "shop.txt",
+        "tools_called": None,
+        "expected_tools": [{"name": "search"}],
+        "additional_metadata": {"price": 1.50},
+        "custom_column_key_values": {"team": "red"},
+    },
+    {"input": "Two\nlines", "expectedOutput": "=SUM(A1)", "name": "cups"},
+]
+
+AS_CASES = """\
+name: goldens
+assert:
+- type: factuality
+tests:
+- id: cups
+  description: from the shop
+  input: What is {{ '{{' }} this }}?
+  expected_output: A cup
+  vars:
+    context:
+    - Cups hold tea.
+    - Tea is hot.
+  assert:
+  - type: contains
+    value: A cup
+  metadata:
+    context:
+    - Cups.
+    source_file: shop.txt
+    expected_tools:
+    - name: search
+    price: 1.5
+    team: red
+- id: cups-2
+  input: |-
+    Two
+    lines
+  expected_output: =SUM(A1)
+  assert:
+  - type: contains
+    value: =SUM(A1)
+"""
+
+
+def test_goldens_of_deepeval(project: Path) -> None:
+    source = project / "goldens.json"
+    source.write_text(json.dumps(GOLDENS))
+    done = converted(source, "contains", "factuality")
+    assert done.paths == (project / "goldens.eval.yaml",)
+    assert (done.count, done.checks, done.left) == (2, "contains and factuality", ())
+    assert done.paths[0].read_text() == AS_CASES
+
+
+def test_goldens_as_rows_of_csv(project: Path) -> None:
+    source = project / "goldens.csv"
+    source.write_text(
+        "input,actual_output,expected_output,retrieval_context,additional_metadata\r\n"
+        '"two\r\nlines",,"=HYPERLINK(""http://x"")",a|b,"{""k"": 1}"\r\n'
+    )
+    (case,) = loaded(converted(source, "equals").paths[0]).cases
+    assert (case.id, case.input[0].content) == ("golden-1", "two\nlines")
+    assert case.expected_output[0].content == '=HYPERLINK("http://x")'
+    assert (case.vars, case.metadata) == ({"context": ["a", "b"]}, {"k": 1})
+
+
+def test_a_conversational_golden_is_refused(project: Path) -> None:
+    source = project / "goldens.json"
+    source.write_text(json.dumps([{"scenario": "A user is angry", "expected_outcome": "calm", "turns": None}]))
+    message = "conversational goldens ('scenario') need a simulated user, which agentv does not have"
+    assert problems(source, "equals") == [(1, "no-equivalent", message)]
+
+
+SYSTEM = {"role": "system", "content": "Be brief."}
+ASKED = {"role": "user", "content": "Capital of France?"}
+
+
+def registered(project: Path, kind: str, **arguments: Any) -> Path:
+    folder = project / "registry"
+    source = lines(folder / "data/capitals/samples.jsonl", {"input": [SYSTEM, ASKED], "ideal": ["Paris", "paris"]})
+    (folder / "evals").mkdir(exist_ok=True)
+    entry = {"class": f"evals.elsuite.basic.x:{kind}", "args": {"samples_jsonl": "capitals/samples.jsonl", **arguments}}
+    (folder / "evals" / f"{kind}.yaml").write_text(
+        json.dumps({"capitals": {"id": "capitals.s1"}, "capitals.s1": entry})
+    )
+    return source
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "answer", "passes"),
+    [
+        ("Match", {}, "Paris, France", True),
+        ("Match", {}, " Paris", False),
+        ("Includes", {}, "It is Paris.", True),
+        ("Includes", {}, "It is PARIS.", False),
+        ("Includes", {"ignore_case": True}, "It is PARIS.", True),
+        ("FuzzyMatch", {}, "The  PARIS!", True),
+        ("FuzzyMatch", {}, "par", True),
+        ("FuzzyMatch", {}, "Rome", False),
+        ("FuzzyMatch", {}, "...", False),
+    ],
+)
+def test_the_registry_of_openai_evals_says_the_check(
+    kind: str, arguments: dict[str, Any], answer: str, passes: bool, project: Path
+) -> None:
+    source = registered(project, kind, **arguments)
+    done = converted(source)
+    assert done.checks.endswith(f", as {kind} of 'capitals.s1' in registry/evals/{kind}.yaml")
+    target = {"name": "said", "provider": "mock", "response": answer}
+    (case,) = loaded(done.paths[0]).cases
+    assert [message.role for message in case.input] == ["system", "user"]
+    evaluation = sdk.evaluate(str(done.paths[0]), target=target, out=str(project / "out"))
+    assert (evaluation.results[0].status == "passed") is passes
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "said"),
+    [
+        ("ModelBasedClassify", {}, "'capitals.s1' by ModelBasedClassify"),
+        ("Match", {"num_few_shot": 3}, "'capitals.s1' by Match with num_few_shot"),
+    ],
+)
+def test_a_class_without_an_equivalent_is_named(kind: str, arguments: dict[str, Any], said: str, project: Path) -> None:
+    source = registered(project, kind, **arguments)
+    with pytest.raises(UsageError, match="is checked in a way that has no equivalent: ") as caught:
+        converted(source)
+    assert str(caught.value).endswith(said)
+    assert (caught.value.hint or "").startswith("add --assert TYPE (repeatable): equals, contains,")
+    assert converted(source, "contains").checks == "contains"
+
+
+def test_two_classes_for_one_file_are_not_chosen_between(project: Path) -> None:
+    registered(project, "Match")
+    folder = project / "registry/evals"
+    (folder / "other.yaml").write_text(
+        (folder / "Match.yaml").read_text().replace("Match", "Includes").replace("s1", "s2")
+    )
+    with pytest.raises(UsageError, match=r"several evals check .*: 'capitals.s1' by Match, 'capitals.s2' by Includes"):
+        converted(project / "registry/data/capitals/samples.jsonl")
+
+
+def test_nobody_says_how_answers_are_checked(project: Path) -> None:
+    source = lines(project / "samples.jsonl", {"input": "a", "ideal": "b"})
+    with pytest.raises(UsageError, match="contains samples of OpenAI evals, which do not say how answers are checked"):
+        converted(source)
+
+
+def test_json_is_compared_as_json(project: Path) -> None:
+    source = lines(project / "samples.jsonl", {"input": "a", "ideal": '{"a": [1, 2.50]}'})
+    (case,) = loaded(converted(source, "equals-json").paths[0]).cases
+    assert case.assertions[0].assertion.value == {"a": [1, 2.5]}  # type: ignore[union-attr]  # it is `equals`
+    lines(project / "null.jsonl", {"input": "a", "ideal": '{"a": null}'}, {"input": "a", "ideal": "plain"})
+    (found,) = problems_of_json(project / "null.jsonl")
+    assert found[:2] == (1, "bad-json")
+
+
+def problems_of_json(source: Path) -> list[tuple[int, str, str]]:
+    (source.parent / "samples.eval.yaml").unlink()
+    return problems(source, "equals-json")
+
+
+CHOICES = {"id": 7, "input": "Which is a fruit?", "choices": ["rock", "apple"], "target": "B", "metadata": {"level": 1}}
+
+
+def test_choices_of_inspect_are_shown_and_their_letter_is_checked(project: Path) -> None:
+    parts = [{"type": "text", "text": "Which?"}, {"type": "image", "image": "https://example.org/a.png"}]
+    with_picture = {**CHOICES, "id": "p", "input": [{"role": "user", "content": parts, "source": "input"}]}
+    source = lines(project / "fruit.jsonl", CHOICES, with_picture)
+    assert problems(source, "equals") == [
+        (1, "no-equivalent", "this sample has 'choices', which its input does not show")
+    ]
+    done = converted(source, "choice")
+    case, picture = loaded(done.paths[0]).cases
+    assert case.id == "7"
+    assert case.input[0].content == (
+        "Which is a fruit?\n\nA) rock\nB) apple\n\nEnd your answer with a line 'ANSWER: LETTER', where LETTER is A or B."
+    )
+    assert [type(block).__name__ for block in picture.input[0].content] == ["TextBlock", "ImageBlock", "TextBlock"]
+    for answer, passes in [("I think.\nANSWER: B", True), ("**Answer: b.**", True), ("ANSWER: A", False), ("B", False)]:
+        target = {"name": "said", "provider": "mock", "response": answer}
+        found = sdk.evaluate(str(done.paths[0]), target=target, out=str(project / f"out-{answer[:6]}"), filter="7")
+        assert (found.results[0].status == "passed") is passes, answer
+
+
+def test_what_needs_a_sandbox_is_refused_and_every_problem_is_told_once(project: Path) -> None:
+    source = project / "samples.jsonl"
+    source.write_text(
+        '{"input": "a", "target": "b", "files": {"../../etc/x": "y"}}\n'
+        '{"input": "a", "target": "b", "sandbox": "docker"}\n'
+        '{"id": 1, "input": "a", "target": "b"}\n'
+        '{"id": "1", "input": "a", "target": ""}\n'
+        '{"id": 2, "input": "", "target": "b"}\n'
+        '[1]\n{"input": "a\n{"input": "a", "target": "b", "setup": "rm -rf /"}\n'
+    )
+    assert problems(source, "equals", form="inspect") == [
+        (1, "not-yet", "'files' of a sample needs a sandbox, which is not supported yet"),
+        (2, "not-yet", "'sandbox' of a sample needs a sandbox, which is not supported yet"),
+        (4, "checks-nothing", "this sample has no reference answer, so 'equals' would check nothing"),
+        (4, "duplicate-id", "two samples have the id '1'; the first is at line 3"),
+        (5, "missing-input", "this sample has no 'input'"),
+        (6, "bad-case", "a sample must be an object, found a list"),
+        (7, "bad-json", "not JSON: unterminated string starting"),
+        (8, "not-yet", "'setup' of a sample needs a sandbox, which is not supported yet"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "found"),
+    [
+        ("nul.jsonl", b'{"input": "a\0", "ideal": "b"}\n', (1, "bad-json")),
+        ("deep.jsonl", b'{"ideal": "b", "input": ' + b"[" * 1000 + b"]" * 1000 + b"}\n", (1, "too-deep")),
+        ("deep.json", b"[" * 1000 + b"]" * 1000, (1, "too-deep")),
+        ("latin.csv", "input,ideal\n\xe9,b\n".encode("latin-1"), (2, "not-utf-8")),
+        ("wide.csv", b"input,ideal\na,b,c\n", (2, "bad-csv")),
+        ("twice.csv", b"input,ideal,input\na,b,c\n", (1, "duplicate-key")),
+        ("nul.csv", b"input,ideal\na\0,b\n", (2, "bad-csv")),
+        ("utf16.json", '[{"input": "a", "ideal": "b"}]'.encode("utf-16"), (1, "not-utf-8")),
+        ("half.jsonl", b'{"input": "a\\ud800", "ideal": "b"}\n', (1, "not-unicode")),
+        ("role.jsonl", b'{"input": [{"role": "boss", "content": "a"}], "ideal": "b"}\n', (1, "bad-message")),
+        ("audio.jsonl", b'{"input": [{"role": "user", "content": [{"type": "audio"}]}], "ideal": "b"}', (1, "no-equivalent")),
+        ("file.jsonl", b'{"input": [{"role": "user", "content": [{"type": "image", "image": "../a.png"}]}], "ideal": "b"}', (1, "no-equivalent")),
+        ("empty.jsonl", b'{"input": "a", "ideal": []}\n', (1, "checks-nothing")),
+        ("list.jsonl", b'{"input": "a", "ideal": ["a", ""]}\n', (1, "bad-value")),
+    ],
+)  # fmt: skip
+def test_hostile_files_are_refused_at_their_place_and_nothing_is_written(
+    name: str, data: bytes, found: tuple[int, str], project: Path
+) -> None:
+    source = project / name
+    source.write_bytes(data)
+    assert [one[:2] for one in problems(source, "equals", form="openai-evals")][:1] == [found]
+    assert sorted(path.name for path in project.iterdir()) == [".git", name]
+
+
+def test_a_thousand_wrong_samples_are_one_finding(project: Path) -> None:
+    source = lines(project / "samples.jsonl", *({"input": "", "ideal": "b"} for _ in range(1000)))
+    with pytest.raises(LoadError) as caught:
+        converted(source, "equals")
+    (found,) = caught.value.diagnostics
+    assert found.notes == ("also at lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 989 more",)
+
+
+def test_different_findings_are_limited(project: Path) -> None:
+    rows = ({"id": f"n{number // 2}", "input": "a", "target": "b"} for number in range(1000))
+    with pytest.raises(LoadError) as caught:
+        converted(lines(project / "samples.jsonl", *rows), "equals")
+    assert len(caught.value.diagnostics) == 101
+    assert "400 further findings are not listed" in [one.message for one in caught.value.diagnostics]
+
+
+def test_nothing_is_overwritten_and_a_link_is_not_followed(project: Path) -> None:
+    source = lines(project / "samples.jsonl", {"input": "a", "ideal": "b"})
+    (project / "samples.eval.yaml").symlink_to(project / "elsewhere.yaml")
+    with pytest.raises(UsageError, match=r"samples.eval.yaml would be overwritten"):
+        converted(source, "equals")
+    assert not (project / "elsewhere.yaml").exists()
+
+
+def test_json_lines_come_with_their_sidecar(project: Path) -> None:
+    source = lines(project / "samples.jsonl", {"input": "a", "ideal": "b"})
+    done = converted(source, "factuality", to="jsonl")
+    assert [path.name for path in done.paths] == ["samples.cases.yaml", "samples.cases.jsonl"]
+    assert done.paths[0].read_text() == "name: samples\nassert:\n- type: factuality\n"
+    assert json.loads(done.paths[1].read_text()) == {"id": "sample-1", "input": "a", "expected_output": "b"}
+
+
+def test_samples_are_read_one_by_one(project: Path) -> None:
+    from agentv.extensions.datasets.cases import cases
+    from agentv.extensions.datasets.checks import CHECKS
+    from agentv.extensions.datasets.sample import Findings
+
+    source = project / "samples.jsonl"
+    source.write_text('{"input": "a", "ideal": "b"}\nnot JSON\n')
+    findings = Findings()
+    made = cases(str(source), "openai-evals", [CHECKS["equals"]], findings)
+    next(made)
+    assert not findings.failed, "the second line was read before it was its turn"
+    assert list(made) == []
+    assert findings.failed
+
+
+SAID = st.text(
+    st.one_of(st.characters(exclude_categories=("Cs",)), st.sampled_from("{}%$#'\"\n\r\t \0|:-\x85\u2028\ufeff")),
+    max_size=12,
+).filter(str.strip)
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(st.tuples(SAID, SAID, SAID, SAID), st.lists(SAID, min_size=1, max_size=2), st.sampled_from(["yaml", "jsonl"]))
+def test_whatever_a_text_contains_it_arrives_as_it_is(
+    tmp_path_factory: Any, said: tuple[str, str, str, str], retrieved: list[str], to: str
+) -> None:
+    asked, reference, identity, note = said
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / ".git").mkdir()
+    golden = {"id": identity, "input": asked, "expected_output": reference, "retrieval_context": retrieved}
+    (folder / "goldens.json").write_text(json.dumps([{**golden, "additional_metadata": {"note": note}}]))
+    (case,) = loaded(converted(folder / "goldens.json", "contains", to=to).paths[-1]).cases
+    assert (case.input[0].content, case.expected_output[0].content) == (asked, reference)
+    assert case.assertions[0].assertion.value == reference  # type: ignore[union-attr]  # it is `contains`
+    assert (case.id, case.vars, case.metadata) == (identity.strip(), {"context": retrieved}, {"note": note})
+
+
+def test_messages_keep_roles_names_and_tool_calls(project: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
+    messages = [
+        {"role": "system", "name": "example_user", "content": "2+2?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "4", "tool_call_id": "c1"},
+        {"role": "user", "content": "And 3+3?", "cache_control": {"type": "x"}},
+    ]
+    done = converted(lines(project / "samples.jsonl", {"input": messages, "ideal": "6"}), "equals")
+    assert [one.message for one in done.left] == ["'cache_control' of a message is omitted"]
+    (case,) = loaded(done.paths[0]).cases
+    assert [message.role for message in case.input] == ["system", "assistant", "tool", "user"]
+    assert case.input[0].name == "example_user"
+    (made,) = case.input[1].tool_calls
+    assert (made.name, made.arguments, made.id) == ("look", {"a": 1}, "c1")
+
+
+def test_retrieved_texts_are_needed_where_they_are_judged(project: Path) -> None:
+    source = project / "goldens.json"
+    source.write_text(json.dumps([{"input": "a", "expected_output": "b", "source_file": "c"}]))
+    message = "this sample has no 'retrieval_context', which 'context-recall' needs"
+    assert problems(source, "context-recall") == [(1, "missing-value", message)]

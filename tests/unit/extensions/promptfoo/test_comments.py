@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from agentv.extensions.promptfoo.converting import from_promptfoo
+
+CONFIGURATION = """\
+# yaml-language-server: $schema=https://promptfoo.dev/config-schema.json
+# Support answers
+description: Support
+prompts:
+  - "Answer {{ q }} # no comment" # the short one
+  - |
+    Long
+    # text
+    {{ q }}
+# who answers
+providers:
+  - echo # no model
+defaultTest:
+  # for all
+  assert:
+    - {type: contains, value: a}
+tests:
+  # first
+  - vars: {q: a}
+    # must greet
+    assert:
+      - type: icontains # any case
+        value: 'a # b'
+# the end
+"""
+
+CONVERTED = """\
+# Support answers
+name: {name}
+description: Support
+# who answers
+# no model
+targets:
+- provider: echo
+  thoughts: keep
+threshold: 1
+# the short one
+prompts:
+- 'Answer {{{{ q }}}} # no comment'
+- |
+  Long
+  # text
+  {{{{ q }}}}
+# for all
+default_test:
+  assert:
+  - type: contains
+    value: a
+tests:
+# first
+- id: test-1
+  vars:
+    q: a
+  # must greet
+  assert:
+  # any case
+  - type: icontains
+    value: 'a # b'
+# the end
+"""
+
+
+def written(text: str, tmp_path: Path) -> str:
+    source = tmp_path / "promptfooconfig.yaml"
+    source.write_text(text)
+    found = from_promptfoo(source, None)
+    assert found is not None
+    return found.path.read_text()
+
+
+def test_comments_stay_at_their_entries(tmp_path: Path) -> None:
+    assert written(CONFIGURATION, tmp_path) == CONVERTED.format(name=tmp_path.name)
+
+
+def test_comments_change_no_value(tmp_path: Path) -> None:
+    bare = "".join(line for line in CONFIGURATION.splitlines(keepends=True) if not line.strip().startswith("# "))
+    with_them = yaml.safe_load(written(CONFIGURATION, tmp_path))
+    (tmp_path / "promptfoo.eval.yaml").unlink()
+    without = yaml.safe_load(written(bare.replace("Long\n", "Long\n    # text\n"), tmp_path))
+    assert with_them == without
+
+
+def test_a_number_sign_in_a_text_of_several_lines_is_no_comment(tmp_path: Path) -> None:
+    text = "prompts:\n  - 'one\n    # two'\n  - >-\n    three\n    # four\nproviders: [echo]\n"
+    text += "tests:\n  - assert:\n      - type: javascript\n        value: |\n          // # five\n          # six\n          return 1\n"
+    made = written(text, tmp_path)
+    assert yaml.safe_load(made)["prompts"] == ["one # two", "three # four"]
+    assert yaml.safe_load(made)["tests"][0]["assert"][0]["value"] == "// # five\n# six\nreturn 1\n"
+    assert not any(line.startswith("#") for line in made.splitlines())

@@ -1,0 +1,940 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.app.authored.source_format import format_of
+from agentv.app.authored.validate import validate
+from agentv.authoring.convert.emit import yaml_text
+from agentv.authoring.source.boundary import Boundary
+from agentv.authoring.source.nodes import MapNode
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import ExitStatus, UsageError
+from agentv.extensions.promptfoo.converting import from_promptfoo
+from agentv.extensions.promptfoo.translation.configuration import eval_file
+from agentv.extensions.promptfoo.translation.source import Source
+from agentv.extensions.promptfoo.translation.tables import ABSENT, RENAMED, SAME
+from agentv.sdk import evaluate
+from doubles.thorough import examples
+
+SAMPLES = Path(__file__).parent / "promptfoo"
+
+
+def sample(name: str, tmp_path: Path) -> Path:
+    shutil.copytree(SAMPLES / name, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "promptfooconfig.yaml"
+
+
+def converted(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
+    """What a configuration comes to, and what was told."""
+    source = tmp_path / "promptfooconfig.yaml"
+    source.write_text(text)
+    found = from_promptfoo(source, None)
+    assert found is not None
+    return yaml.safe_load(found.path.read_text()), [one.message for one in found.left]
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    source = tmp_path / "promptfooconfig.yaml"
+    source.write_text(text)
+    return source
+
+
+def entries(text: str, tmp_path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """What a list of assertions comes to, and what was told."""
+    document, told = converted(
+        f"prompts: hello\nproviders: echo\ntests: [{{threshold: 1, assert: [{text}]}}]\n", tmp_path
+    )
+    return document["tests"][0]["assert"], [one for one in told if not one.startswith("in a test with a threshold")]
+
+
+@pytest.mark.parametrize("name", ["echo", "files"])
+def test_a_configuration_without_models_is_converted_whole_and_runs(name: str, tmp_path: Path) -> None:
+    found = from_promptfoo(sample(name, tmp_path), None)
+    assert found is not None
+    assert found.left == ()
+    assert not any(one.severity == "error" for one in validate((str(found.path),), {}))
+    outcome = evaluate(str(found.path))
+    assert outcome.status == ExitStatus.PASSED
+
+
+def test_one_wrong_assertion_fails_a_test_without_a_threshold(tmp_path: Path) -> None:
+    right = ", ".join("{type: contains, value: e}" for _ in range(19))
+    document, _ = converted(
+        f"prompts: hello\nproviders: echo\ntests: [{{assert: [{right}, {{type: contains, value: z}}]}}]\n", tmp_path
+    )
+    assert document["threshold"] == 1
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("0.6", ExitStatus.PASSED), ("0.2", ExitStatus.PASSED), ("0.0", ExitStatus.FAILED)]
+)
+def test_a_number_above_0_passes_and_one_that_is_not_fails_the_test(
+    code: str, status: ExitStatus, tmp_path: Path
+) -> None:
+    text = "prompts: hello\nproviders: echo\ndefaultTest: {assert: [{type: contains, value: h}]}\n"
+    text += f"tests: [{{assert: [{{type: python, value: '{code}'}}, {{type: contains, value: e}}]}}]\n"
+    converted(text, tmp_path)
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == status
+
+
+def test_every_assertion_of_a_test_with_a_graded_one_must_pass(tmp_path: Path) -> None:
+    for shared, own in (("h", "z"), ("z", "h")):
+        text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{{type: contains, value: {shared}}}]}}\n"
+        text += f"tests: [{{assert: [{{type: python, value: '0.6'}}, {{type: contains, value: {own}}}]}}]\n"
+        (tmp_path / shared).mkdir()
+        converted(text, tmp_path / shared)
+        assert evaluate(str(tmp_path / shared / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+
+
+@pytest.mark.parametrize(("shared", "status"), [("h", ExitStatus.PASSED), ("z", ExitStatus.FAILED)])
+def test_what_is_shared_is_a_gate_only_for_tests_without_a_threshold(
+    shared: str, status: ExitStatus, tmp_path: Path
+) -> None:
+    text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{{type: contains, value: {shared}}}]}}\n"
+    text += "tests: [{description: b, assert: [{type: python, value: '0.6'}]}, {description: a, threshold: 0.5, "
+    text += "assert: [{type: contains, value: e}]}]\n"
+    converted(text, tmp_path)
+    found = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    assert {one.trial.case.id: one.status for one in found.results} == {"a": "passed", "b": status.name.lower()}
+
+
+def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path) -> None:
+    source = sample("models", tmp_path)
+    found = from_promptfoo(source, None)
+    assert found is not None
+    assert {one.code for one in found.left} == {"no-equivalent"}
+    lines = source.read_text().splitlines()
+    places = {lines[one.span.line - 1].strip() for one in found.left if one.span is not None}
+    for part in (
+        "moderation",
+        "secret.py",
+        "<word>",
+        "sparkle",
+    ):
+        assert any(part in place for place in places), part
+    refused = [one for one in validate((str(found.path),), {}) if one.severity == "error"]
+    wanted = ("moderation", "sparkle", "unconverted")
+    for name in wanted:
+        assert any(f"'{name}'" in one.message for one in refused), name
+
+
+def test_providers_become_targets(tmp_path: Path) -> None:
+    found = from_promptfoo(sample("models", tmp_path), None)
+    assert found is not None
+    targets = yaml.safe_load(found.path.read_text())["targets"]
+    assert {one.pop("thoughts") for one in targets if "provider" in one} == {"keep"}
+    assert targets[:5] == [
+        {"provider": "openai:gpt-5-mini"},
+        {"name": "big", "provider": "openai:gpt-5", "api": "responses", "temperature": 0.5},
+        {"provider": "anthropic:claude-haiku-4-5"},
+        {"provider": "cli:./answer.sh --fast {PROMPT} {OPTIONS} {CONTEXT}"},
+        {"provider": "python", "function": "provider.py:call_api"},
+    ]
+    assert targets[5] == {
+        "provider": "http",
+        "url": "https://support.example.com/ask",
+        "method": "POST",
+        "headers": {"Authorization": "Bearer {{ env.SUPPORT_TOKEN }}"},
+        "body": {"question": "{{ prompt }}"},
+        "output": "$.choices[0].message.content",
+    }
+    assert "temperature: 0.50" in found.path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("openai:gpt-4.1", "openai:gpt-4.1"),
+        ("openai:chat:ft:gpt-4o:me", "openai:ft:gpt-4o:me"),
+        ("openai:embedding:text-embedding-3-small", "openai:text-embedding-3-small"),
+        ("openai:embeddings:text-embedding-3-small", "openai:text-embedding-3-small"),
+        ("azureopenai:chat:my-deployment", "azure:my-deployment"),
+        ("azure:embedding:vectors", "azure:vectors"),
+        ("ollama:chat:llama3.3:70b", "ollama:llama3.3:70b"),
+        ("openrouter:meta-llama/llama-4", "openrouter:meta-llama/llama-4"),
+        ("anthropic:messages:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
+        ("google:gemini-3.8-flash", "gemini:gemini-3.8-flash"),
+        ("groq:llama-4", "groq:llama-4"),
+        ("togetherai:meta/llama-4", "together:meta/llama-4"),
+        ("bedrock:converse:us.amazon.nova-pro-v1:0", "bedrock:us.amazon.nova-pro-v1:0"),
+        (
+            "docker:ai/llama3.2",
+            {
+                "provider": "openai:ai/llama3.2",
+                "base_url": "{{ env.DOCKER_MODEL_RUNNER_BASE_URL | default('http://localhost:12434') }}/engines/v1",
+            },
+        ),
+        (
+            {"id": "truefoundry:a/b", "config": {"metadata": {"u": 1}, "iteration_limit": 2, "temperature": 0}},
+            {
+                "provider": "openai:a/b",
+                "base_url": "https://llm-gateway.truefoundry.com",
+                "api_key": "{{ env.TRUEFOUNDRY_API_KEY }}",
+                "temperature": 0,
+                "headers": {"X-TFY-METADATA": '{"u": 1}'},
+                "extra": {"iteration_limit": 2},
+            },
+        ),
+        (
+            {"id": "llama:x", "config": {"temperature": 0}},
+            {
+                "provider": "http",
+                "url": "{{ env.LLAMA_BASE_URL | default('http://localhost:8080') }}/completion",
+                "method": "POST",
+                "output": "$.content",
+                "body": {"prompt": "{{ prompt }}", "n_predict": 512, "temperature": 0},
+            },
+        ),
+        (
+            {
+                "id": "sagemaker:jumpstart:e",
+                "config": {"region": "r", "maxTokens": 5, "responseFormat": {"path": "json.generated_text"}},
+            },
+            {
+                "provider": "litellm:sagemaker/e",
+                "max_tokens": 5,
+                "temperature": 0.7,
+                "top_p": 1,
+                "extra": {"aws_region_name": "r"},
+            },
+        ),
+        (
+            {
+                "id": "bedrock:m",
+                "config": {
+                    "toolConfig": {
+                        "toolChoice": {"any": {}},
+                        "tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}],
+                    }
+                },
+            },
+            {
+                "provider": "bedrock:m",
+                "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+                "tool_choice": "required",
+            },
+        ),
+        (
+            {
+                "id": "vertex:m",
+                "config": {
+                    "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
+                    "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}],
+                },
+            },
+            {
+                "provider": "vertex:m",
+                "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+                "tool_choice": "auto",
+            },
+        ),
+        (
+            {"id": "bedrock:m", "config": {"region": "us-east-1", "inferenceConfig": {"maxTokens": 5}, "top_k": 3}},
+            {"provider": "bedrock:m", "region": "us-east-1", "max_tokens": 5, "extra": {"top_k": 3}},
+        ),
+        (
+            {"id": "vertex:m", "config": {"region": "r", "projectId": "p", "generationConfig": {"temperature": 0}}},
+            {"provider": "vertex:m", "location": "r", "project": "p", "temperature": 0},
+        ),
+        (
+            {"id": "cerebras:llama-4", "config": {"max_completion_tokens": 5}},
+            {
+                "provider": "openai:llama-4",
+                "base_url": "https://api.cerebras.ai/v1",
+                "api_key": "{{ env.CEREBRAS_API_KEY }}",
+                "max_tokens": 5,
+            },
+        ),
+        ("file://p.py", {"provider": "python", "function": "p.py:call_api"}),
+        (
+            {"id": "file://p.py:ask", "label": "mine", "config": {"a": 1, "pythonExecutable": "python3"}},
+            {"name": "mine", "provider": "python", "function": "p.py:ask", "config": {"a": 1}},
+        ),
+        ({"id": "file://p.ts", "config": {"a": 1}}, {"provider": "javascript", "function": "p.ts", "config": {"a": 1}}),
+        (
+            {"id": "exec:./ask", "config": {"a": 1, "basePath": "."}},
+            {"provider": "cli", "command": "./ask {PROMPT} {OPTIONS} {CONTEXT}", "cwd": ".", "options": {"a": 1}},
+        ),
+        (
+            "webhook:https://a.example/b",
+            {
+                "provider": "http",
+                "url": "https://a.example/b",
+                "method": "POST",
+                "body": {"prompt": "{{ prompt }}"},
+                "output": "$.output",
+            },
+        ),
+        (
+            {"id": "openai:m", "delay": 500, "env": {"A": "b"}},
+            {"provider": "openai:m", "rate": {"requests_per_minute": 120}, "env": {"A": "b"}},
+        ),
+        ("google:embedding:gemini-embedding-001", "gemini:gemini-embedding-001"),
+        ("litellm:mistral/mistral-small", "litellm:mistral/mistral-small"),
+        (
+            {"id": "google:m", "config": {"maxOutputTokens": 5, "topP": 0.5, "stopSequences": ["END"]}},
+            {"provider": "gemini:m", "max_tokens": 5, "top_p": 0.5, "stop": ["END"]},
+        ),
+        (
+            {"id": "azure:responses:d", "config": {"apiVersion": "v", "max_output_tokens": 5, "passthrough": {"a": 1}}},
+            {"provider": "azure:d", "api": "responses", "api_version": "v", "max_tokens": 5, "extra": {"a": 1}},
+        ),
+        (
+            {"id": "openai:chat:m", "config": {"apiBaseUrl": "http://localhost/v1", "apiKey": "{{ env.KEY }}"}},
+            {"provider": "openai:m", "base_url": "http://localhost/v1", "api_key": "{{ env.KEY }}"},
+        ),
+        (
+            {"id": "openai:chat:m", "config": {"max_tokens": 1, "max_completion_tokens": 2}},
+            {"provider": "openai:m", "max_tokens": 1, "max_completion_tokens": 2},
+        ),
+    ],
+)
+def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> None:
+    text = f"prompts: hi\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
+    document, _ = converted(text, tmp_path)
+    assert document["targets"] == [{**(ours if isinstance(ours, dict) else {"provider": ours}), "thoughts": "keep"}]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (
+            "{id: 'anthropic:claude-agent-sdk', config: {model: m, working_dir: ./ws, max_turns: 3}}",
+            {"provider": "claude", "permissions": "deny", "model": "m", "cwd": "./ws", "max_turns": 3},
+        ),
+        (
+            "{id: 'anthropic:claude-code', config: {permission_mode: acceptEdits, custom_system_prompt: Be brief}}",
+            {"provider": "claude", "system_prompt": "Be brief"},
+        ),
+        (
+            "{id: 'openai:codex-sdk:gpt-5', config: {model_reasoning_effort: high, skip_git_repo_check: true}}",
+            {"provider": "codex", "model": "gpt-5", "reasoning_effort": "high"},
+        ),
+        (
+            "{id: 'openai:codex-sdk', config: {sandbox_mode: read-only}}",
+            {"provider": "codex", "permissions": "deny"},
+        ),
+        ("opencode", {"provider": "opencode"}),
+    ],
+)
+def test_a_coding_agent_is_one_of_ours_and_changes_files_where_it_could(theirs: str, ours: Any, tmp_path: Path) -> None:
+    text = f"prompts: hi\nproviders: [{theirs}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
+    document, _ = converted(text, tmp_path)
+    assert document["targets"] == [{**ours, "thoughts": "keep"}]
+
+
+@pytest.mark.parametrize("of_test", [False, True])
+def test_thoughts_are_part_of_the_answer_as_in_promptfoo(of_test: bool, tmp_path: Path) -> None:
+    (tmp_path / "answers.py").write_text(
+        "def call_api(prompt, options, context): return {'output': '<think>maybe 41?</think>42'}\n"
+    )
+    text = "prompts: hello\nproviders: [{id: 'file://answers.py', label: mine}, echo]\ntests:\n"
+    text += "- {provider: mine, assert: [{type: contains, value: '41'}]}\n" if of_test else ""
+    text += "- {assert: [{type: contains, value: '41'}]}\n" if not of_test else ""
+    converted(text, tmp_path)
+    found = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    assert {one.trial.target.name: one.status for one in found.results}["mine"] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "instead"),
+    [
+        ("google:live:gemini-live", "any program works with provider: cli"),
+        ("openai:image:dall-e-3", "any program works with provider: cli"),
+        ("promptfoo:redteam:goat", "agentv does not generate attacks; write them as cases"),
+        ("file://provider.rb", "run it as a command: a target with provider: cli"),
+    ],
+)
+def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead: str, tmp_path: Path) -> None:
+    path = tmp_path / "promptfooconfig.yaml"
+    path.write_text(
+        f"prompts: [hi]\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
+    )
+    found = from_promptfoo(path, None)
+    assert found is not None
+    (told,) = found.left
+    assert told.message == f"the provider '{theirs}' has no equivalent"
+    assert f"line 2: {told.message} ({told.hint})" in yaml.safe_load(found.path.read_text())["unconverted"]
+    assert instead in str(told.hint)
+    assert any(one.severity == "error" for one in validate((str(found.path),), {}))
+
+
+def test_every_type_is_in_one_table() -> None:
+    assert not SAME & RENAMED.keys()
+    assert not SAME & ABSENT.keys()
+    assert not RENAMED.keys() & ABSENT.keys()
+
+
+@pytest.mark.parametrize("name", sorted(ABSENT))
+def test_a_type_that_is_absent_stays_and_is_refused(name: str, tmp_path: Path) -> None:
+    found, told = entries(f'{{type: "not-{name}", value: x}}', tmp_path)
+    assert found == [{"type": f"not-{name}", "value": "x"}]
+    assert told == [f"'{name}' has no equivalent"]
+    assert any(one.severity == "error" for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {}))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("{type: contains-any, value: 'a, \"b, c\"'}", {"type": "contains-any", "value": ["a", "b, c"]}),
+        ("{type: not-icontains, value: a, metric: m}", {"type": "not-icontains", "value": "a", "name": "m"}),
+        ("{type: latency, threshold: 5}", {"type": "latency", "threshold": 5}),
+        ("{type: llm-rubric, value: a, threshold: 0.5}", {"type": "llm-rubric", "value": "a", "min_score": 0.5}),
+        ("{type: model-graded-closedqa, value: a}", {"type": "closed-qa", "value": "a"}),
+        (
+            "{type: context-recall, value: a, threshold: 0.9}",
+            {"type": "context-recall", "value": "a", "threshold": 0.9},
+        ),
+        ("{type: answer-relevance}", {"type": "answer-relevance", "threshold": 0.5}),
+        (
+            "{type: context-relevance, threshold: 0.3, contextTransform: output.docs}",
+            {"type": "context-relevance", "threshold": 0.3, "context_transform": "$.docs"},
+        ),
+        ("{type: model-graded-factuality, value: a}", {"type": "factuality", "value": "a"}),
+        ("{type: 'not-trajectory:goal-success', value: a}", {"type": "not-trajectory:goal-success", "value": "a"}),
+        ("{type: python, value: file://c.py}", {"type": "python", "value": "c.py:get_assert"}),
+        ("{type: python, value: 'file://c.py:f'}", {"type": "python", "value": "c.py:f"}),
+        (
+            "{type: assert-set, weight: 3, assert: [{type: equals, value: a}]}",
+            {"type": "equals", "value": "a", "trim": False, "weight": 3},
+        ),
+        ("{type: contains, value: 1.50}", {"type": "contains", "value": 1.5}),
+    ],
+)
+def test_an_assertion_is_written_as_ours(written: str, meant: dict[str, Any], tmp_path: Path) -> None:
+    assert entries(written, tmp_path) == ([meant], [])
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ a | dump }}", "the filter 'dump' exists only in Nunjucks"),
+        ("{{ a.toUpperCase() }}", "' contains JavaScript; agentv uses Jinja templates"),
+        ("{% asyncEach x in a %}{% endeach %}", "'{% asyncEach %}' is a Nunjucks tag"),
+        ("{{ a }} {# note", "'{#' starts a comment in Nunjucks, but is plain text in agentv"),
+        ("{% if a %}", "this is not a valid Jinja template:"),
+    ],
+)
+def test_a_template_that_is_not_jinja_is_told(template: str, said: str, tmp_path: Path) -> None:
+    _, told = converted(f"prompts: ['{template}']\nproviders: echo\ntests: [{{vars: {{a: b}}}}]\n", tmp_path)
+    assert len(told) == 1
+    assert said in told[0]
+
+
+def test_a_variable_that_is_computed_is_undefined_and_so_refused(tmp_path: Path) -> None:
+    text = "prompts: '{{ a }}'\nproviders: echo\n"
+    text += "tests: [{vars: {a: file://a.js}, assert: [{type: contains, value: x}]}]\n"
+    document, told = converted(text, tmp_path)
+    assert document["tests"][0]["vars"] == {}
+    assert told == ["the variable 'a' is computed by 'file://a.js'"]
+    assert "undefined-variable" in {one.code for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {})}
+
+
+def test_rows_of_csv_are_asked_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("name,__expected\nAnn,contains: Ann\n")
+    document, told = converted("prompts: 'Hello {{name}}'\nproviders: echo\ntests: file://rows.csv\n", tmp_path)
+    assert (document["input"], document["tests"], told) == ("Hello {{name}}", "rows.csv", [])
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.PASSED
+
+
+def test_rows_among_other_tests_stay_in_their_file(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("name,__expected\nAnn,contains: Ann\n")
+    text = "prompts: 'Hello {{name}}'\nproviders: echo\n"
+    text += "tests: [rows.csv, {vars: {name: Bob}, assert: [{type: contains, value: Bob}]}]\n"
+    document, told = converted(text, tmp_path)
+    assert told == []
+    assert document["tests"][0] == "rows.csv"
+    assert document["prompts"] == ["Hello {{name}}"]
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.PASSED
+
+
+def test_it_is_written_beside_the_configuration_and_overwrites_nothing(tmp_path: Path) -> None:
+    source = sample("echo", tmp_path)
+    (tmp_path / "other").mkdir()
+    with pytest.raises(UsageError, match="are relative to its directory, but"):
+        from_promptfoo(source, tmp_path / "other" / "a.eval.yaml")
+    from_promptfoo(source, None)
+    with pytest.raises(UsageError, match="overwritten"):
+        from_promptfoo(source, None)
+
+
+def test_an_eval_file_is_not_taken_for_a_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "suite.eval.yaml"
+    path.write_text("targets: [echo]\nprompts: [a]\ntests: [{id: a, input: a, assert: [contains: a]}]\n")
+    assert format_of(path) == "agentv"
+
+
+def test_a_configuration_of_another_name_is_known_by_its_keys(tmp_path: Path) -> None:
+    path = tmp_path / "support.yaml"
+    path.write_text("prompts: [a]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: a}]}]\n")
+    found = from_promptfoo(path, None)
+    assert found is not None
+    assert found.path.name == "support.eval.yaml"
+
+
+KEYS = ["type", "value", "assert", "vars", "options", "provider", "id", "config", "tests", "prefix", "threshold", "raw"]
+
+NODES = st.recursive(
+    st.sampled_from([None, True, 1.5, "", "a", "file://a.js", "file://none.txt", "{{ a", "json.a", "exec:x", "*.csv"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+TOP = [
+    "prompts",
+    "providers",
+    "targets",
+    "defaultTest",
+    "tests",
+    "scenarios",
+    "evaluateOptions",
+    "env",
+    "tags",
+    "x",
+    "redteam",
+]
+
+
+@given(st.dictionaries(st.sampled_from(TOP), NODES, max_size=6))
+@settings(max_examples=examples(300, 100))
+def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> None:
+    path = Path("/nowhere/promptfooconfig.yaml")
+    root = read_yaml(str(path), msgspec.json.encode(document), Report()).value
+    if isinstance(root, MapNode):
+        report = Report()
+        made = eval_file(path, root, Source(path.parent, report, Boundary(str(path.parent))))
+        assert isinstance(yaml.safe_load(yaml_text(made)), dict)
+        kept = yaml_text(made)
+        for key in document.keys() & {"x", "redteam"}:
+            assert report.count or document[key] in (None, "", [], {})
+        told = {one.severity for one in report.diagnostics if one.code == "no-equivalent"}
+        assert ("unconverted:" in kept) == ("warning" in told)
+
+
+def test_the_settings_of_a_model_keep_their_meaning(tmp_path: Path) -> None:
+    config = "{apiKeyEnvar: TEAM_KEY, apiHost: gateway.example, temperature: 0.5, maxTokens: 9}"
+    document, _ = converted(
+        f"prompts: hello\nproviders: [{{id: 'anthropic:messages:m', label: m, config: {config}}}]\n"
+        "tests: [{assert: [{type: contains, value: h}]}]\n",
+        tmp_path,
+    )
+    assert document["targets"] == [
+        {
+            "name": "m",
+            "provider": "anthropic:m",
+            "api_key": "{{ env.TEAM_KEY }}",
+            "base_url": "https://gateway.example/v1",
+            "temperature": 0.5,
+            "max_tokens": 9,
+            "thoughts": "keep",
+        }
+    ]
+
+
+def test_a_negated_list_of_tools_forbids_each_of_them(tmp_path: Path) -> None:
+    text = "{type: not-trajectory:tool-used, value: [a, b]}, {type: trajectory:tool-used, value: [a, b]}"
+    text += ", {type: skill-used, value: {name: pdf, max: 2}}, {type: not-skill-used, value: pdf}"
+    found, told = entries(text, tmp_path)
+    assert told == []
+    assert found == [
+        {"type": "not-trajectory:tool-used", "value": ["a", "b"], "match": "any"},
+        {"type": "trajectory:tool-used", "value": ["a", "b"]},
+        {"type": "skill-used", "value": {"name": "pdf", "max": 2, "min": 0}},
+        {"type": "not-skill-used", "value": "pdf"},
+    ]
+
+
+def test_similarities_keep_their_measure_and_their_provider(tmp_path: Path) -> None:
+    text = "{type: similar, value: a, threshold: 0.8, provider: 'openai:embedding:text-embedding-3-small'}"
+    text += ", {type: not-similar:dot, value: [a, b]}, {type: similar:euclidean, value: a, threshold: 2}"
+    found, told = entries(text, tmp_path)
+    assert told == []
+    assert found == [
+        {"type": "similar", "value": "a", "threshold": 0.8, "embedder": "openai:text-embedding-3-small"},
+        {"type": "not-similar", "value": ["a", "b"], "measure": "dot"},
+        {"type": "similar", "value": "a", "threshold": 2, "measure": "euclidean"},
+    ]
+
+
+def test_a_provider_of_embeddings_that_is_unknown_is_told(tmp_path: Path) -> None:
+    found, told = entries("{type: similar, value: a, provider: 'huggingface:sentence-similarity:x'}", tmp_path)
+    assert told == ["this embedding provider has no equivalent"]
+    assert found[0]["provider"] == "huggingface:sentence-similarity:x"
+
+
+HEAD = "providers: [echo]\n"
+TEST = "{vars: {a: b}, assert: [{type: contains, value: b}]}"
+
+
+def test_labels_and_files_of_prompts_stay(tmp_path: Path) -> None:
+    (tmp_path / "ask.txt").write_text("Ask {{ a }}\n")
+    (tmp_path / "two.txt").write_text("One {{ a }}\n---\nTwo {{ a }}\n")
+    (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Say {{ a }}"}]')
+    (tmp_path / "write.py").write_text("def write(context):\n    return 'Write ' + context['vars']['a']\n")
+    prompts = "[{id: file://ask.txt, label: cite}, file://two.txt, chat.json, file://write.py:write, "
+    prompts += "{raw: 'Tell {{ a }}', label: tell}]"
+    document, told = converted(f"prompts: {prompts}\n{HEAD}tests: [{TEST}]\n", tmp_path)
+    assert told == []
+    assert document["prompts"] == [
+        {"label": "cite", "prompt": "file://ask.txt"},
+        "One {{ a }}",
+        "Two {{ a }}",
+        "file://chat.json",
+        "write.py:write",
+        {"label": "tell", "prompt": "Tell {{ a }}"},
+    ]
+    outcome = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    assert outcome.status == ExitStatus.PASSED
+    assert len(outcome.results) == 6
+
+
+@pytest.mark.parametrize("service", ["langfuse://a:1:chat", "portkey://a", "helicone://a:1", "exec:./write.sh"])
+def test_a_prompt_that_a_service_keeps_is_never_sent_as_text(service: str, tmp_path: Path) -> None:
+    document, told = converted(f"prompts: ['{service}']\n{HEAD}tests: [{TEST}]\n", tmp_path)
+    assert told == [f"a prompt of '{service.partition(':')[0]}' has no equivalent"]
+    assert len(document["unconverted"]) == 1
+    refused = [one for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {}) if one.severity == "error"]
+    assert any("'unconverted'" in one.message for one in refused)
+
+
+def test_blocks_of_other_apis_are_written_as_ours(tmp_path: Path) -> None:
+    blocks = [
+        {"type": "text", "text": "See {{ a }}"},
+        {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "{{ a }}"}},
+        {"type": "video", "url": "b"},
+    ]
+    (tmp_path / "chat.json").write_text(json.dumps([{"role": "user", "content": blocks}]))
+    document, told = converted(f"prompts: [file://chat.json]\n{HEAD}tests: [{TEST}]\n", tmp_path)
+    assert told == ["a 'video' block of a message has no equivalent"]
+    assert document["tests"][0]["input"][0]["content"][:3] == [
+        {"type": "text", "value": "See {{ a }}"},
+        {"type": "image", "value": "https://a.example/b.png"},
+        {"type": "image", "value": "data:image/png;base64,{{ a }}"},
+    ]
+
+
+def test_references_lists_and_files_of_assertions_are_taken_apart(tmp_path: Path) -> None:
+    (tmp_path / "more.yaml").write_text("- {type: contains, value: c}\n")
+    text = f"prompts: a\n{HEAD}assertionTemplates: {{a: {{type: contains, value: a}}, b: [{{type: contains, value: b}}]}}\n"
+    text += (
+        "tests: [{assert: [{$ref: '#/assertionTemplates/a'}, {$ref: '#/assertionTemplates/b'}, file://more.yaml]}]\n"
+    )
+    document, told = converted(text, tmp_path)
+    assert told == []
+    assert [one["value"] for one in document["tests"][0]["assert"]] == ["a", "b", "c"]
+    _, told = converted_again(text.replace("Templates/a'", "Templates/z'"), tmp_path)
+    assert "the reference '#/assertionTemplates/z' leads nowhere" in told
+
+
+def converted_again(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
+    (tmp_path / "promptfoo.eval.yaml").unlink()
+    return converted(text, tmp_path)
+
+
+def test_options_of_tests_and_of_the_default_test(tmp_path: Path) -> None:
+    text = f"prompts: a\n{HEAD}defaultTest:\n  assert: [{{type: llm-rubric, value: kind}}]\n  options:\n"
+    text += "    provider: {id: 'openai:m', config: {temperature: 0}}\n"
+    text += "    rubricPrompt: 'Judge {{ output }} by {{ rubric }} for {{ name }}'\n"
+    text += "    transform: output.trim()\n    temperature: 0.5\n"
+    text += f"tests: [{TEST}, {{assert: [{{type: contains, value: a}}], options: {{disableDefaultAsserts: true}}}}]\n"
+    document, told = converted(text, tmp_path)
+    assert told == ["the option 'temperature' is omitted: promptfoo does not read it there"]
+    assert document["judge"] == {"provider": "openai:m", "temperature": 0}
+    assert document["default_test"]["options"] == {
+        "prompt": "Judge {{ output }} by {{ rubrics }} for {{ vars.name }}",
+        "transform": "javascript:output.trim()",
+    }
+    assert document["tests"][1]["skip_defaults"] is True
+
+
+def test_a_transform_of_the_one_provider_is_an_option_of_every_test(tmp_path: Path) -> None:
+    provider = "{id: echo, transform: output.trim()}"
+    document, told = converted(f"prompts: a\nproviders: [{provider}]\ntests: [{TEST}]\n", tmp_path)
+    assert told == []
+    assert document["targets"] == [{"provider": "echo", "thoughts": "keep"}]
+    assert document["default_test"]["options"]["transform"] == "javascript:output.trim()"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("json.a.b", {"output": "$.a.b"}),
+        ("json.a || json.b", {"transform": "javascript:json.a || json.b"}),
+        ("(json, text) => text", {"transform": "javascript:(json, text) => text"}),
+        ("file://shape.js:pick", {"transform": "shape.js:pick"}),
+        ("file://shape.mjs", {"transform": "shape.mjs"}),
+    ],
+)
+def test_what_makes_the_answer_of_a_reply_is_kept(theirs: str, ours: dict[str, str], tmp_path: Path) -> None:
+    provider = f"{{id: 'https://a.example', config: {{transformResponse: '{theirs}'}}}}"
+    document, told = converted(f"prompts: a\nproviders: [{provider}]\ntests: [{TEST}]\n", tmp_path)
+    assert told == []
+    (target,) = document["targets"]
+    assert {key: target[key] for key in ("output", "transform") if key in target} == ours
+
+
+def test_prompts_without_assertions_are_shown(tmp_path: Path) -> None:
+    document, told = converted(f"prompts: [a, b]\n{HEAD}tests: [{{vars: {{c: d}}}}, {TEST}]\n", tmp_path)
+    assert (document["show_only"], told) == (True, [])
+    document, _ = converted_again(f"prompts: [a, b]\n{HEAD}", tmp_path)
+    assert document["tests"] == [{"id": "test-1"}]
+    (tmp_path / "rows.csv").write_text("a\nb\n")
+    document, _ = converted_again(f"prompts: ['{{{{ a }}}}']\n{HEAD}tests: file://rows.csv\n", tmp_path)
+    assert document["show_only"] is True
+    document, _ = converted_again(f"prompts: [a, b]\n{HEAD}tests: [{TEST}]\n", tmp_path)
+    assert "show_only" not in document
+
+
+@pytest.mark.parametrize("name", ["made.py:tests", "made.cjs"])
+def test_tests_that_a_function_returns_are_written(name: str, tmp_path: Path) -> None:
+    check = "[{'vars': {'a': w}, 'assert': [{'type': 'equals', 'value': 'x'}]} for w in config['words']]"
+    (tmp_path / "made.py").write_text(f"def tests(config):\n    return {check}\n")
+    code = "words.map((w) => ({ vars: { a: w }, assert: [{ type: 'equals', value: 'x' }] }))"
+    (tmp_path / "made.cjs").write_text(f"module.exports = async ({{ words }}) => {code};\n")
+    text = f"prompts: ['{{{{ a }}}}']\n{HEAD}tests: [{{path: 'file://{name}', config: {{words: [x, y]}}}}]\n"
+    document, told = converted(text, tmp_path)
+    assert told == [f"the tests that 'file://{name}' returned are written into the eval file"]
+    assert [one["vars"] for one in document["tests"]] == [{"a": "x"}, {"a": "y"}]
+    assert document["tests"][0]["assert"] == [{"type": "equals", "value": "x", "trim": False}]
+
+
+def test_a_function_that_fails_is_told_with_its_error(tmp_path: Path) -> None:
+    (tmp_path / "made.py").write_text("def generate_tests():\n    raise ValueError('no rows')\n")
+    document, told = converted(f"prompts: [a]\n{HEAD}tests: file://made.py\n", tmp_path)
+    assert told[0] == "'file://made.py' failed: ValueError: no rows"
+    assert document["unconverted"]
+
+
+def test_variables_hold_files_and_other_variables(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("  one\n")
+    (tmp_path / "b.yaml").write_text("c: [1]\n")
+    given = "{a: file://a.txt, b: file://b.yaml, c: 'see {{ d }}', d: 'the {{ e }}', e: end, f: file://a.pdf}"
+    text = f"prompts: ['{{{{ a }}}}']\n{HEAD}tests: [{{vars: {given}, assert: [{{type: contains, value: one}}]}}]\n"
+    document, told = converted(text, tmp_path)
+    assert told == ["a variable cannot hold the file 'a.pdf'"]
+    assert document["tests"][0]["vars"] == {
+        "a": "one",
+        "b": '{"c":[1]}',
+        "c": "see the end",
+        "d": "the end",
+        "e": "end",
+    }
+
+
+def test_a_set_weighs_what_its_assertions_do_in_a_test_with_a_threshold(tmp_path: Path) -> None:
+    inner = "[{type: contains, value: a}, {type: contains, value: z, weight: 3}]"
+    text = (
+        f"prompts: ab\n{HEAD}tests: [{{threshold: 0.5, assert: [{{type: assert-set, weight: 2, assert: {inner}}}]}}]\n"
+    )
+    document, _ = converted(text, tmp_path)
+    assert [one["weight"] for one in document["tests"][0]["assert"]] == [0.5, 1.5]
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+
+
+def test_what_promptfoo_does_not_read_is_left_out(tmp_path: Path) -> None:
+    text = f"prompts: a\n{HEAD}passRate: 1\nx: &x {{a: 1}}\ntests: [{{name: n, assert: [{{type: contains, value: a, reason: r}}]}}]\n"
+    document, told = converted(text, tmp_path)
+    assert told == [
+        "'passRate' is omitted: promptfoo does not read it",
+        "'x' is omitted: promptfoo does not read it",
+        "'name' of a test is omitted: promptfoo does not read it",
+        "'reason' of an assertion is omitted: promptfoo does not read it",
+    ]
+    assert document["tests"] == [{"id": "test-1", "input": "a", "assert": [{"type": "contains", "value": "a"}]}]
+
+
+def test_a_type_that_counts_its_score_is_told_in_a_test_with_a_threshold(tmp_path: Path) -> None:
+    check = "assert: [{type: rouge-n, value: a}]"
+    _, told = converted(f"prompts: a\n{HEAD}tests: [{{{check}}}]\n", tmp_path)
+    assert told == []
+    _, told = converted_again(f"prompts: a\n{HEAD}tests: [{{threshold: 0.5, {check}}}]\n", tmp_path)
+    assert told == ["in a test with a threshold, 'rouge-n' counts its score in promptfoo and 1 or 0 in agentv"]
+
+
+def test_thinking_in_the_answer_is_told(tmp_path: Path) -> None:
+    text = "providers: [{{id: 'anthropic:messages:m', config: {{thinking: {{type: enabled}}{}}}}}]\n"
+    _, told = converted(f"prompts: a\n{text.format('')}tests: [{TEST}]\n", tmp_path)
+    assert told == ["promptfoo puts the model's thinking into the answer; agentv does not"]
+    _, told = converted_again(f"prompts: a\n{text.format(', showThinking: false')}tests: [{TEST}]\n", tmp_path)
+    assert told == []
+
+
+def test_a_judge_that_names_no_provider_is_left_out(tmp_path: Path) -> None:
+    head = f"prompts: a\n{HEAD}defaultTest: {{options: {{provider: {{{{}}}}}}}}\ntests: [{TEST}]\n"
+    document, told = converted(head.replace("{{}}", "{temperature: 0.1}"), tmp_path)
+    assert told == ["the option 'provider' is omitted: it names none, and promptfoo takes its own"]
+    assert "default_test" not in document
+    (tmp_path / "more.yaml").write_text(f"[{TEST}]")
+    head = head.replace(f"[{TEST}]", "file://more.yaml")
+    _, told = converted_again(head.replace("{{}}", "{embedding: 'openai:embedding:e'}"), tmp_path)
+    assert told == ["a provider of embeddings for all assertions has no equivalent"]
+
+
+@pytest.mark.parametrize(("key", "plain"), [("sk-0123456789abcdef", True), ("{{ env.MY_KEY }}", False)])
+def test_an_api_key_that_is_copied_is_told_and_never_shown(key: str, *, plain: bool, tmp_path: Path) -> None:
+    provider = f"{{id: 'openai:gpt-5', config: {{apiKey: '{key}'}}}}"
+    found = from_promptfoo(write(tmp_path, f"prompts: a\nproviders: [{provider}]\ntests: [{TEST}]\n"), None)
+    assert found is not None
+    assert [one.message for one in found.left] == ["the API key is copied as plain text"] * plain
+    assert not any(key in f"{one.message}{one.hint}" for one in found.left)
+
+
+@pytest.mark.parametrize(
+    ("value", "items"),
+    [
+        ("'a,,b, '", ["a", "b"]),
+        ('\'"x, y" , "say ""hi"""\'', ["x, y", 'say "hi"']),
+        ('"one\\ntwo, it\'s"', ["one\ntwo", "it's"]),
+    ],
+)
+def test_a_text_with_commas_is_split_as_promptfoo_splits_it(value: str, items: list[str], tmp_path: Path) -> None:
+    (found, *_), told = entries(f"{{type: contains-any, value: {value}}}", tmp_path)
+    assert found["value"] == items
+    assert told == []
+
+
+@pytest.mark.parametrize("value", ["'{{ words }}'", "'\"open, b'"])
+def test_a_text_with_commas_that_cannot_be_split_now_is_reported(value: str, tmp_path: Path) -> None:
+    (found, *_), told = entries(f"{{type: not-contains-any, value: {value}}}", tmp_path)
+    assert "unconverted" in found
+    assert len(told) == 1
+
+
+def test_javascript_of_several_lines_with_return_is_converted(tmp_path: Path) -> None:
+    assert entries('{type: javascript, value: "const x = 1;\\nreturn x == output;"}', tmp_path)[1] == []
+
+
+@pytest.mark.parametrize("kind", ["javascript", "not-javascript"])
+def test_javascript_of_several_lines_without_return_fails_as_in_promptfoo(kind: str, tmp_path: Path) -> None:
+    text = f"prompts: a\nproviders: echo\ntests: [{{assert: [{{type: {kind}, value: \"// is\\noutput == 'a'\"}}]}}]\n"
+    _, told = converted(text, tmp_path)
+    assert told == [
+        "JavaScript of several lines returns nothing without 'return', and always fails, here as in promptfoo"
+    ]
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+
+
+def test_a_configuration_without_prompts_asks_the_variable_prompt(tmp_path: Path) -> None:
+    test = "{vars: {prompt: hello}, assert: [{type: equals, value: hello}]}"
+    _, told = converted(f"providers: [echo]\ntests: [{test}]\n", tmp_path)
+    assert told == []
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.PASSED
+    (tmp_path / "promptfoo.eval.yaml").unlink()
+    _, told = converted(
+        "providers: [echo]\ntests: [{vars: {x: hello}, assert: [{type: contains, value: h}]}]\n", tmp_path
+    )
+    assert told == ["there are no prompts"]
+
+
+BLOCKS = """
+prompts:
+  - '[{"role": "user", "content": [BLOCK]}]'
+providers: [echo]
+tests: [{vars: {image: file://cat.png}, assert: [{type: contains, value: a}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        ('{"type": "image_url", "image_url": {"url": "data:image/png;base64,{{image}}"}}', False),
+        ('{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "{{ image }}"}}', False),
+        ('{"image": {"format": "png", "source": {"bytes": "{{image}}"}}}, {"text": "What?"}', False),
+        ('{"type": "text", "text": "{{image}}"}', True),
+        ('{"type": "image_url", "image_url": {"url": "{{image}}"}}, {"text": "{{image}}"}', True),
+    ],
+)
+def test_a_picture_that_only_blocks_show_is_named_by_its_path(block: str, *, told: bool, tmp_path: Path) -> None:
+    (tmp_path / "cat.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    document, found = converted(BLOCKS.replace("BLOCK", block), tmp_path)
+    assert any("cannot hold the file" in one for one in found) == told
+    if not told:
+        assert found == []
+        assert document["tests"][0]["vars"] == {"image": "cat.png"}
+        assert {"type": "image", "value": "{{ image }}"} in document["tests"][0]["input"][0]["content"]
+
+
+def test_thinking_in_an_answer_that_nothing_checks_changes_no_verdict(tmp_path: Path) -> None:
+    provider = "{id: 'bedrock:m', config: {thinking: {type: enabled, budget_tokens: 1024}}}"
+    found = from_promptfoo(write(tmp_path, f"prompts: a\nproviders: [{provider}]\ntests: [{{vars: {{x: 1}}}}]\n"), None)
+    assert found is not None
+    assert [one.severity for one in found.left] == ["hint"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ("{x: 7, l: [1, 2]}", ["7 [1,2]"]),
+        ("{x: [a, b], l: [{k: 1}]}", ['a [{"k":1}]', 'b [{"k":1}]']),
+        ("{x: [a, b], l: []}", ["a []", "b []"]),
+        ("{x: 1.0, l: 1e3}", ["1 1000"]),
+        ("{x: null, l: a}", [" a"]),
+    ],
+)
+def test_variables_are_expanded_and_shown_as_in_promptfoo(variables: str, wanted: list[str], tmp_path: Path) -> None:
+    shown = "{{ x }} {{ l }}" if "[" not in variables else "{{ x }} {{ l | tojson }}"
+    text = f"prompts: ['{shown}{{# a note #}}.']\nproviders: [echo]\n"
+    text += f"tests: [{{vars: {variables}, assert: [{{type: contains, value: '.'}}]}}]\n"
+    _, told = converted(text, tmp_path)
+    assert told == []
+    rows = evaluate(str(tmp_path / "promptfoo.eval.yaml")).results
+    assert sorted(str(one.output).replace(" ", "") for one in rows) == [f"{one}.".replace(" ", "") for one in wanted]
+
+
+def test_a_format_of_a_schema_is_reported(tmp_path: Path) -> None:
+    _, told = entries("{type: is-json, value: {properties: {day: {type: string, format: date}}}}", tmp_path)
+    assert told == ["agentv does not check the format 'date' of a JSON Schema"]
+
+
+@pytest.mark.parametrize(
+    ("group", "reported"),
+    [
+        ("threshold: 0.5, assert: [{type: javascript, value: '0.4'}]", True),
+        ("threshold: 0.5, assert: [{type: rouge-n, value: hello}]", True),
+        ("threshold: 0.5, assert: [{type: contains, value: h}]", False),
+        ("assert: [{type: rouge-n, value: hello}]", False),
+        ("assert: [{type: javascript, value: '0.4'}]", False),
+    ],
+)
+def test_a_set_with_a_threshold_of_scores_is_reported(group: str, reported: bool, tmp_path: Path) -> None:
+    _, told = converted(
+        f"prompts: hello\nproviders: echo\ntests: [{{assert: [{{type: assert-set, {group}}}]}}]\n", tmp_path
+    )
+    assert [one.startswith("in a set with a threshold") for one in told] == [True] * reported
+
+
+def test_the_provider_of_embeddings_for_all_is_named_by_each_assertion(tmp_path: Path) -> None:
+    text = "prompts: a\nproviders: [echo]\ndefaultTest: {options: {provider: {embedding: 'openai:embedding:e'}}}\n"
+    text += "tests: [{assert: [{type: similar, value: b}, {type: assert-set, assert: [{type: similar, value: c}]}]}]\n"
+    document, told = converted(text, tmp_path)
+    assert told == []
+    one, group = document["tests"][0]["assert"]
+    assert [one["embedder"], group["assert"][0]["embedder"]] == ["openai:e", "openai:e"]
+
+
+def test_a_context_that_code_takes_from_the_answer_is_kept(tmp_path: Path) -> None:
+    found, told = entries("{type: context-recall, value: x, contextTransform: context.metadata.c}", tmp_path)
+    assert told == []
+    assert found[0]["context_transform"] == "javascript:context.metadata.c"
+
+
+def test_messages_whose_texts_nunjucks_writes_as_json_are_messages(tmp_path: Path) -> None:
+    prompt = '\'[{"role": "system", "content": {{ s | dump }}}, {"role": "user", "content": {{ u | dump | safe }}}]\''
+    text = f"prompts: [{prompt}]\nproviders: [echo]\ntests: [{{vars: {{s: 'a \"b\"', u: c}}, "
+    document, told = converted(text + "assert: [{type: contains, value: c}]}]\n", tmp_path)
+    assert told == []
+    assert document["tests"][0]["input"] == [
+        {"role": "system", "content": "{{ s }}"},
+        {"role": "user", "content": "{{ u }}"},
+    ]

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.extensions.promptfoo.converting import from_promptfoo
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prompts: [x]\nproviders: [file://a.yaml]\ntests: [{assert: [{type: equals, value: x}]}]\n",
+        "prompts: [x]\nproviders: [echo]\ntests: [{assert: [file://a.yaml]}]\n",
+        "prompts: [x]\nproviders: [echo]\nscenarios: [file://a.yaml]\n",
+    ],
+)
+def test_a_file_that_names_itself_is_reported(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("- file://b.yaml\n")
+    (tmp_path / "b.yaml").write_text("- file://a.yaml\n")
+    configuration = tmp_path / "promptfooconfig.yaml"
+    configuration.write_text(text)
+    found = from_promptfoo(configuration, None)
+    assert found is not None
+    assert any("names itself" in one.message for one in found.left)
+    assert "unconverted:" in found.path.read_text()
